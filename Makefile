@@ -1,0 +1,53 @@
+# make run      set up what this machine can use, then open the dashboard
+# make demo     replay a recorded session
+# make test     set up, then the whole test suite (no GPU needed)
+# make check    lint, format, types, import contracts, tests
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run demo test check clean
+
+run: $(VENV)/run.stamp
+	@$(BIN)/fwtui
+
+demo: $(VENV)/run.stamp
+	@$(BIN)/fwtui replay demo
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "fwtui needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+# the program first: it finds out which CUDA extra fits the driver and every GPU, none where there is no driver
+$(VENV)/run.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing fwtui into $(VENV) ..."
+	@$(PIP) -e .
+	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
+	  echo "installing CUDA support ($$extra) ..."; $(PIP) -e ".[$$extra]"; fi
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing fwtui and its tests into $(VENV) ..."
+	@$(PIP) -e ".[test]"
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing fwtui and its development tools into $(VENV) ..."
+	@$(PIP) -e ".[dev]"
+	@touch $@ $(VENV)/test.stamp

@@ -1,0 +1,64 @@
+"""`fwtui`: parse, do, and turn every user's mistake into one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+
+from fwtui import __version__
+from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE
+from fwtui.errors import NoGpu, Refused
+
+
+class _Versions(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from fwtui.hardware import versions
+
+        for name, version in versions().items():
+            print(f"{name:16} {version}")
+        parser.exit()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line; imports no numba, no CUDA and no Textual."""
+    root = argparse.ArgumentParser(
+        prog="fwtui",
+        description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the dashboard.",
+        epilog=EXIT_CODES,
+    )
+    root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
+    commands = root.add_subparsers(metavar="COMMAND", dest="command")
+    for name in COMMANDS:
+        module = importlib.import_module(f"fwtui.commands.{name}")
+        sub = commands.add_parser(name, help=module.HELP, description=module.HELP, epilog=EXIT_CODES)
+        module.add_arguments(sub)
+        sub.set_defaults(execute=module.execute)
+    return root
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    given = parser().parse_args(
+        words if words and words[0] in ("-h", "--help", "--version", *COMMANDS) else ["dashboard", *words]
+    )
+    try:
+        return given.execute(given)
+    except NoGpu as refusal:
+        print(f"fwtui: {refusal}", file=sys.stderr)
+        return NO_GPU
+    except Refused as refusal:
+        print(f"fwtui: {refusal}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        # whoever read us has gone; nothing more can be said, not even by the interpreter's last flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

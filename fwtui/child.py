@@ -1,0 +1,127 @@
+"""A child process that tells events on a private pipe, and the threads that listen to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from threading import Event, Thread
+
+from fwtui.codec import Line, decode_lines
+from fwtui.errors import Corrupt
+from fwtui.text import clean
+
+STDERR_KEPT = 64 * 1024
+_CHUNK = 64 * 1024
+
+
+class Child:
+    """One `python -P -m MODULE`; its events queue up in `lines` until somebody takes them.
+
+    The child's stdout goes nowhere and its stderr into a 64 KiB ring, so nothing can paint over a screen. Closing its
+    stdin asks it to end; a session of its own keeps the terminal's Ctrl-C from reaching it.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
+        self.lines: deque[Line | Corrupt] = deque()
+        self.silent = Event()  # the pipe is closed: nothing more will come
+        self._stderr = bytearray()
+        read_end, write_end = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                # -P: a kernels/ folder where the user happens to stand must not be imported instead of ours
+                [sys.executable, "-P", "-m", module, "--fd", str(write_end), "--origin", repr(origin), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(write_end,),
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        self._listeners = [
+            Thread(target=self._listen, args=(read_end,), name=f"{module} events", daemon=True),
+            Thread(target=self._keep_stderr, name=f"{module} stderr", daemon=True),
+        ]
+        for thread in self._listeners:
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it lives; negative for a signal."""
+        return self._process.poll()
+
+    @property
+    def gone(self) -> bool:
+        """It is dead and everything it said has been heard (not necessarily taken)."""
+        return self.silent.is_set() and self.exit_code is not None
+
+    @property
+    def last_words(self) -> str:
+        """The end of its stderr, safe to show."""
+        text = bytes(self._stderr).decode("utf-8", "replace")
+        return "\n".join(clean(line) for line in text.splitlines())[-2000:]
+
+    def send(self, request: bytes) -> None:
+        """Write to its stdin; a dead child is found out by its silence, not here."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(request)
+            self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """End it now, and whatever it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self, grace: float = 2.0) -> None:
+        """Ask it to end by closing its stdin; kill it after `grace` seconds."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        deadline = time.monotonic() + 0.5
+        for thread in self._listeners:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _listen(self, descriptor: int) -> None:
+        with open(descriptor, "rb", buffering=0) as pipe:
+            for line in decode_lines(iter(lambda: pipe.read(_CHUNK), b"")):
+                self.lines.append(line)
+        self.silent.set()
+
+    def _keep_stderr(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None
+        with stream:
+            while chunk := os.read(stream.fileno(), _CHUNK):
+                self._stderr += chunk
+                del self._stderr[:-STDERR_KEPT]
+
+
+def epitaph(exit_code: int) -> str:
+    """How a process ended, for a person: 'signal 9, killed'; 'exit code 1'."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        name = signal.strsignal(-exit_code)
+    except ValueError:
+        name = None
+    return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"

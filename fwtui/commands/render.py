@@ -1,0 +1,33 @@
+"""`fwtui render`: one frame of a recorded session as a picture."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fwtui.commands import OK
+from fwtui.errors import Refused
+from fwtui.sessions.library import resolve
+
+NAME = "render"
+HELP = "draw one moment of a recorded session as an SVG (or as text, where the file ends in .txt)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="where to write; ends in .svg or .txt")
+    parser.add_argument("--at", type=float, metavar="SECONDS", help="moment of the session; default: its end")
+    parser.add_argument("--size", default="120x40", metavar="WxH", help="columns x rows of the terminal")
+
+
+def execute(given: argparse.Namespace) -> int:
+    from fwtui.tui import render
+
+    width, x, height = given.size.partition("x")
+    if not (x and width.isdecimal() and height.isdecimal() and 1 <= int(width) <= 500 and 1 <= int(height) <= 200):
+        raise Refused(f"size {given.size!r} is not columns x rows up to 500x200; give something like 120x40")
+    out = Path(given.out)
+    if out.suffix not in (".svg", ".txt"):
+        raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
+    render(resolve(given.session), given.at, (int(width), int(height)), out)
+    return OK

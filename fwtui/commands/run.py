@@ -1,0 +1,159 @@
+"""`fwtui run`: the dashboard's work without a screen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from fwtui import events, hardware, units
+from fwtui.codec import Line
+from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
+from fwtui.commands.asking import add_fields, experiments
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.live import Live
+from fwtui.report import COLUMNS, result, row, table
+
+NAME = "run"
+HELP = "run experiments and print their results: a table on a terminal, JSON lines otherwise"
+DRAIN_EVERY = 0.02
+
+
+class Stopped(BaseException):
+    """A signal asked the program to end."""
+
+    def __init__(self, signum: int):
+        self.signum = signum
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_fields(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
+    form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
+    add_recording(parser)
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Flags that `run` and the dashboard share."""
+    parser.add_argument(
+        "--record", nargs="?", const="", metavar="PATH", help="record the session, by default into the user's data folder"
+    )
+    parser.add_argument("--title", default="", help="title of the recorded session")
+    parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, 0 to 10; 0: none")
+    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID in the recording")
+
+
+def live_session(given: argparse.Namespace) -> Live:
+    """A live session as the recording flags ask, recording already if they ask for that."""
+    if not 0 <= given.telemetry_hz <= 10:
+        raise Refused(f"telemetry rate {given.telemetry_hz:g} is outside 0 to 10 readings per second; choose one in between")
+    device = getattr(given, "field_device", None) or "auto"
+    live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
+    if given.record is not None:
+        try:
+            live.record(path=Path(given.record) if given.record else None, title=given.title)
+        except Refused:
+            live.close()
+            raise
+    return live
+
+
+def execute(given: argparse.Namespace) -> int:
+    asked = experiments(given, gpu=hardware.driver_present() and bool(hardware.gpus().gpus))
+    live = live_session(given)
+    try:
+        for experiment in asked:
+            live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
+        return _run_all(
+            live, asked, as_table=given.table or (sys.stdout.isatty() and not given.json), wanted=given.record is not None
+        )
+    except Stopped as stopped:
+        live.close(reason="signal")
+        return 128 + stopped.signum
+    finally:
+        live.close()
+
+
+def _run_all(live: Live, asked: list[Experiment], as_table: bool, wanted: bool) -> int:
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _stop)
+    live.sinks.append(_narrate)
+    if live.recorder is not None:
+        _say(f"recording to {live.recorder.path}")
+    worst = OK
+    rows: list[tuple[str, ...]] = [COLUMNS]
+    for experiment in asked:
+        code = _run_one(live, experiment)
+        run = live.model.run
+        if run is not None:
+            if as_table:
+                rows.append(row(live.model, run))
+                _say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
+            else:
+                print(json.dumps(result(live.model, run)), flush=True)
+        worst = worst or code
+    if as_table and len(rows) > 1:
+        print("\n".join(table(rows)), flush=True)
+    if wanted and live.recorder is None:
+        return worst or NOT_RECORDED
+    if live.recorder is not None:
+        recorder = live.recorder
+        live.close()
+        if recorder.failure is not None:
+            _say(recorder.failure)
+            return worst or NOT_RECORDED
+    return worst
+
+
+def _run_one(live: Live, experiment: Experiment) -> int:
+    """Run to the end; returns the exit code that this run alone would have."""
+    before = live.model.current
+    live.start(experiment)
+    while live.busy or live.drain():
+        live.drain()
+        if live.busy:
+            time.sleep(DRAIN_EVERY)
+    _show_progress("")
+    run = live.model.run
+    if run is None or run.id == before:
+        return WORKER_DIED
+    if run.wrong:
+        return WRONG
+    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+
+
+def _narrate(line: Line) -> None:
+    """Words for stderr: what goes wrong, and on a terminal how far it is."""
+    match line.event:
+        case events.Notice(level="warning" | "error", text=text):
+            _say(text)
+        case events.Fault(message=message, stderr=stderr):
+            _say(message)
+            if stderr:
+                _say(stderr)
+        case events.RunDone(outcome="refused", message=message):
+            _say(message)
+        case events.Stage(name=name, seconds=None):
+            _show_progress(name)
+        case events.Progress(stage=stage, done=done, left=left):
+            _show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
+
+
+def _say(text: str) -> None:
+    _show_progress("")
+    print(f"fwtui: {text}", file=sys.stderr, flush=True)
+
+
+def _show_progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    raise Stopped(signum)

@@ -1,0 +1,13 @@
+"""The two ways in which something from outside is not good enough."""
+
+
+class Refused(ValueError):
+    """A user's mistake in one sentence: the value, the limit, the way out. Exit code 2 on the command line."""
+
+
+class NoGpu(Refused):
+    """What was asked for needs a GPU that is not here. Exit code 3 on the command line."""
+
+
+class Corrupt(ValueError):
+    """Bytes that are not a whole, undamaged line of a session."""

@@ -1,0 +1,1 @@
+"""Graphs in, canonical distances out: generating, reading, bounding and comparing dense adjacency matrices."""

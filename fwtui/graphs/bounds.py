@@ -1,0 +1,79 @@
+"""Whether every distance of a graph fits the number type, and how that is known before the run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.graphs.graph import GraphInput
+from kernels.plan import NO_EDGE
+
+EXACT_INTEGER = 2**24  # beyond it float32 skips whole numbers
+EXACT_REAL = 2**16  # beyond it float32 skips multiples of 1/256
+BY_EDGES = "proved by (n-1) x greatest weight"
+BY_SEARCHES = "proved by two searches from vertex 0"
+AFTERWARDS = "counted afterwards"
+
+
+def limit(graph: GraphInput, dtype: str) -> float:
+    """Distances below it cannot be taken for "no path" and lose no digit; negative edges take room on both sides."""
+    if dtype != "float32":
+        most = float(NO_EDGE[dtype])
+    elif not graph.exact_sums:
+        most = float(np.finfo(np.float32).max)
+    else:
+        most = float(EXACT_INTEGER if graph.integer else EXACT_REAL)
+    return most - 2 * graph.drift
+
+
+def proved_by_edges(graph: GraphInput, dtype: str) -> bool:
+    """No path of n - 1 edges can reach the limit."""
+    return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
+
+
+def check_range(graph: GraphInput, dtype: str) -> str:
+    """How it is known that all distances fit the type. Raises Refused where they may not.
+
+    The bound is d(i, j) <= d(i, v) + d(v, j). Where v does not reach all, or is not reached by all, nothing is known
+    beforehand, and verification has to look.
+    """
+    most = limit(graph, dtype)
+    if most <= 0:
+        raise Refused(
+            f"negative weights down to {graph.low:g} on {graph.n} vertices leave no room in {dtype}; "
+            "choose weights nearer to 0, or a smaller graph"
+        )
+    if proved_by_edges(graph, dtype):
+        return BY_EDGES
+    outward, inward = _searches(graph)
+    complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
+    farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
+    reach = sum(farthest) if complete else max(farthest)
+    if reach >= most:
+        raise Refused(_sentence(reach, most, graph, dtype))
+    return BY_SEARCHES if complete else AFTERWARDS
+
+
+def _searches(graph: GraphInput) -> tuple[np.ndarray, np.ndarray]:
+    """Distances from vertex 0 and to vertex 0, or no less than them; +inf where there is no path."""
+    from fwtui.graphs.searches import distances_from
+
+    matrix = graph.matrix
+    if graph.may_have_negative_cycles:
+        matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds
+    backward = None if graph.potentials is None else -graph.potentials
+    start = np.zeros(1, dtype=np.int64)
+    return (
+        distances_from(matrix, start, graph.potentials, graph.no_edge),
+        distances_from(matrix.T, start, backward, graph.no_edge),
+    )
+
+
+def _sentence(reach: float, most: float, graph: GraphInput, dtype: str) -> str:
+    way = (
+        "choose int32, or smaller weights"
+        if dtype == "int16" or (dtype == "float32" and graph.integer)
+        else "choose smaller weights"
+    )
+    what = "exactly " if dtype == "float32" and graph.exact_sums else ""
+    return f"distances may reach {reach:,.6g}, and {dtype} holds them {what}only below {most:,.6g} here; {way}"

@@ -1,0 +1,72 @@
+"""Distances in one form whatever type computed them, so that they and their checksums can be compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fwtui.graphs.graph import GraphInput, blocks
+from kernels.plan import NO_EDGE
+
+NO_PATH = 2**31 - 1  # +inf for real weights
+NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow where only whole numbers can be: never right
+_MODULUS = 2**32 - 1
+_BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
+
+
+def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
+    """A kernel's (n, n) result as int32 with 2^31 - 1 for no path (whole weights), or float32 with +inf (real weights).
+
+    With negative edges unreachable integer cells drift below the sentinel, so all from sentinel - 2 x drift on are no
+    path. Arrays of a 4-byte type are changed in place and given back: a second copy may not fit.
+    """
+    if dtype == "int16":
+        result = np.empty(raw.shape, dtype=np.int32)
+    else:
+        raw = np.require(raw, requirements=["C", "W"])
+        result = raw if dtype == "float32" and not graph.integer else raw.view(np.int32)
+    for rows in blocks(raw):
+        cells = raw[rows]
+        if dtype != "float32":
+            far = cells >= NO_EDGE[dtype] - 2 * graph.drift
+            result[rows] = np.where(far, np.int32(NO_PATH), cells)
+        elif graph.integer:
+            result[rows] = _whole(cells)
+        else:
+            cells += np.float32(0)  # -0 and +0 are one distance
+    return result
+
+
+def no_path(distances: np.ndarray) -> np.ndarray:
+    """Which cells of canonical distances say that there is no path."""
+    return np.isposinf(distances) if distances.dtype.kind == "f" else distances == NO_PATH
+
+
+def reachable_pairs(distances: np.ndarray) -> int:
+    """Ordered pairs i != j with a path, in canonical distances."""
+    n = len(distances)
+    apart = sum(int(np.count_nonzero(no_path(distances[rows]))) for rows in blocks(distances))
+    own = int(np.count_nonzero(~no_path(distances.diagonal())))
+    return n * n - apart - own
+
+
+def fletcher64(array: np.ndarray) -> str:
+    """Fletcher's checksum over the array's little-endian 32-bit words, modulo 2^32 - 1: 16 hexadecimal digits."""
+    words = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view("<u4")
+    weights = np.arange(_BLOCK, 0, -1, dtype=np.uint64)
+    first = second = 0
+    for start in range(0, words.size, _BLOCK):
+        block = words[start : start + _BLOCK].astype(np.uint64)
+        second += block.size * first + int(block @ weights[_BLOCK - block.size :])
+        first = (first + int(block.sum())) % _MODULUS
+        second %= _MODULUS
+    return f"{second << 32 | first:016x}"
+
+
+def _whole(cells: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # what cannot be converted does not come back equal
+        whole = cells.astype(np.int32)
+        proper = whole.astype(np.float32) == cells
+    if not proper.all():
+        whole[~proper] = NO_DISTANCE
+        whole[np.isposinf(cells)] = NO_PATH
+    return whole

@@ -1,0 +1,82 @@
+"""The generator's arithmetic: one counter-based hash per cell, the same bits from NumPy, a CPU and a GPU.
+
+splitmix64's finaliser (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) over a key and
+the cell's coordinates, so the graph on n vertices is the corner of the graph on 2n. Every operand is a uint64: mixed with
+a signed integer NumPy would go to float64 and Numba to int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+
+
+class Hashing(NamedTuple):
+    """The functions in one form: plain for NumPy arrays, or compiled."""
+
+    mix: Any
+    graph_key: Any
+    cell_hash: Any
+    toss: Any
+    scaled: Any
+    potential: Any
+    cell_index: Any
+    shuffle: Any
+
+
+def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Hashing:
+    """The generator's functions, each passed through `compiled` (numba.njit, cuda.jit, or nothing for NumPy)."""
+
+    @compiled
+    def mix(z):
+        z = (z ^ (z >> _30)) * _FIRST
+        z = (z ^ (z >> _27)) * _SECOND
+        return z ^ (z >> _31)
+
+    @compiled
+    def graph_key(seed):
+        return mix(seed + GOLDEN)
+
+    @compiled
+    def cell_hash(key, i, j):
+        return mix(key + GOLDEN * ((i << _32) | j))
+
+    @compiled
+    def toss(hashed, threshold):  # threshold: probability x 2^32, 2^32 included
+        return (hashed >> _32) < threshold
+
+    @compiled
+    def scaled(hashed, span):  # uniform in 0 .. span - 1, without the division that a remainder costs
+        return ((mix(hashed ^ GOLDEN) >> _32) * span) >> _32
+
+    @compiled
+    def potential(key, i, span):
+        return ((mix(key ^ (i * GOLDEN)) >> _32) * span) >> _32
+
+    @compiled
+    def cell_index(i, j, n, forced):  # counts only cells that are neither diagonal nor, with forced = 1, i -> i + 1
+        return i * (n - ONE - forced) + (j + n - i) % n - ONE - forced
+
+    @compiled
+    def shuffle(x, key, half):  # four Feistel rounds over 2 x half bits: a bijection whatever the hash does
+        mask = (ONE << half) - ONE
+        left = x >> half
+        right = x & mask
+        left = left ^ (cell_hash(key, ZERO, right) & mask)
+        right = right ^ (cell_hash(key, ONE, left) & mask)
+        left = left ^ (cell_hash(key, TWO, right) & mask)
+        right = right ^ (cell_hash(key, THREE, left) & mask)
+        return (left << half) | right
+
+    return Hashing(mix, graph_key, cell_hash, toss, scaled, potential, cell_index, shuffle)
+
+
+PLAIN = functions()

@@ -1,0 +1,99 @@
+"""The header of a Matrix Market file, and how its entries become arcs."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.graphs.lines import CHUNK, Arcs, Layout
+from fwtui.text import clean
+
+_FORMATS = ("coordinate", "array")
+_FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+
+
+def layout(file: io.BufferedReader, name: str, size: int) -> Layout:
+    """What the header promises; the file stands at the line after it."""
+    banner = file.readline(CHUNK).decode("latin1").lower().split()
+    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
+        raise Refused(f"{name}, line 1 is not a Matrix Market banner; begin with '%%MatrixMarket matrix coordinate real general'")
+    form, field, symmetry = banner[2:]
+    for word, allowed in ((form, _FORMATS), (field, _FIELDS), (symmetry, _SYMMETRIES)):
+        if word not in allowed:
+            raise Refused(
+                f"{name}, line 1: {clean(word)[:40]!r} matrices are no graphs here; convert it to {' or '.join(allowed)}"
+            )
+    if field == "pattern" and (form == "array" or symmetry == "skew-symmetric"):
+        raise Refused(f"{name}, line 1: a pattern cannot be {form} and {symmetry}; convert it to coordinate general")
+    number, sizes = _sizes(file, name)
+    if len(sizes) != (3 if form == "coordinate" else 2):
+        raise Refused(f"{name}, line {number}: {len(sizes)} sizes do not go with {form}; correct the line")
+    if sizes[0] != sizes[1]:
+        raise Refused(f"{name} is {sizes[0]:,} x {sizes[1]:,}, and a graph's matrix is square; choose another file")
+    n = sizes[0]
+    rows = sizes[2] if form == "coordinate" else _stored(n, symmetry)
+    columns = "w" if form == "array" else "uv" if field == "pattern" else "uvw"
+    if rows * (2 * len(columns) - 1) > size:
+        raise Refused(
+            f"{name}, line {number}: {rows:,} entries do not fit into {size:,} bytes; fetch the file again, or correct the count"
+        )
+
+    def arcs(table: np.ndarray, before: int) -> Arcs:
+        entries = _dense(table, before, n, symmetry) if form == "array" else _coordinates(table)
+        return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
+
+    return Layout(n, rows, number + 1, "", "%", columns, arcs)
+
+
+def _sizes(file: io.BufferedReader, name: str) -> tuple[int, list[int]]:
+    number = 1
+    while line := file.readline(CHUNK):
+        number += 1
+        fields = line.decode("latin1").split()
+        if not fields or fields[0].startswith("%"):
+            continue
+        if not all(x.isdecimal() and len(x) < 16 for x in fields):
+            raise Refused(
+                f"{name}, line {number}: {clean(' '.join(fields))[:40]!r} stands where the sizes should; correct the line"
+            )
+        return number, [int(x) for x in fields]
+    raise Refused(f"{name} has no line with its sizes; put it after the banner")
+
+
+def _stored(n: int, symmetry: str) -> int:
+    """Entries of a dense matrix that are written out."""
+    return {"general": n * n, "symmetric": n * (n + 1) // 2, "skew-symmetric": n * (n - 1) // 2}[symmetry]
+
+
+def _coordinates(table: np.ndarray) -> Arcs:
+    weights = table[:, 2] if table.shape[1] == 3 else np.ones(len(table))
+    return Arcs(table[:, 0].astype(np.int64) - 1, table[:, 1].astype(np.int64) - 1, weights)
+
+
+def _dense(table: np.ndarray, before: int, n: int, symmetry: str) -> Arcs:
+    """Column by column; symmetric matrices from the diagonal (skew: below it) down. Zero is no edge."""
+    position = np.arange(before, before + len(table), dtype=np.int64)
+    position = position[position < _stored(n, symmetry)]  # a file may hold too many, which is noticed at its end
+    if symmetry == "general":
+        columns, rows = np.divmod(position, n)
+    else:
+        skew = int(symmetry == "skew-symmetric")
+        lengths = n - skew - np.arange(n, dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        columns = np.searchsorted(starts[: n - skew], position, side="right") - 1
+        rows = position - starts[columns] + columns + skew
+    weights = table[: len(position), 0]
+    present = weights != 0
+    return Arcs(rows[present], columns[present], weights[present])
+
+
+def _mirrored(arcs: Arcs, sign: float) -> Arcs:
+    off = arcs.sources != arcs.targets
+    return Arcs(
+        np.concatenate([arcs.sources, arcs.targets[off]]),
+        np.concatenate([arcs.targets, arcs.sources[off]]),
+        np.concatenate([arcs.weights, sign * arcs.weights[off]]),
+    )

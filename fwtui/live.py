@@ -1,0 +1,269 @@
+"""A live session: the children that measure, the model they fill, and the sinks that keep what they say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from fwtui import __version__, codec, events, hardware, requests
+from fwtui.child import Child, epitaph
+from fwtui.codec import Line
+from fwtui.doctor import install_command
+from fwtui.errors import Corrupt, NoGpu, Refused
+from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named, settle
+from fwtui.model import Model
+from fwtui.sessions.recorder import Recorder
+
+Sink = Callable[[Line], None]
+CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
+SAMPLER_RESTARTS = 5
+
+
+class Live:
+    """Owns one worker, one sampler, the Model and the sinks. Not thread-safe: one caller drains it.
+
+    `drain()` is called about ten times a second and never blocks; nothing else moves events.
+    """
+
+    def __init__(self, *, telemetry_hz: float = 10.0, device: str = "auto", identify: bool = False):
+        self.origin = time.monotonic()
+        self.model = Model()
+        self.recorder: Recorder | None = None
+        self.sinks: list[Sink] = []
+        self._worker: Child | None = None
+        self._worker_kind = ""
+        self._sampler: Child | None = None
+        self._sampler_arguments = (
+            ["--hz", f"{telemetry_hz:g}", *(["--device", device] if device.isdecimal() else []), *(["--identify"] * identify)]
+            if telemetry_hz > 0
+            else None
+        )
+        self._sampler_deaths = 0
+        self._sampler_due = self.origin
+        self._active: int | None = None  # run that the worker has not finished
+        self._next_run = 1
+        self._kill_at: float | None = None
+        self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
+        header = events.Header(
+            t=0.0,
+            program=f"fwtui {__version__}",
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            machine=hardware.machine(),
+            versions=hardware.versions(),
+        )
+        self._say(header)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the session began."""
+        return time.monotonic() - self.origin
+
+    @property
+    def busy(self) -> bool:
+        return self._active is not None
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Of the living children."""
+        return tuple(c.pid for c in (self._worker, self._sampler) if c is not None)
+
+    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
+        """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
+        simulated = is_simulated(experiment)
+        return settle(experiment, simulated), simulated
+
+    def start(self, experiment: Experiment) -> int:
+        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time."""
+        if self.busy:
+            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
+        experiment, simulated = self.settled(experiment)
+        self._hire("simulator" if simulated else "real")
+        assert self._worker is not None
+        run = self._next_run
+        self._next_run += 1
+        self._active = run
+        self._kill_at = None
+        self._worker.send(requests.encode(requests.Start(run, experiment)))
+        return run
+
+    def cancel(self) -> None:
+        """Stop the run before its next step; what does not stop is killed after two seconds."""
+        if self._active is None or self._worker is None or self._kill_at is not None:
+            return
+        self._worker.send(requests.encode(requests.Cancel(self._active)))
+        self._kill_at = time.monotonic() + CANCEL_GRACE
+
+    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
+        """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused."""
+        assert self.model.header is not None
+        header = msgspec.structs.replace(self.model.header, title=title)
+        preface = [codec.as_line(e) for e in (self.model.device,) if e is not None] + self._run_lines
+        self.recorder = (
+            Recorder.at(path, header, preface=preface, telemetry_hz=hz)
+            if path is not None
+            else Recorder.create(folder, title or "session", header, preface=preface, telemetry_hz=hz)
+        )
+        return self.recorder
+
+    def stop_recording(self, reason: str = "closed") -> None:
+        if self.recorder is not None:
+            self.recorder.close(reason, t=self.now)
+            self.recorder = None
+
+    def mark(self, text: str) -> None:
+        """Leave a marker in the recording."""
+        self._say(events.Marker(t=self.now, text=text))
+
+    def drain(self) -> int:
+        """Take what the children said since the last time; returns how many events that were."""
+        self._keep_sampling()
+        taken = self._take(self._sampler) + self._take(self._worker)
+        self._watch_worker()
+        self._watch_sampler()
+        return taken
+
+    def close(self, reason: str = "closed") -> None:
+        """End the children, then the recording. A run that is still going ends as cancelled."""
+        if self._active is not None and self._worker is not None:
+            self._worker.kill()
+        for child in (self._worker, self._sampler):
+            if child is not None:
+                child.close(grace=1.0)
+                self._take(child)
+        if self._active is not None:
+            self._say(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
+            self._active = None
+        self._worker = self._sampler = None
+        self.stop_recording(reason)
+
+    def _hire(self, kind: str) -> None:
+        if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
+            self._worker.close(grace=0.5)
+            self._worker = None
+        if self._worker is None:
+            self._worker = Child("fwtui.worker", [], self.origin, worker_environment(kind))
+            self._worker_kind = kind
+
+    def _keep_sampling(self) -> None:
+        if self._sampler is None and self._sampler_arguments is not None and time.monotonic() >= self._sampler_due:
+            self._sampler = Child("fwtui.sampler", self._sampler_arguments, self.origin)
+
+    def _take(self, child: Child | None) -> int:
+        if child is None:
+            return 0
+        taken = 0
+        while child.lines:
+            line = child.lines.popleft()
+            taken += 1
+            if isinstance(line, Corrupt):
+                self._say(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
+                continue
+            self._publish(line)
+            if isinstance(line.event, events.RunDone) and line.event.run == self._active:
+                self._active = self._kill_at = None
+        return taken
+
+    def _watch_worker(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        if self._kill_at is not None and time.monotonic() >= self._kill_at and worker.exit_code is None:
+            worker.kill()
+        if not worker.gone or worker.lines:
+            return
+        self._worker = None
+        code = worker.exit_code or 0
+        run, self._active = self._active, None
+        if self._kill_at is not None and run is not None:
+            message = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
+            self._say(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
+        elif run is not None or code != 0:
+            told = self.model.fault is not None and self.model.fault.run == run
+            if not told:  # a worker that can still speak has named the reason itself
+                stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
+                during = f" during {stage}" if stage else ""
+                message = f"the worker died ({epitaph(code)}){during}; the next run gets a new one"
+                if code == -9:
+                    message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
+                self._say(
+                    events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
+                )
+        worker.close(grace=0)
+        self._kill_at = None
+
+    def _watch_sampler(self) -> None:
+        sampler = self._sampler
+        if sampler is None or not sampler.gone or sampler.lines:
+            return
+        self._sampler = None
+        self._sampler_deaths += 1
+        self._sampler_due = time.monotonic() + 2.0**self._sampler_deaths
+        if self._sampler_deaths > SAMPLER_RESTARTS:
+            self._sampler_arguments = None
+        after = "telemetry stops" if self._sampler_arguments is None else f"it starts again in {2**self._sampler_deaths} s"
+        message = f"the telemetry process died ({epitaph(sampler.exit_code or 0)}); {after}"
+        self._say(events.Fault(t=self.now, source="sampler", code="died", message=message, stderr=sampler.last_words))
+        sampler.close(grace=0)
+
+    def _say(self, event: events.Event) -> None:
+        self._publish(codec.as_line(event))  # so that live sees what replay will see
+
+    def _publish(self, line: Line) -> None:
+        if isinstance(line.event, events.RunStarted):
+            self._run_lines = []
+        if self._active is not None and getattr(line.event, "run", None) == self._active:
+            self._run_lines.append(line)
+        # the recorder first: whatever was shown is in the file
+        if self.recorder is not None:
+            self.recorder.write(line)
+            if self.recorder.failure is not None:
+                failure, self.recorder = self.recorder.failure, None
+                self._say(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
+        for sink in list(self.sinks):
+            try:
+                sink(line)
+            except Exception as error:
+                self.sinks.remove(sink)
+                self._say(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
+        self.model.apply(line.event)
+
+
+def is_simulated(experiment: Experiment) -> bool:
+    """Whether the experiment runs in Numba's simulator on this machine. Raises NoGpu where only a GPU would do."""
+    kernel = kernel_named(experiment.kernel)
+    if kernel.backend != "cuda":
+        return False
+    if experiment.device == "simulator":
+        return True
+    found = hardware.gpus()
+    if experiment.device.isdecimal() and int(experiment.device) >= len(found.gpus):
+        raise NoGpu(
+            f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
+        )
+    if found.gpus:
+        if hardware.cuda_package() is None:
+            extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
+            raise NoGpu(f"numba-cuda is not installed; run: {install_command(f'fwtui[{extra}]')}")
+        return False
+    if experiment.file or experiment.n > SIMULATOR_MAX_N:
+        raise NoGpu(
+            f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu, "
+            f"or n up to {SIMULATOR_MAX_N} for the simulator"
+        )
+    return True
+
+
+def worker_environment(kind: str) -> Mapping[str, str]:
+    """Variables that numba reads when it is imported."""
+    return {
+        # compiled CPU kernels are kept where only this user writes: numba unpickles them
+        "NUMBA_CACHE_DIR": str(platformdirs.user_cache_path("fwtui") / "numba"),
+        "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
+        "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",
+    }

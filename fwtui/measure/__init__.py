@@ -1,0 +1,1 @@
+"""Running a plan with a clock around it. Only the worker imports this package."""

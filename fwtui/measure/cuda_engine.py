@@ -1,0 +1,205 @@
+"""CUDA: streams for lanes, events for clocks, and the same launches either eager or captured in a graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+
+from fwtui.measure.engine import Check, Pass, Stretch, Tell
+from kernels.device import cuda
+from kernels.plan import Buffers, Program, Step, Target
+
+GRAPH = "graph"
+TELL_EVERY = 0.05  # seconds between looks at a warm-up's progress
+
+
+class CudaError(RuntimeError):
+    """The driver refused or failed; a context that failed is lost, so the worker ends after this."""
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call, or CudaError with the driver's own words."""
+    code, *values = result
+    if code != driver.CUresult.CUDA_SUCCESS:
+        _, text = driver.cuGetErrorString(code)
+        raise CudaError(f"{code.name}: {text.decode() if text else 'no description'}")
+    return values[0] if values else None
+
+
+class Timer:
+    """One device event with a time stamp."""
+
+    def __init__(self) -> None:
+        self._event = checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT))
+
+    def record(self, stream: Any, inside_graph: bool = False) -> None:
+        # external: the capturing graph gets a node that records this event each time it runs
+        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL if inside_graph else 0
+        checked(driver.cuEventRecordWithFlags(self._event, int(stream.handle), int(external)))
+
+    def wait(self) -> None:
+        checked(driver.cuEventSynchronize(self._event))
+
+    def seconds_until(self, later: Timer) -> float:
+        return checked(driver.cuEventElapsedTime(self._event, later._event)) / 1000
+
+    def __del__(self) -> None:
+        driver.cuEventDestroy(self._event)
+
+
+class Graph:
+    """Launches captured once; addresses in it are those of the capture."""
+
+    def __init__(self, capture: Callable[[], None], stream: Any):
+        handle = int(stream.handle)
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        checked(driver.cuStreamBeginCapture(handle, mode))
+        try:
+            capture()
+        finally:
+            ended = driver.cuStreamEndCapture(handle)
+        graph = checked(ended)
+        try:
+            self._executable = checked(driver.cuGraphInstantiate(graph, 0))
+        finally:
+            driver.cuGraphDestroy(graph)
+        checked(driver.cuGraphUpload(self._executable, handle))
+
+    def launch(self, stream: Any) -> None:
+        checked(driver.cuGraphLaunch(self._executable, int(stream.handle)))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_executable"):
+            driver.cuGraphExecDestroy(self._executable)
+
+
+class CudaEngine:
+    """One GPU and one context. Lane 0 is `stream`; further lanes get streams of their own."""
+
+    timed = True
+
+    def __init__(self, device: int = 0):
+        with self._device_words():
+            cuda.select_device(device)
+            gpu = cuda.get_current_device()
+            self.gpu = gpu
+            self.stream = cuda.stream()
+        self.target = Target(
+            backend="cuda",
+            cc=tuple(gpu.compute_capability),
+            multiprocessors=gpu.MULTIPROCESSOR_COUNT,
+            shared_per_block=gpu.MAX_SHARED_MEMORY_PER_BLOCK,
+            free_bytes=self.free_bytes(),
+        )
+
+    @staticmethod
+    @contextmanager
+    def _device_words() -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise CudaError(str(error)) from error
+
+    def free_bytes(self) -> int:
+        return cuda.current_context().get_memory_info().free
+
+    def synchronize(self) -> None:
+        checked(driver.cuCtxSynchronize())
+
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+        launched, batch = 0, 1
+        while launched < len(plan):
+            steps = plan[launched : launched + batch]
+            begin = time.perf_counter()
+            for step in steps:
+                check()
+                program.launch(step, buffers, self.stream)
+            self.stream.synchronize()
+            launched += len(steps)
+            tell(launched)
+            seconds = time.perf_counter() - begin
+            batch = max(1, min(2 * batch, int(batch * TELL_EVERY / max(seconds, 1e-6))))
+
+    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        begin, end = Timer(), Timer()
+
+        def all_steps(check: Check) -> None:
+            self._launch_lanes(program, plan, buffers, check)
+
+        graph = Graph(lambda: all_steps(_never), self.stream) if mode == GRAPH else None
+
+        def run(check: Check) -> float:
+            self.stream.synchronize()
+            check()
+            begin.record(self.stream)
+            if graph is None:
+                all_steps(check)
+            else:
+                graph.launch(self.stream)
+            end.record(self.stream)
+            end.wait()
+            return begin.seconds_until(end)
+
+        return run
+
+    def phase_pass(
+        self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str
+    ) -> Callable[[Check], list[float]]:
+        timers = [Timer() for _ in range(len(parts) + 1)]
+        captured = mode == GRAPH
+
+        def all_steps(check: Check) -> None:
+            timers[0].record(self.stream, captured)
+            for part, timer in zip(parts, timers[1:], strict=True):
+                for step in part.steps:
+                    check()
+                    program.launch(step, buffers, self.stream)
+                timer.record(self.stream, captured)
+
+        # launch by launch, a small size would show the gaps between launches as phases
+        graph = Graph(lambda: all_steps(_never), self.stream) if captured else None
+
+        def run(check: Check) -> list[float]:
+            self.stream.synchronize()
+            if graph is None:
+                all_steps(check)
+            else:
+                graph.launch(self.stream)
+            self.stream.synchronize()
+            return [early.seconds_until(late) for early, late in pairwise(timers)]
+
+        return run
+
+    def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
+        """All steps on their lanes, `after` as event record and wait. Eager and captured runs are this same code."""
+        awaited = {earlier for step in plan for earlier in step.after}
+        lanes: dict[int, Any] = {0: self.stream}
+        fork = cuda.event(timing=False)
+        fork.record(self.stream)
+        done: dict[int, Any] = {}
+        for index, step in enumerate(plan):
+            check()
+            if step.lane not in lanes:
+                lanes[step.lane] = cuda.stream()
+                fork.wait(lanes[step.lane])
+            stream = lanes[step.lane]
+            for earlier in step.after:
+                done[earlier].wait(stream)
+            program.launch(step, buffers, stream)
+            if index in awaited:
+                done[index] = cuda.event(timing=False)
+                done[index].record(stream)
+        for lane, stream in lanes.items():
+            if lane != 0:
+                join = cuda.event(timing=False)
+                join.record(stream)
+                join.wait(self.stream)
+
+
+def _never() -> None:
+    """A capture is not interrupted: it takes no device time."""

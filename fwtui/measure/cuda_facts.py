@@ -1,0 +1,27 @@
+"""What CUDA itself says of a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwtui.events import Device
+from kernels.device import cuda
+
+
+def device_event(gpu: Any, t: float) -> Device:
+    """The facts of a numba device; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
+    name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
+    clock_khz = getattr(gpu, "MEMORY_CLOCK_RATE", 0)
+    bus_bits = getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
+    major, minor = cuda.runtime.get_version()
+    return Device(
+        t=t,
+        name=name,
+        compute_capability=tuple(gpu.compute_capability),
+        multiprocessors=gpu.MULTIPROCESSOR_COUNT,
+        memory_bytes=cuda.current_context().get_memory_info().total,
+        peak_bytes_per_second=2 * clock_khz * 1000 * bus_bits / 8 or None,
+        max_clock_mhz=gpu.CLOCK_RATE / 1000 or None,
+        l2_bytes=gpu.L2_CACHE_SIZE or None,
+        cuda=f"{major}.{minor}",
+    )

@@ -1,0 +1,90 @@
+"""What runs and times a plan's steps: one protocol, and the plan cut into stretches that share a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
+
+from kernels.plan import Buffers, Program, Step, Target
+
+
+class Cancelled(Exception):
+    """The user wants the run to end; raised between two steps."""
+
+
+Check = Callable[[], None]  # raises Cancelled
+Tell = Callable[[int], None]  # takes the number of steps that are certainly finished
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive steps of one phase: they share one pair of clock readings."""
+
+    phase: str
+    steps: tuple[Step, ...]
+
+    @property
+    def relaxations(self) -> int:
+        return sum(s.cost.relaxations for s in self.steps)
+
+    @property
+    def device_bytes(self) -> int:
+        return sum(s.cost.device_bytes for s in self.steps)
+
+    @property
+    def link_bytes(self) -> int:
+        return sum(s.cost.link_bytes for s in self.steps)
+
+
+def stretches(plan: Sequence[Step]) -> list[Stretch]:
+    """The plan in serial order, cut where the phase changes."""
+    return [Stretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
+
+
+class Pass(Protocol):
+    """A prepared way to run the whole plan once; may be repeated."""
+
+    def __call__(self, check: Check) -> float:
+        """Seconds from the first step's start to the last one's end. Raises Cancelled between steps where that is possible."""
+        ...
+
+
+class Engine(Protocol):
+    """Where programs run. `timed` is False where a time would mean nothing (the simulator)."""
+
+    target: Target
+    stream: Any
+    timed: bool
+
+    def free_bytes(self) -> int | None:
+        """Free device memory; None where programs live in the host's memory."""
+        ...
+
+    def synchronize(self) -> None:
+        """Everything that was launched has finished."""
+        ...
+
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+        """Run the plan once, untimed, telling how far it is."""
+        ...
+
+    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        """The plan with a clock around all of it, launched as `mode` says."""
+        ...
+
+    def phase_pass(
+        self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str
+    ) -> Callable[[Check], list[float]]:
+        """The plan on one lane with a clock around each stretch; seconds per stretch."""
+        ...
+
+
+def one_of_each_op(plan: Sequence[Step]) -> Iterator[Step]:
+    """The first step of every op: launching them compiles everything."""
+    seen: set[str] = set()
+    for step in plan:
+        if step.op not in seen:
+            seen.add(step.op)
+            yield step

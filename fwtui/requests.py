@@ -1,0 +1,35 @@
+"""What the parent may ask of a worker: one JSON object per line on its stdin."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from fwtui.events import RunId
+from fwtui.experiment import Experiment
+
+
+class Start(Struct, frozen=True, tag="start", tag_field="ask"):
+    """Run this experiment; `file` in it is a path on this machine."""
+
+    run: RunId
+    experiment: Experiment
+
+
+class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
+    """Stop that run before its next step."""
+
+    run: RunId
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Start | Cancel)
+
+
+def encode(request: Start | Cancel) -> bytes:
+    return _encoder.encode(request) + b"\n"
+
+
+def decode(line: bytes) -> Start | Cancel:
+    """Raises msgspec.MsgspecError; only ever fed by this program's own parent."""
+    return _decoder.decode(line)

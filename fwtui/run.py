@@ -1,0 +1,170 @@
+"""One run as far as its events have told: immutable, replaced by each event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import NamedTuple
+
+from fwtui import events
+from fwtui.experiment import Experiment
+
+WRONG = ("wrong", "out of range")
+
+
+class PhaseTime(NamedTuple):
+    """One phase of the phase pass with the words a person reads."""
+
+    key: str
+    title: str
+    seconds: float
+    share: float
+    launches: int
+    relaxations: int
+    device_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """State is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
+
+    id: int
+    started: float
+    experiment: Experiment
+    title: str
+    backend: str
+    phase_names: tuple[events.PhaseName, ...]
+    n: int
+    padded: int = 0
+    steps: int = 0
+    relaxations: int = 0  # of the padded matrix
+    device_bytes: int = 0
+    state: str = "running"
+    stage: str = ""
+    stages: tuple[events.Stage, ...] = ()  # finished ones
+    progress: events.Progress | None = None
+    graph: events.Graph | None = None
+    samples: tuple[events.Sample, ...] = ()
+    phase_pass: events.Phases | None = None
+    rounds: tuple[events.Round, ...] = ()
+    occupancies: tuple[events.Occupancy, ...] = ()
+    verdict: events.Verdict | None = None
+    done: events.RunDone | None = None
+    finished: float | None = None
+
+    @property
+    def simulated(self) -> bool:
+        return self.backend == "simulator"
+
+    @property
+    def verified(self) -> bool | None:
+        """True and False are known; None is not (yet) checked, or has no distances to check."""
+        if self.verdict is None or self.verdict.verdict in ("unverified", "negative cycle"):
+            return None
+        return self.verdict.verdict == "verified"
+
+    @property
+    def wrong(self) -> bool:
+        return self.verdict is not None and self.verdict.verdict in WRONG
+
+    @property
+    def seconds(self) -> float | None:
+        """Median of the clean passes; provisional while they go on."""
+        if self.simulated:
+            return None
+        if self.done is not None:
+            return self.done.median
+        return median(s.seconds for s in self.samples) if self.samples else None
+
+    @property
+    def rate(self) -> float | None:
+        """Relaxations per second that the user asked for: n^3 / time, padding not counted."""
+        return self.n**3 / self.seconds if self.seconds else None
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None where the kernel has no such model."""
+        return self.device_bytes / self.seconds if self.seconds and self.device_bytes else None
+
+    @property
+    def phases(self) -> tuple[PhaseTime, ...]:
+        """The phase pass, in the kernel's order; empty where nothing may be timed."""
+        if self.phase_pass is None or self.simulated:
+            return ()
+        titles = {p.key: p.title for p in self.phase_names}
+        total = sum(p.seconds for p in self.phase_pass.parts) or 1.0
+        return tuple(
+            PhaseTime(
+                p.phase, titles.get(p.phase, p.phase), p.seconds, p.seconds / total, p.launches, p.relaxations, p.device_bytes
+            )
+            for p in self.phase_pass.parts
+        )
+
+    @property
+    def main_occupancy(self) -> events.Occupancy | None:
+        """Occupancy of the op whose phase takes longest (the last one listed where that is not known)."""
+        if not self.occupancies:
+            return None
+        slowest = max(self.phases, key=lambda p: p.seconds).key if self.phases else self.occupancies[-1].op
+        return next((o for o in self.occupancies if o.op == slowest), self.occupancies[-1])
+
+    def stage_seconds(self, name: str) -> float | None:
+        """How long a part outside the clock took; None if it did not (yet) happen."""
+        if self.simulated:
+            return None
+        return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
+
+    @property
+    def clean_window(self) -> tuple[float, float] | None:
+        """Session time from the first clean pass to the end of the last."""
+        return (self.samples[0].since, self.samples[-1].t) if self.samples else None
+
+    def after(self, event: events.Event) -> Run:
+        """This run once the event has happened; an event that is not about runs changes nothing."""
+        match event:
+            case events.Planned():
+                return replace(
+                    self,
+                    n=event.n,
+                    padded=event.padded,
+                    steps=event.steps,
+                    relaxations=event.relaxations,
+                    device_bytes=event.device_bytes,
+                )
+            case events.Stage(seconds=None):
+                return replace(self, stage=event.name, progress=None)
+            case events.Stage():
+                return replace(self, stages=(*self.stages, event))
+            case events.Progress():
+                return replace(self, progress=event)
+            case events.Graph():
+                return replace(self, graph=event)
+            case events.Sample():
+                return replace(self, samples=(*self.samples, event))
+            case events.Phases():
+                return replace(self, phase_pass=event)
+            case events.Round():
+                return replace(self, rounds=(*self.rounds, event))
+            case events.Occupancy():
+                return replace(self, occupancies=(*self.occupancies, event))
+            case events.Verdict():
+                return replace(self, verdict=event)
+            case events.RunDone():
+                return replace(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
+            case events.Fault() if self.state == "running":
+                return replace(self, state="failed", finished=event.t, stage="", progress=None)
+            case _:
+                return self
+
+
+def started(event: events.RunStarted) -> Run:
+    """The run that this event begins."""
+    return Run(
+        id=event.run,
+        started=event.t,
+        experiment=event.experiment,
+        title=event.title,
+        backend=event.backend,
+        phase_names=event.phases,
+        n=0 if event.experiment.file else event.experiment.n,
+    )

@@ -1,0 +1,63 @@
+"""Is this session whole? The answer in a few sentences and an exit code."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+from fwtui import units
+from fwtui.errors import Refused
+from fwtui.events import Header
+from fwtui.sessions.reader import Condition, TooNew, open_session
+from fwtui.sessions.summary import summarise
+
+WHOLE, DAMAGED, REFUSED = 0, 1, 2
+
+
+def check(path: str | os.PathLike[str], out: TextIO) -> int:
+    """Print what is in the session and how whole it is: 0 whole and closed, 1 cut or damaged, 2 no session to read."""
+    try:
+        with open_session(path) as session:
+            summary = summarise(session)
+    except TooNew as refusal:
+        print(f"{_origin(refusal.header)}\n{refusal}.", file=out)
+        return REFUSED
+    except Refused as refusal:
+        print(f"{refusal}.", file=out)
+        return REFUSED
+    condition = summary.condition
+    gpu = f" on {summary.gpu}" if summary.gpu else ""
+    print(_origin(summary.header), file=out)
+    print(
+        f"{_count(condition.whole, 'event')}, {_count(summary.runs, 'run')}{gpu}, {units.duration(condition.duration)}.", file=out
+    )
+    print(_verdict(condition), file=out)
+    return WHOLE if condition.closed else DAMAGED
+
+
+def _origin(header: Header) -> str:
+    machine = ", ".join(word for word in (header.machine.system, header.machine.cpu) if word)
+    title = f"{header.title}: " if header.title else ""
+    return f"{title}recorded {header.created} by {header.program}{f' on {machine}' if machine else ''}."
+
+
+def _verdict(condition: Condition) -> str:
+    if condition.closed and condition.end:
+        lost = condition.end.dropped
+        dropped = f" {_count(lost, 'event')} came too fast to be recorded." if lost else ""
+        ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
+        return f"Whole and closed{ended}.{dropped}"
+    faults = []
+    if condition.damaged:
+        faults.append(f"{_count(condition.damaged, 'damaged line')} left out")
+    if condition.torn:
+        faults.append("the last line is torn and left out")
+    if condition.end is None:
+        faults.append("there is no end, so later events may be missing")
+    elif condition.end.events != condition.whole - 1:
+        faults.append(f"the end counts {_count(condition.end.events, 'event')} before it and {condition.whole - 1} are here")
+    return f"Not whole: {'; '.join(faults)}. {_count(condition.whole, 'event')} can be replayed."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

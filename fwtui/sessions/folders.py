@@ -1,0 +1,27 @@
+"""Where sessions live, and how a file system says no."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+
+SUFFIX = ".fwt.jsonl"
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def own_folder() -> Path:
+    """Where this user's recordings go unless told otherwise; it need not exist yet."""
+    return platformdirs.user_data_path("fwtui") / "sessions"
+
+
+def shipped_folder() -> Path:
+    """The recordings that come with the program: inside an installed wheel, else beside the package."""
+    installed = _PACKAGE / "_sessions"
+    return installed if installed.is_dir() else _PACKAGE.parent / "sessions"
+
+
+def why(error: Exception) -> str:
+    """The reason in an operating system's error, without numbers and paths: "no space left on device"."""
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return words[:1].lower() + words[1:]

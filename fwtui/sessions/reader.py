@@ -1,0 +1,202 @@
+"""Reading a session that anybody may have made: bounded in size, never trusted, never half understood."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from fwtui.codec import MAX_LINE, Line, decode, decode_lines
+from fwtui.errors import Corrupt, Refused
+from fwtui.events import FORMAT, VERSION, End, Header
+from fwtui.sessions.folders import why
+from fwtui.text import clean
+
+MAX_BYTES = 256 * 2**20
+MAX_LINES = 2_000_000  # held in memory at once
+_CHUNK = 65536
+
+
+class _Magic(msgspec.Struct):
+    """What a first line must say in so many words; the event's own type has defaults."""
+
+    format: str
+    version: int
+
+
+class TooNew(Refused):
+    """A session of a newer format version; its header could still be read."""
+
+    def __init__(self, name: str, header: Header) -> None:
+        super().__init__(
+            f"{name} has format version {header.version} and this fwtui reads up to {VERSION}; open it with a newer fwtui"
+        )
+        self.header = header
+
+
+@dataclass(slots=True)
+class Condition:
+    """How whole a session is, as far as its lines have been seen."""
+
+    torn: bool  # the last line has no line break: its writer died in it
+    whole: int = 0  # undamaged lines, header and end included
+    damaged: int = 0
+    duration: float = 0.0  # seconds, the greatest time seen
+    end: End | None = None
+
+    def see(self, item: Line | Corrupt) -> None:
+        """Count the next item of Session.lines()."""
+        if isinstance(item, Corrupt):
+            self.damaged += 1
+            return
+        self.whole += 1
+        self.duration = max(self.duration, item.event.t)
+        if isinstance(item.event, End):
+            self.end = item.event
+
+    @property
+    def closed(self) -> bool:
+        """The recorder wrote an end, and every line it counted is here and undamaged."""
+        return self.end is not None and self.end.events == self.whole - 1 and not self.damaged and not self.torn
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """All whole lines of a session, header first, and how whole it is."""
+
+    header: Header
+    lines: list[Line]
+    damaged: int
+    torn: bool
+    closed: bool
+    dropped: int  # events lost before they reached the recorder
+    duration: float  # seconds
+    reason: str  # of the end; empty without one
+
+    @property
+    def complete(self) -> bool:
+        """Closed, and nothing was lost on the way to the file."""
+        return self.closed and not self.dropped
+
+
+class Session:
+    """An open session file: regular, bounded, and with a header of a version that is known."""
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        """Takes over the descriptor. Raises Refused, and leaves it open, where it is no session."""
+        self.name = name
+        self._descriptor = descriptor
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused(f"{name} is not a regular file; give a session file")
+        if status.st_size > MAX_BYTES:
+            raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; give a smaller session")
+        self.size = status.st_size
+        self.header = self._read_header()
+        self.torn = self._read(self.size - 1, 1) != b"\n"
+
+    def lines(self) -> Iterator[Line | Corrupt]:
+        """Every line in file order, the header first; a damaged line is its Corrupt, a torn last one is left out."""
+        ended = False
+        for place, item in enumerate(decode_lines(self._chunks())):
+            if isinstance(item, Corrupt):
+                yield item
+            elif ended:
+                yield Corrupt("a line after the end")
+            elif place and isinstance(item.event, Header):
+                yield Corrupt("a second header")
+            else:
+                ended = isinstance(item.event, End)
+                yield item
+
+    def condition(self) -> Condition:
+        """A fresh count for this session, to be shown every item of lines()."""
+        return Condition(torn=self.torn)
+
+    def read_all(self) -> Loaded:
+        """The whole session in memory. Raises Refused above two million lines."""
+        condition = self.condition()
+        lines: list[Line] = []
+        for item in self.lines():
+            condition.see(item)
+            if isinstance(item, Line):
+                lines.append(item)
+            if len(lines) > MAX_LINES:
+                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+        end = condition.end
+        return Loaded(
+            header=self.header,
+            lines=lines,
+            damaged=condition.damaged,
+            torn=condition.torn,
+            closed=condition.closed,
+            dropped=end.dropped if end else 0,
+            duration=condition.duration,
+            reason=end.reason if end else "",
+        )
+
+    def close(self) -> None:
+        """Let go of the file; a second call does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read_header(self) -> Header:
+        line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
+        header = None
+        if newline:
+            with suppress(Corrupt, msgspec.ValidationError):
+                event = decode(line)
+                msgspec.json.decode(line, type=_Magic)
+                header = event
+        if not isinstance(header, Header) or header.format != FORMAT:
+            raise Refused(
+                f"{self.name} is not a fwtui session: its first line is no whole header; `fwtui list` shows the sessions here"
+            )
+        if header.version > VERSION:
+            raise TooNew(self.name, header)
+        return header
+
+    def _chunks(self) -> Iterator[bytes]:
+        offset = 0
+        # no further than the size at opening: the file may be growing under a recorder
+        while offset < self.size and (chunk := self._read(offset, min(_CHUNK, self.size - offset))):
+            offset += len(chunk)
+            yield chunk
+
+    def _read(self, offset: int, length: int) -> bytes:
+        try:
+            return os.pread(self._descriptor, length, offset)
+        except OSError as error:
+            raise Refused(f"{self.name} cannot be read: {why(error)}; copy it to another disk") from None
+
+
+def open_session(path: str | os.PathLike[str]) -> Session:
+    """The session at that path. Raises Refused for whatever is no session, and TooNew for one of a later version."""
+    name = clean(os.fspath(path))
+    try:
+        # non-blocking, or a FIFO would hang the program before it can be refused
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise Refused(f"{name} cannot be opened: {why(error)}; `fwtui list` shows the sessions here") from None
+    try:
+        return Session(name, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Loaded:
+    """All of the session at that path; raises what open_session() and read_all() raise."""
+    with open_session(path) as session:
+        return session.read_all()

@@ -1,0 +1,204 @@
+"""A sink of lines that writes a session file and never disturbs the run it records."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from fwtui.codec import Line, encode
+from fwtui.errors import Refused
+from fwtui.events import End, Header, RunDone, Telemetry
+from fwtui.sessions.folders import SUFFIX, own_folder, why
+from fwtui.text import clean
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_MAX_SAME_NAME = 1000
+
+
+class Recorder:
+    """One session being written: a header, then each line as it comes, then an end.
+
+    Every line is one unbuffered write, so what was accepted survives the death of this process; a finished run and
+    the end also reach the disk. Nothing is raised out of write() and close(): the first failure ends the recording
+    for good and `failure` says why. `telemetry_hz` thins telemetry to at most that rate.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        header: Header,
+        preface: Iterable[Line] = (),
+        telemetry_hz: float | None = None,
+    ) -> None:
+        self.path = path
+        self.failure: str | None = None
+        self.bytes = 0
+        self.events = 0  # lines written, header included
+        self._descriptor: int | None = descriptor
+        self._telemetry_hz = telemetry_hz
+        self._telemetry_slot = -1
+        self._latest = header.t
+        self._append(encode(header))
+        for line in preface:
+            self.write(line)
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path | None,
+        slug: str,
+        header: Header,
+        preface: Iterable[Line] = (),
+        telemetry_hz: float | None = None,
+    ) -> Recorder:
+        """A new session `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default the user's own.
+
+        `preface` are lines that a reader needs when the recording begins in the middle of something, such as the
+        latest Device. Raises Refused where the folder cannot be made or written.
+        """
+        folder = own_folder() if folder is None else folder
+        stem = f"{_stamp()}-{safe_slug(slug)}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
+        for number in range(1, _MAX_SAME_NAME + 1):
+            path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
+            try:
+                descriptor = os.open(path, _NEW, 0o644)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise Refused(
+                    f"the folder {clean(str(folder))} cannot be recorded to: {why(error)}; choose another one"
+                ) from None
+            return cls._begin(path, descriptor, header, preface, telemetry_hz)
+        raise Refused(f"{clean(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")
+
+    @classmethod
+    def at(
+        cls,
+        path: str | os.PathLike[str],
+        header: Header,
+        preface: Iterable[Line] = (),
+        telemetry_hz: float | None = None,
+    ) -> Recorder:
+        """A new session at exactly that path. Raises Refused where something is there already or nothing can be."""
+        name = clean(os.fspath(path))
+        try:
+            descriptor = os.open(path, _NEW, 0o644)
+        except FileExistsError:
+            raise Refused(f"{name} exists already and is not overwritten; choose another name") from None
+        except (OSError, ValueError) as error:
+            raise Refused(f"{name} cannot be recorded to: {why(error)}; choose another path") from None
+        return cls._begin(Path(path), descriptor, header, preface, telemetry_hz)
+
+    @classmethod
+    def _begin(cls, path: Path, descriptor: int, header: Header, preface: Iterable[Line], telemetry_hz: float | None) -> Recorder:
+        recorder = cls(path, descriptor, header, preface, telemetry_hz)
+        if recorder.failure:
+            with suppress(OSError):
+                path.unlink()
+            raise Refused(f"{recorder.failure}; free some space or choose another folder")
+        _sync_folder(path.parent)
+        return recorder
+
+    def write(self, line: Line) -> None:
+        """Append one line as it is. Another session's header or end is left out: this one has its own."""
+        if isinstance(line.event, (Header, End)):
+            return
+        if isinstance(line.event, Telemetry) and self._is_surplus(line.event.t):
+            return
+        self._append(line.raw + b"\n")
+        self._latest = max(self._latest, line.event.t)
+        if isinstance(line.event, RunDone):
+            self._sync()
+
+    def close(self, reason: str = "closed", dropped: int = 0, t: float | None = None) -> None:
+        """Write the end, unless the recording failed, and let go of the file; a second call does nothing.
+
+        `dropped` counts events that were lost before they came here; `t` is the end's time, else that of the last line.
+        """
+        if self._descriptor is None:
+            return
+        latest = self._latest if t is None else max(t, self._latest)
+        self._append(encode(End(t=latest, reason=reason, events=self.events, dropped=dropped)))
+        self._sync()
+        self._release()
+
+    def _is_surplus(self, t: float) -> bool:
+        if self._telemetry_hz is None:
+            return False
+        slot = int(t * self._telemetry_hz)
+        if slot == self._telemetry_slot:
+            return True
+        self._telemetry_slot = slot
+        return False
+
+    def _append(self, data: bytes) -> None:
+        if self._descriptor is None:
+            return
+        rest = memoryview(data)
+        try:
+            while rest:
+                # a full disk takes a part without complaint and complains about the next
+                written = os.write(self._descriptor, rest)
+                if not written:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                rest = rest[written:]
+        except OSError as error:
+            self._fail(error)
+        else:
+            self.bytes += len(data)
+            self.events += 1
+
+    def _sync(self) -> None:
+        if self._descriptor is None:
+            return
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
+                self._fail(error)
+
+    def _release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            try:
+                os.close(descriptor)
+            except OSError as error:  # a network file system may say only now that the disk is full
+                self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        if self.failure is not None:
+            return
+        self.failure = f"recording stopped: {why(error)}, {self.events} events kept in {clean(self.path.name)}"
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self.bytes)
+            self._release()
+
+
+def safe_slug(text: str) -> str:
+    """The text as a part of a file name: 1 to 60 of a-z, 0-9 and single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "session"
+
+
+def _stamp() -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself survive a power cut, where the file system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

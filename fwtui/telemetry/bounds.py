@@ -1,0 +1,30 @@
+"""Raw readings made fit for an event: a value that cannot be true is None, never 0."""
+
+from __future__ import annotations
+
+
+def within(value: float | None, low: float, high: float) -> float | None:
+    """The value if it lies in low..high; None for anything else, NaN included."""
+    return value if value is not None and low <= value <= high else None
+
+
+def share(percent: float | None) -> float | None:
+    """A percentage as a share of 1. Counters overshoot a little; more than 150 % is not a reading."""
+    value = within(percent, 0, 150)
+    return None if value is None else value / 100
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """An amount in another unit; None where the driver's "unknown" (all bits set) or less came out."""
+    value = within(value, 0, 1e15)
+    return None if value is None or value in (2**32 - 1, 2**64 - 1) else value * factor
+
+
+def count(value: int | None) -> int | None:
+    """A whole number of things, below 2**60."""
+    return value if value is not None and 0 <= value < 2**60 else None
+
+
+def significant(value: float, digits: int = 4) -> float:
+    """Rounded to significant digits: instruments are no better, and session files stay small."""
+    return float(f"{value:.{digits}g}")

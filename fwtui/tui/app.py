@@ -1,0 +1,143 @@
+"""The application: one live session or one recorded one, a timer that moves it, and a clean end on every way out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Thread
+
+from textual.app import App, ComposeResult
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.sessions import reader
+from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.text import clean
+from fwtui.tui import terminal
+from fwtui.tui.commands import Command
+from fwtui.tui.replay_screen import Recording, ReplayScreen, named
+from fwtui.tui.run_screen import RunScreen, Source
+from fwtui.tui.screen import SessionScreen
+from fwtui.tui.theme import FWTUI
+
+TICKS_PER_SECOND = 10
+
+
+class Opened(Message):
+    """A session has been read, or could not be."""
+
+    def __init__(self, outcome: Recording | Exception):
+        super().__init__()
+        self.outcome = outcome
+
+
+class FwtuiApp(App[None]):
+    TITLE = "fwtui"
+    CSS = """
+    Screen { background: $background; }
+    #loading { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall")]
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        experiment: Experiment | None = None,
+        replay: Path | Recording | None = None,
+        speed: float = 1.0,
+        start: float = 0.0,
+        still: bool = False,
+    ):
+        """Live from `source`, or a replay; `still` is a picture: no clock, no animation."""
+        super().__init__()
+        self.register_theme(FWTUI)
+        self.theme = FWTUI.name
+        self.source = source
+        self.left_by_signal = False
+        self.refusal: str | None = None  # why there was nothing to show
+        self._experiment = experiment or Experiment()
+        self._replay = replay
+        self._speed = speed
+        self._start = start
+        self._still = still
+        if still:
+            self.animation_level = "none"
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content("opening…"), id="loading", markup=False)
+
+    def on_mount(self) -> None:
+        if not self._still:
+            terminal.listen(self._leave)
+            self.set_interval(1 / TICKS_PER_SECOND, self._tick)
+        if self.source is not None:
+            self.push_screen(RunScreen(self.source, self._experiment))
+        elif isinstance(self._replay, Recording):
+            self.push_screen(ReplayScreen(self._replay, playing=not self._still))
+        elif self._replay is not None:
+            self.open(self._replay)
+
+    def open(self, path: Path) -> None:
+        """Read a session in the background and show it over what is there."""
+        # a daemon thread: leaving must not wait for a big file
+        Thread(target=self._open, args=(path,), name="reader", daemon=True).start()
+        self.say(f"opening {clean(path.name)}")
+
+    def _open(self, path: Path) -> None:
+        try:
+            outcome: Recording | Exception = Recording(named(path), reader.load(path), self._speed, self._start)
+        except Exception as error:
+            outcome = error
+        with contextlib.suppress(RuntimeError):
+            self.post_message(Opened(outcome))
+
+    def on_opened(self, event: Opened) -> None:
+        if isinstance(event.outcome, Recording):
+            if isinstance(self.screen, ReplayScreen):
+                self.switch_screen(ReplayScreen(event.outcome))
+            else:
+                self.push_screen(ReplayScreen(event.outcome))
+            return
+        sentence = (
+            str(event.outcome)
+            if isinstance(event.outcome, Refused)
+            else f"the session could not be read: {clean(str(event.outcome))}"
+        )
+        if any(isinstance(screen, SessionScreen) for screen in self.screen_stack):
+            self.say(sentence, "error")
+        else:
+            self.refusal = sentence
+            self.exit(return_code=2)
+
+    def say(self, text: str, level: str = "info") -> None:
+        """A sentence on the log line of the screen that is shown."""
+        screen = next((s for s in reversed(self.screen_stack) if isinstance(s, SessionScreen)), None)
+        if screen is not None:
+            screen.say(text, level)
+
+    def sessions(self) -> Iterator[Command]:
+        """Commands that replay the sessions of this machine; only names are looked at."""
+        for folder in (own_folder(), shipped_folder()):
+            with contextlib.suppress(OSError):
+                for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
+                    yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
+
+    def _tick(self) -> None:
+        if self.source is not None:
+            self.source.drain()
+        for screen in self.screen_stack:
+            if isinstance(screen, ReplayScreen):
+                screen.tick()
+            elif isinstance(screen, RunScreen):
+                screen.update()
+
+    def _leave(self, code: int) -> None:
+        self.left_by_signal = True
+        self.exit(return_code=code)

@@ -1,0 +1,49 @@
+"""What the command palette offers besides the keys: kernels to choose and sessions to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple, Protocol, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from kernels import registry
+
+
+class Command(NamedTuple):
+    """Its words are data (file names are), so the palette gets them as Content."""
+
+    words: str
+    run: Callable[[], None]
+    help: str | None = None
+
+
+class Commanded(Protocol):
+    """A screen that can do what the palette offers."""
+
+    def commands(self) -> Iterator[Command]: ...
+
+
+class Commands(Provider):
+    """Whatever the screen offers at the moment."""
+
+    async def discover(self) -> Hits:
+        for command in self._offered():
+            yield DiscoveryHit(Content(command.words), command.run, text=command.words, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self._offered():
+            score = matcher.match(command.words)
+            if score > 0:  # matcher.highlight() would read the words as markup
+                yield Hit(score, Content(command.words), command.run, text=command.words, help=command.help)
+
+    def _offered(self) -> Iterator[Command]:
+        return cast(Commanded, self.screen).commands() if hasattr(self.screen, "commands") else iter(())
+
+
+def kernels(choose: Callable[[str], None]) -> Iterator[Command]:
+    for kernel in registry().values():
+        yield Command(f"Kernel: {kernel.id}", partial(choose, kernel.id), f"{kernel.title} ({kernel.backend})")

@@ -1,0 +1,168 @@
+"""What opens over a screen: help, the log, the form on a narrow screen, a marker's words. Escape closes each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from fwtui.tui.draft import Draft
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.form import ExperimentForm
+from fwtui.tui.notices import Entry
+
+
+FRAME = 6  # rows of a dialog around what it holds
+
+
+class Dialog(ModalScreen[str | None]):
+    DEFAULT_CSS = """
+    Dialog { align: center middle; }
+    Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; border: round $border; padding: 0 1; background: $surface; }
+    Dialog Static { height: auto; }
+    Dialog #title { text-style: bold; color: $text-accent; }
+    Dialog #hint { color: $text-muted; }
+    Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
+    TITLE = ""
+    HINT = "Esc closes this"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static(Content(self.TITLE or ""), id="title", markup=False)
+            yield from self.body()
+            yield Static(Content(self.HINT), id="hint", markup=False)
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and hint."""
+        raise NotImplementedError
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Hung(Drawn[tuple[tuple[Content, str], ...]]):
+    """Heads with words that go on under themselves."""
+
+    def draw(self, subject: tuple[tuple[Content, str], ...], width: int) -> Sequence[Content]:
+        lines: list[Content] = []
+        for head, words in subject:
+            room = max(width - head.cell_length, 12)
+            first, *others = Content(words).wrap(room) or [Content("")]
+            lines.append(line(head, first))
+            lines += [line(" " * head.cell_length, other) for other in others]
+        return lines
+
+
+class Scrolled(VerticalScroll):
+    """Text that may be longer than the dialog; it has the focus, so arrows move it."""
+
+    def __init__(self, rows: Sequence[tuple[Content, str]], at_end: bool = False):
+        super().__init__()
+        self._rows = tuple(rows)
+        self._at_end = at_end
+
+    def compose(self) -> ComposeResult:
+        yield Hung(self._rows)
+
+    def on_mount(self) -> None:
+        self.styles.max_height = max(3, self.app.size.height - FRAME)
+        self.focus()
+        if self._at_end:
+            self.call_after_refresh(self.scroll_end, animate=False)
+
+
+class HelpScreen(Dialog):
+    """Every key with its words, made from the bindings themselves."""
+
+    TITLE = "Keys"
+    BINDINGS = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
+
+    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Sequence[tuple[str, str]]):
+        super().__init__()
+        self._groups = [(title, list(bindings)) for title, bindings in groups]
+        self._about = about
+
+    def body(self) -> ComposeResult:
+        rows: list[tuple[Content, str]] = []
+        for title, bindings in self._groups:
+            rows += [(line((title, STRONG)), ""), *(self._key(binding) for binding in bindings), (line(""), "")]
+        rows.append((line(("What the words mean", STRONG)), ""))
+        rows += [(line((f"  {word:<21}", "$text-accent")), words) for word, words in self._about]
+        yield Scrolled(rows)
+
+    def _key(self, binding: Binding) -> tuple[Content, str]:
+        shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
+        return line((f"  {shown:<10}", "$text-accent"), f"{binding.description:<11}"), binding.tooltip
+
+
+class LogScreen(Dialog):
+    """The whole log, and the last words of whoever died."""
+
+    TITLE = "Log"
+    BINDINGS = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
+
+    def __init__(self, entries: Sequence[Entry], stderr: str = ""):
+        super().__init__()
+        self._entries = entries
+        self._stderr = stderr
+
+    def body(self) -> ComposeResult:
+        rows = [entry.row() for entry in self._entries] or [(line(("nothing has happened yet", MUTED)), "")]
+        if self._stderr:
+            rows += [(line(""), ""), (line(("its last words (stderr)", STRONG)), "")]
+            rows += [(line("  "), words) for words in self._stderr.split("\n")]
+        yield Scrolled(rows, at_end=True)
+
+
+class MarkerScreen(Dialog):
+    """Asks for a marker's words."""
+
+    TITLE = "Marker"
+    HINT = "Enter leaves it in the recording, Esc does not"
+
+    def body(self) -> ComposeResult:
+        yield Input(placeholder="what is to be seen here?", max_length=200, compact=True, id="marker")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip() or "marker")
+
+
+class FormScreen(Dialog):
+    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
+
+    DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
+    TITLE = "Experiment"
+    HINT = "Enter or ctrl+r runs it, Esc keeps it"
+    BINDINGS = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
+
+    def __init__(self, draft: Draft):
+        super().__init__()
+        self._draft = draft
+
+    def body(self) -> ComposeResult:
+        yield ExperimentForm(self._draft)
+
+    def on_mount(self) -> None:
+        self.query_one(ExperimentForm).styles.max_height = max(4, self.app.size.height - FRAME)
+
+    def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
+        event.stop()
+        self.query_one(ExperimentForm).say(event.errors)
+
+    def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
+        event.stop()
+        self.action_run()
+
+    def action_run(self) -> None:
+        errors = self._draft.errors()
+        self.query_one(ExperimentForm).say(errors)
+        if not errors:
+            self.dismiss("run")

@@ -1,0 +1,88 @@
+"""Widgets that draw a few lines of text, made again only when what they show or their width changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+Subject = TypeVar("Subject")
+Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a style made of theme variables
+
+USUAL_WIDTH = 80
+MUTED = "dim"
+STRONG = "bold"
+
+
+def line(*pieces: Piece) -> Content:
+    """One line of text; nothing in it is ever read as markup."""
+    return Content.assemble(*pieces)
+
+
+def apart(left: Content, right: Content, width: int) -> Content:
+    """Both ends of a line of `width` cells; the left one is cut where they would meet."""
+    right = right.truncate(width, ellipsis=True)
+    room = width - right.cell_length - 2
+    if room < 8:
+        return right
+    left = left.truncate(room, ellipsis=True)
+    return Content.assemble(left, " " * (width - left.cell_length - right.cell_length), right)
+
+
+def hanging(label: str, indent: int, text: Content, width: int, most: int = 3) -> list[Content]:
+    """A label and a text that goes on under itself, in at most so many lines."""
+    lines = text.wrap(max(width - indent, 10))
+    if len(lines) > most:
+        lines = [*lines[: most - 1], Content(" ").join(lines[most - 1 :])]
+    return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part) for place, part in enumerate(lines)]
+
+
+class Drawn(Widget, Generic[Subject]):
+    """Shows one subject as lines. A subject equal to the one shown costs nothing."""
+
+    DEFAULT_CSS = """
+    Drawn { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    def __init__(self, subject: Subject, *, id: str | None = None, classes: str | None = None):
+        super().__init__(id=id, classes=classes)
+        self._subject = subject
+        self._lines: list[Content] = []
+        self._width = -1
+
+    @property
+    def subject(self) -> Subject:
+        return self._subject
+
+    @property
+    def lines(self) -> Sequence[Content]:
+        """What is shown, for the width it has (or a usual one before it has any)."""
+        return self._drawn(self.size.width or USUAL_WIDTH)
+
+    def show(self, subject: Subject) -> None:
+        """Show this from now on."""
+        if subject == self._subject:
+            return
+        before = len(self.lines)
+        self._subject = subject
+        self._width = -1
+        self.refresh(layout=len(self.lines) != before)
+
+    def draw(self, subject: Subject, width: int) -> Sequence[Content]:
+        """The lines for a width in cells."""
+        raise NotImplementedError
+
+    def render(self) -> Content:
+        return Content("\n").join(self._drawn(self.size.width))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._drawn(width))
+
+    def _drawn(self, width: int) -> list[Content]:
+        if width != self._width:
+            self._width = width
+            self._lines = [part.truncate(width, ellipsis=True) for part in self.draw(self._subject, width)] if width > 0 else []
+        return self._lines

@@ -1,0 +1,235 @@
+"""A run's numbers as lines of text: headline, phases, what happened outside the clock, meters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui import events, units
+from fwtui.model import Evidence
+from fwtui.run import Run
+from fwtui.tui import charts, wording
+from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
+
+FILL, TRACK = "━", "─"
+LABEL = 19  # cells of the label column
+NUMBER = 10
+SAMPLES_TOLD = 100  # passes beyond these are measured, but not told one by one
+
+
+class Subject(NamedTuple):
+    """Everything that the panel's text depends on."""
+
+    run: Run
+    evidence: Evidence | None
+    device: events.Device | None
+    baseline: Run | None
+    latest: bool  # whether it is the newest run
+
+
+def meter(share: float | None, width: int) -> list[Piece]:
+    """A bar that is told by its shape as well as by its colour."""
+    filled = 0 if share is None else min(width, max(0, round(share * width)))
+    return [(FILL * filled, "$accent"), (TRACK * (width - filled), MUTED)]
+
+
+def title(s: Subject, width: int) -> Content:
+    """Which run, and how far it can be trusted."""
+    run = s.run
+    words, style = wording.verdict(run)
+    right = line((words, style)).truncate(max(width - 24, 12), ellipsis=True)
+    back = "" if s.latest else "  (Esc: newest)"
+    number = f"RUN {run.id}  "
+    what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
+    return apart(line((number, f"{STRONG} $text-accent"), (what, STRONG), (back, MUTED)), right, width)
+
+
+def headline(s: Subject, width: int) -> Content:
+    """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
+    run = s.run
+    if run.simulated:
+        return line((f"{wording.SIMULATED}; no rate and no bandwidth either, every thread ran in Python", MUTED))
+    if run.seconds is None:
+        return line(("no time yet" if run.state == "running" else "no time", MUTED))
+    full = _headline(s, ("    rate  ", "    ", " of peak bandwidth"))
+    return full if full.cell_length <= width else _headline(s, ("  ", "  ", " of peak"))
+
+
+def _headline(s: Subject, words: tuple[str, str, str]) -> Content:
+    run = s.run
+    rate, gap, of_peak = words
+    number = "strike" if wording.doubtful(run) else STRONG
+    passes = f"({run.done.count} runs)" if run.done is not None else f"so far ({len(run.samples)} runs)"
+    around = units.spread(run.done.spread) if run.done is not None else ""
+    pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-accent")]
+    pieces += [f" {around}"] * bool(around) + [(f" {passes}", MUTED)]
+    pieces += [(rate, MUTED), (units.rate(run.rate), number)]
+    share = peak_share(s)
+    if share is not None:
+        pieces += [gap, (units.percent(share), number), (of_peak, MUTED)]
+    ratio = wording.speedup(run, s.baseline)
+    if ratio and s.baseline is not None and s.baseline.id != run.id:
+        pieces += [gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
+    return line(*pieces)
+
+
+def progress(s: Subject, width: int) -> list[Content]:
+    """While it runs: stage, share, time left, passes. Afterwards: what to keep in mind about its numbers."""
+    run = s.run
+    if run.state == "running":
+        told = run.progress
+        share = min(told.done, 1.0) if told is not None else None
+        left = f"{units.duration(told.left)} left" if told is not None and told.left is not None else ""
+        more = "+" if len(run.samples) >= SAMPLES_TOLD else ""
+        passes = f"{len(run.samples)}{more} timed" if run.samples else ""
+        after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
+        room = max(4, width - 16 - 6 - 24 - 2)
+        return [
+            line(
+                (f"{wording.stage(run.stage):<16.16}", "$accent"),
+                *meter(share, room),
+                after,
+                (f"  {left:<12}{passes:>10}", MUTED),
+            )
+        ]
+    return [line(*remarks(s))]
+
+
+def remarks(s: Subject) -> list[Piece]:
+    run = s.run
+    if run.state != "done":
+        message = run.done.message if run.done is not None else ""
+        if not message and run.state == "failed":
+            message = "it broke off; the log (l) says why"
+        return [(message or "stopped before its end; what was measured so far is shown", MUTED)]
+    pieces: list[Piece] = []
+    if run.done is not None and run.done.indicative and not run.simulated:
+        pieces.append(("indicative", "$text-warning"))
+        pieces.append((": fewer than 10 passes or 0.5 s   ", MUTED))
+    evidence = s.evidence if run.backend == "cuda" else None
+    if evidence is not None and evidence.throttled:
+        pieces.append(("throttled", "$text-warning"))
+        pieces.append((f": {', '.join(evidence.throttled)}   ", MUTED))
+    if evidence is not None and evidence.power_watts is not None:
+        pieces.append((f"meanwhile {evidence.power_watts:.0f} W", MUTED))
+        if evidence.gpu_clock_mhz is not None:
+            pieces.append((f" at {evidence.gpu_clock_mhz:.0f} MHz", MUTED))
+    if not pieces and run.done is not None and run.done.message:
+        pieces.append((run.done.message, MUTED))
+    if not pieces and run.finished is not None and not run.simulated:
+        pieces.append((f"done, {units.duration(run.finished - run.started)} in all", MUTED))
+    return pieces
+
+
+def phases(s: Subject, width: int) -> list[Content]:
+    """One bar per phase, drawn by plotext, with its time and its share."""
+    parts = s.run.phases
+    if not parts:
+        return []
+    label = min(LABEL, max(8, *(len(p.title) for p in parts)) + 2) if width < 60 else LABEL
+    room = max(1, width - label - 2 * NUMBER - 1)
+    drawn = charts.bars(charts.finite([p.seconds for p in parts]), room)
+    number = "strike" if wording.doubtful(s.run) else ""
+    return [
+        line(
+            (f"{part.title:<{label}.{label - 1}}", MUTED),
+            (bar, "$accent"),
+            (f"{units.duration(part.seconds):>{NUMBER}}", number),
+            (f"{units.percent(part.share):>{NUMBER}}", MUTED),
+        )
+        for part, bar in zip(parts, drawn, strict=True)
+    ]
+
+
+def outside(s: Subject, width: int) -> list[Content]:
+    """What happened outside the clock, and what measuring the phases cost."""
+    run = s.run
+    if run.simulated:
+        return []
+    ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
+    names = (("load", ways[0]), ("unload", ways[1]), ("compile", "compile"), ("graph", "graph"), ("verify", "verify"))
+    told = [(word, run.stage_seconds(name)) for name, word in names]
+    words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
+    lines = hanging("outside the clock", LABEL, Content(" · ".join(words)), width) if words else []
+    if run.phase_pass is not None:
+        extra = run.done.instrumentation if run.done is not None else None
+        more = ""
+        if extra is not None:
+            share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
+            more = f" · instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
+        captured = " in a CUDA graph" if run.phase_pass.captured else ""
+        lines += hanging("phase pass", LABEL, Content(f"{units.duration(run.phase_pass.seconds)}{captured}{more}"), width)
+    return lines
+
+
+def peak_share(s: Subject) -> float | None:
+    """Effective bandwidth as a share of the device's peak; a CPU kernel is not held against the GPU's memory."""
+    peak = s.device.peak_bytes_per_second if s.device is not None and s.run.backend == "cuda" else None
+    return s.run.bandwidth / peak if s.run.bandwidth and peak else None
+
+
+def meters(s: Subject, width: int) -> list[Content]:
+    """Bandwidth and occupancy: first what a model says, then what counters say."""
+    run = s.run
+    cuda = run.backend == "cuda"
+    if run.simulated:
+        return []
+    peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
+    of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
+    struck = "strike" if wording.doubtful(run) else ""
+    share = peak_share(s)
+    words = f"{of_peak}; model, not DRAM traffic" if share is not None else "model, not DRAM traffic"
+    lines = [_metered("bandwidth (model)", share, units.bandwidth(run.bandwidth), words, width, struck)]
+    if not cuda:
+        return lines
+    dram = s.evidence.dram_utilisation if s.evidence is not None else None
+    moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
+    lines.append(_metered("DRAM (GPM)", dram, moved, f"{of_peak}; measured", width))
+    theory = run.main_occupancy
+    share = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
+    lines.append(_metered("occupancy (theory)", share, "", limits(theory), width))
+    achieved = s.evidence.sm_occupancy if s.evidence is not None else None
+    lines.append(_metered("occupancy (GPM)", achieved, "", "measured", width))
+    return lines
+
+
+def limits(theory: events.Occupancy | None) -> str:
+    """What keeps more warps from being resident, in words."""
+    if theory is None:
+        return ""
+    amounts = {"registers": f"{theory.registers}/thread", "shared memory": f"{units.memory(theory.shared_bytes)}/block"}
+    words = [f"{name} ({amounts[name]})" if name in amounts else name for name in theory.limiters]
+    return f"limited by {' and '.join(words)}" if words else "limited by nothing"
+
+
+def _metered(label: str, share: float | None, amount: str, words: str, width: int, number: str = "") -> Content:
+    """Label, bar, amount, share, words; where neither amount nor share is known, n/a says so and nothing is drawn."""
+    room = max(4, min(30, width - LABEL - 52))
+    if share is None and amount in ("", units.ABSENT):
+        return line((f"{label:<{LABEL}}", MUTED), (" " * (room + 16) + units.ABSENT, MUTED))
+    return line(
+        (f"{label:<{LABEL}}", MUTED),
+        *meter(share, room),
+        (f"{amount:>11}", number),
+        (f"{units.percent(share):>8}", number if share is not None else MUTED),
+        (f" {words}", MUTED),
+    )
+
+
+def checked(s: Subject, width: int) -> list[Content]:
+    """How it is known that the distances are right, and what the input was."""
+    run = s.run
+    lines: list[Content] = []
+    if run.verdict is not None and run.verdict.how:
+        lines += hanging("check", LABEL, Content(run.verdict.how), width)
+    if run.graph is not None:
+        g = run.graph
+        words = [f"{g.vertices:,} vertices", f"{g.edges:,} edges"]
+        if g.low is not None and g.high is not None:
+            words.append(f"weights {g.low:g}..{g.high:g}")
+        if g.negative_share:
+            words.append(f"{units.percent(g.negative_share)} negative")
+        words += [part for part in (g.name, g.note) if part]
+        lines += hanging("graph", LABEL, Content(" · ".join(words)), width)
+    return lines

@@ -1,0 +1,92 @@
+"""The right side: one run from its headline to how it was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+
+from fwtui.model import Model
+from fwtui.run import Run
+from fwtui.tui import readout
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.notices import Banner
+from fwtui.tui.readout import Subject
+
+
+class Title(Drawn[Subject | None]):
+    """Which run, and its verdict."""
+
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else [readout.title(subject, width)]
+
+
+class Headline(Drawn[Subject | None]):
+    """The numbers that matter most, and what it is doing."""
+
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else [readout.headline(subject, width), *readout.progress(subject, width)]
+
+
+class Phases(Drawn[Subject | None]):
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else readout.phases(subject, width)
+
+
+class Outside(Drawn[Subject | None]):
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else readout.outside(subject, width)
+
+
+class Meters(Drawn[Subject | None]):
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else readout.meters(subject, width)
+
+
+class Checked(Drawn[Subject | None]):
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else readout.checked(subject, width)
+
+
+class Empty(Drawn[tuple[str, ...]]):
+    """What to do first."""
+
+    def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
+        first, *others = subject or ("",)
+        lines = [*line((first, STRONG)).wrap(width)]
+        for other in others:
+            lines += line((other, MUTED)).wrap(width)
+        return lines
+
+
+class RunPanel(VerticalScroll, can_focus=False):
+    DEFAULT_CSS = """
+    RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
+    RunPanel Headline, RunPanel Phases, RunPanel Outside, RunPanel Meters, RunPanel Checked { margin-top: 1; }
+    RunPanel .-empty { display: none; }
+    .-short RunPanel Drawn, .-flat RunPanel Drawn { margin-top: 0; }
+    """
+    PARTS = (Title, Headline, Phases, Meters, Outside, Checked)
+
+    def compose(self) -> ComposeResult:
+        yield Banner(None)
+        yield Empty(())
+        for part in self.PARTS:
+            yield part(None)
+
+    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...]) -> None:
+        """Show a run of the model, or advice where there is none."""
+        subject = None
+        if run is not None:
+            evidence = model.evidence(run) if run.backend == "cuda" else None
+            subject = Subject(run, evidence, model.gpu, baseline, run.id == model.current)
+        self.query_one(Banner).show(model.fault)
+        empty = self.query_one(Empty)
+        empty.show(advice)
+        empty.set_class(subject is not None, "-empty")
+        for kind in self.PARTS:
+            part = self.query_one(kind)
+            part.show(subject)
+            part.set_class(not part.lines, "-empty")

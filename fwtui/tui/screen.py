@@ -1,0 +1,212 @@
+"""What the live screen and the replay screen have in common: the same panels from the same Model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import DataTable, Footer, Static
+
+from fwtui.model import Model
+from fwtui.run import Run
+from fwtui.tui import commands, notices, wording
+from fwtui.tui.dialogs import HelpScreen, LogScreen
+from fwtui.tui.history import HistoryTable
+from fwtui.tui.notices import Entry, LogLine
+from fwtui.tui.run_panel import RunPanel
+from fwtui.tui.strip import TelemetryStrip
+from fwtui.tui.topbar import Top, TopBar
+
+LEAST = (60, 16)  # columns and rows below which a card says what is needed
+WORDS = (
+    ("relaxation", "d[i,j] = min(d[i,j], d[i,k] + d[k,j]); a run does n^3 of them"),
+    ("rate", "relaxations per second: n^3 / total"),
+    ("total", "median of the clean passes, ± half of its 95 % interval; without copies, compiling and verifying"),
+    ("phase pass", "a second pass with a clock at every phase; what that costs is called instrumentation"),
+    ("bandwidth (model)", "bytes of the kernel's own model / total; not what DRAM really moved"),
+    ("DRAM, occ. (GPM)", "read from the GPU's own counters while the clean passes ran"),
+    ("occupancy (theory)", "from registers and shared memory of the compiled kernel, with what limits it"),
+    ("struck through", "the distances are wrong, or nobody has checked them"),
+    ("indicative", "fewer than 10 passes, or less than half a second of them"),
+    ("throttled", "the GPU lowered its clocks while the clean passes ran"),
+    ("n/a", "not known on this machine; it never means 0"),
+)
+COMMON = (
+    Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)"),
+    Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
+    Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
+    Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
+)
+
+
+class SessionScreen(Screen[None]):
+    """Lays out the panels and keeps them in agreement with `model`, which subclasses provide."""
+
+    DEFAULT_CSS = """
+    SessionScreen #left { width: 36; padding: 0 1; border-right: solid $border-blurred; }
+    SessionScreen #body { height: 1fr; min-height: 4; border-bottom: solid $border-blurred; }
+    SessionScreen #history { height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
+    SessionScreen #line { display: none; height: 1; padding: 0 1; }
+    SessionScreen #small { display: none; height: 1fr; width: 1fr; content-align: center middle; text-align: center; }
+    SessionScreen .heading { color: $text-muted; text-style: bold; height: 1; }
+    SessionScreen TopBar { border-bottom: none; }
+    SessionScreen.-narrow #left { display: none; }
+    SessionScreen.-narrow #line { display: block; }
+    SessionScreen.-short #history { height: 4; border-bottom: none; }
+    SessionScreen.-flat #history { height: 3; border-bottom: none; }
+    SessionScreen.-short #body, SessionScreen.-flat #body { border-bottom: none; }
+    SessionScreen.-tiny #screen, SessionScreen.-tiny Footer { display: none; }
+    SessionScreen.-tiny #small { display: block; }
+    """
+    AUTO_FOCUS = "HistoryTable"
+    COMMANDS = {commands.Commands}
+    NAME = ""
+
+    def __init__(self, model: Model):
+        super().__init__()
+        self.model = model
+        self.selected: int | None = None  # the run that is shown; None follows the newest
+        self.baseline: int | None = None
+        self._told: Entry | None = None  # what the screen itself had to say last
+        self._said_at = -1  # index of the model at that time
+        self._shown: object = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="screen"):
+            yield TopBar(Top(self.NAME))
+            yield Static(id="line", markup=False)
+            with Horizontal(id="body"):
+                yield self.left()
+                yield RunPanel()
+            with Vertical(id="history"):
+                yield HistoryTable()
+            yield TelemetryStrip()
+            yield LogLine(None)
+            yield from self.bottom()
+        yield Static(id="small", markup=False)
+        yield Footer(compact=True)
+
+    def left(self) -> Widget:
+        """The left panel."""
+        raise NotImplementedError
+
+    def bottom(self) -> ComposeResult:
+        """Lines under the log."""
+        yield from ()
+
+    def top(self) -> Top:
+        return Top(self.NAME, wording.device(self.model))
+
+    def advice(self) -> tuple[str, ...]:
+        """What to do where there is no run yet."""
+        return ("Nothing has run yet.",)
+
+    def state(self) -> object:
+        """Whatever decides, besides the model, what is shown; a new value shows everything again."""
+        return None
+
+    @property
+    def narrow(self) -> bool:
+        return not self.has_class("-wide")
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is shown."""
+        if self.selected is not None and self.selected in self.model.runs:
+            return self.model.runs[self.selected]
+        return self.model.run
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self.update)
+
+    def on_resize(self) -> None:
+        width, height = self.app.size
+        if (width, height) < LEAST or height < LEAST[1]:
+            card = f"fwtui needs {LEAST[0]} x {LEAST[1]}\nthis terminal has {width} x {height}"
+            self.query_one("#small", Static).update(Content(card))
+        self.call_after_refresh(self.update, True)
+
+    def update(self, forced: bool = False) -> None:
+        """Agree with the model; costs nothing where nothing happened."""
+        if not self.is_mounted:
+            return
+        now = (self.model.index, self.selected, self.baseline, self._told, self.narrow, self.state())
+        if now == self._shown and not forced:
+            return
+        self._shown = now
+        model = self.model
+        baseline = model.runs.get(self.baseline) if self.baseline is not None else None
+        self.query_one(TopBar).show(self.top())
+        self.query_one(RunPanel).show(model, self.run, baseline, self.advice())
+        self.query_one(HistoryTable).show(model, baseline, self.app.size.width - 2)
+        self.query_one(TelemetryStrip).show(model)
+        self.query_one(LogLine).show(self._latest())
+        self.refresh_bindings()
+
+    def say(self, text: str, level: str = "info") -> None:
+        """A sentence of the screen itself on the log line, until something newer happens."""
+        self._told = Entry(self.model.t, text, level) if text else None
+        self._said_at = self.model.index
+        self.update()
+
+    def _latest(self) -> Entry | None:
+        last = notices.latest(self.model)
+        return self._told if self._told is not None and (last is None or last.t <= self._told.t) else last
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        marked = self.query_one(HistoryTable).marked
+        self.selected = None if marked == self.model.current else marked
+        self.update()
+
+    def action_baseline(self) -> None:
+        table = self.query_one(HistoryTable)
+        run = table.marked if table.has_focus else (self.run.id if self.run is not None else None)
+        self.baseline = None if run == self.baseline else run
+        self.say(
+            "no baseline"
+            if self.baseline is None
+            else f"run {self.baseline} is the baseline; runs of the same n are compared with it"
+        )
+
+    def action_log(self) -> None:
+        fault = self.model.fault
+        self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
+
+    def action_help(self) -> None:
+        own = [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
+        table = [b for b in HistoryTable.BINDINGS if isinstance(b, Binding) and b.key in ("up", "down", "enter")]
+        moving = [Binding(b.key, b.action, b.description, tooltip=_MOVES[b.key]) for b in table]
+        everywhere = [
+            Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
+            Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
+        ]
+        groups = (("This screen", own), ("Table of runs", moving), ("Everywhere", everywhere))
+        self.app.push_screen(HelpScreen(groups, WORDS))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "baseline":
+            return bool(self.model.runs)
+        return True
+
+    def commands(self) -> Iterator[commands.Command]:
+        """What the palette offers here."""
+        from fwtui.tui.app import FwtuiApp
+
+        for active in self.active_bindings.values():
+            binding = active.binding
+            if active.enabled and active.node is self and binding.action != "help":
+                yield commands.Command(
+                    f"{binding.description}: {binding.tooltip}",
+                    lambda action=binding.action: self.call_later(self.run_action, action),
+                )
+        if isinstance(self.app, FwtuiApp):
+            yield from self.app.sessions()
+
+
+_MOVES = {"up": "the run above", "down": "the run below", "enter": "show the marked run"}

@@ -1,0 +1,162 @@
+"""Words for what a run is and how it stands: the same on every screen, and never told by colour alone."""
+
+from __future__ import annotations
+
+from fwtui import units
+from fwtui.experiment import Experiment
+from fwtui.model import Model
+from fwtui.run import Run
+
+SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+STAGES = {
+    "graph": "making the graph",
+    "compile": "compiling",
+    "load": "copying in",
+    "warm-up": "warming up",
+    "clean": "clean passes",
+    "phases": "phase pass",
+    "unload": "copying out",
+    "verify": "verifying",
+}
+SIMULATED = "simulated: correct, not timed"
+GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
+
+
+def short_dtype(dtype: str) -> str:
+    return SHORT_DTYPES.get(dtype, dtype)
+
+
+def stage(name: str) -> str:
+    return STAGES.get(name, name) or "starting"
+
+
+def graph_words(e: Experiment) -> str:
+    """The input graph: density 0.3 · weights 1..16 · seed 7, or the file's name."""
+    if e.file:
+        return e.file.rsplit("/", 1)[-1]
+    words = [f"density {e.density:g}", f"weights {e.low:g}..{e.high:g}"]
+    if e.real:
+        words.append("real")
+    if e.negative:
+        words.append(f"negative {e.negative:g}")
+    if e.connected:
+        words.append("connected")
+    return " · ".join([*words, f"seed {e.seed}"])
+
+
+def kernel_words(run: Run, most: int) -> str:
+    """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
+    e = run.experiment
+    words = [run.title or e.kernel]
+    if run.n:  # a file's size is not known before it is read
+        words.append(f"n {run.n}")
+    if e.tile:
+        words.append(f"tile {e.tile}")
+    words.append(e.dtype)
+    words += [f"{name} {value}" for name, value in e.options.items()]
+    if e.launch and run.backend == "cuda":
+        words.append(e.launch)
+    words += graph_words(e).split(" · ")
+    shown = words[0]
+    for word in words[1:]:
+        if len(shown) + 3 + len(word) > most:
+            break
+        shown += f" · {word}"
+    return shown
+
+
+def summary(e: Experiment) -> str:
+    """One line for a narrow screen: katz-kider · n 4096 · d 0.3 · t 32 · f32 · graph."""
+    if e.file:
+        words = [e.kernel, e.file.rsplit("/", 1)[-1]]
+    else:
+        words = [e.kernel, f"n {e.n}", f"d {e.density:g}"]
+    words += [f"t {e.tile}"] * bool(e.tile) + [short_dtype(e.dtype)] + [e.launch] * bool(e.launch)
+    return " · ".join(words)
+
+
+def checksum(text: str) -> str:
+    return f"{text[:4]}…{text[-2:]}" if len(text) > 8 else text
+
+
+def cycle(vertices: tuple[int, ...]) -> str:
+    """3 → 7 → 3; a long one is cut in the middle of its way."""
+    if not vertices:
+        return ""
+    way = [str(v) for v in vertices]
+    if len(way) > 6:
+        way = [*way[:5], "…"]
+    return " → ".join(way if way[0] == way[-1] and len(way) > 1 else [*way, way[0]])
+
+
+def verdict(run: Run) -> tuple[str, str]:
+    """How far the result can be trusted, and the style for it."""
+    if run.state == "running":
+        return "not verified yet", CALM
+    if run.state == "cancelled":
+        return "– cancelled", CALM
+    if run.state == "failed":
+        return "✗ failed", BAD
+    found = run.verdict
+    if found is None or found.verdict == "unverified":
+        return "? unverified", DOUBT
+    if found.verdict == "verified":
+        if run.simulated:
+            return f"✓ {SIMULATED}", GOOD
+        return "✓ verified" + (f" · fletcher {checksum(found.checksum)}" if found.checksum else ""), GOOD
+    if found.verdict == "negative cycle":
+        through = cycle(found.cycle)
+        return "↻ negative cycle" + (f" through {through}" if through else ""), DOUBT
+    if found.verdict == "wrong":
+        return f"✗ WRONG {found.how.removeprefix('wrong').strip()}".rstrip(), BAD
+    if found.verdict == "out of range":
+        return f"✗ OUT OF RANGE {found.how}".rstrip(), BAD
+    return f"? {found.verdict}", DOUBT
+
+
+def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
+    """The short form for a table."""
+    if run.state == "running":
+        share = run.progress.done if run.progress is not None else None
+        return f"… {stage(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
+    if run.state in ("cancelled", "failed"):
+        return f"{'–' if run.state == 'cancelled' else '✗'} {run.state}"
+    word, _ = verdict(run)
+    if run.simulated and run.verified:
+        return "✓ simulated"
+    found = run.verdict.verdict if run.verdict is not None else "unverified"
+    words = f"{word[0]} {found.upper() if run.wrong else found}"
+    if throttled:
+        return f"{words} · throttled"
+    return f"{words} · indicative" if run.done is not None and run.done.indicative else words
+
+
+def doubtful(run: Run) -> bool:
+    """Whether its numbers must be struck through: it has ended, and nothing says that its distances are right."""
+    return run.state != "running" and run.verified is not True
+
+
+def speedup(run: Run, baseline: Run | None) -> str:
+    """5.1x as fast as the baseline; nothing where the two did not do the same work, or one of them is not to be trusted."""
+    if baseline is None:
+        return ""
+    if run.id == baseline.id:
+        return "baseline"
+    if run.n != baseline.n or not run.seconds or not baseline.seconds or doubtful(run) or doubtful(baseline):
+        return ""
+    return f"{units.digits(baseline.seconds / run.seconds)}x"
+
+
+def device(model: Model) -> str:
+    """The GPU in one line, or what works without one."""
+    gpu = model.gpu
+    if model.device is None:
+        return ""
+    if gpu is None:
+        return "no GPU: CPU kernels, simulator, replay"
+    words = [gpu.name or "GPU"]
+    if gpu.multiprocessors:
+        words.append(f"{gpu.multiprocessors} SM")
+    if gpu.peak_bytes_per_second:
+        words.append(f"{units.bandwidth(gpu.peak_bytes_per_second)} peak")
+    return " · ".join(words)

@@ -1,0 +1,74 @@
+"""Numbers with their units, three significant digits, in a width that does not jump. None is `n/a`."""
+
+from __future__ import annotations
+
+ABSENT = "n/a"
+_PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
+
+
+def digits(value: float) -> str:
+    """Three significant digits without an exponent: 1.79, 38.4, 196, 2840."""
+    size = abs(value)
+    if size >= 99.95 or value == 0:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+
+
+def scaled(value: float | None, unit: str) -> str:
+    """A large amount with its decimal prefix: 4.81 TB/s."""
+    if value is None:
+        return ABSENT
+    for prefix, factor in _PREFIXES:
+        if abs(value) >= factor * 0.9995:
+            return f"{digits(value / factor)} {prefix}{unit}"
+    return f"{digits(value)} {unit}"
+
+
+def duration(seconds: float | None) -> str:
+    """A measured time: 38.4 ms, 1.20 s, 2 min 05 s."""
+    if seconds is None:
+        return ABSENT
+    if seconds >= 119.5:
+        return f"{int(seconds + 0.5) // 60} min {int(seconds + 0.5) % 60:02d} s"
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor * 0.9995:
+            return f"{digits(seconds / factor)} {unit}"
+    return f"{digits(seconds / 1e-6)} us"
+
+
+def clock(seconds: float) -> str:
+    """A position in a session: 00:42, 1:02:03."""
+    whole = int(seconds)
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60:02d}:{rest % 60:02d}"
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as a percentage: 2.3 %, 92.7 %, 100 %."""
+    if share is None:
+        return ABSENT
+    value = 100 * share
+    return f"{value:.0f} %" if value >= 99.95 else f"{value:.1f} %"
+
+
+def bandwidth(bytes_per_second: float | None) -> str:
+    return scaled(bytes_per_second, "B/s")
+
+
+def rate(relaxations_per_second: float | None) -> str:
+    return scaled(relaxations_per_second, "relax/s")
+
+
+def memory(count: float | None) -> str:
+    """Bytes in binary units, as memory is sold: 141 GiB."""
+    if count is None:
+        return ABSENT
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor:
+            return f"{digits(count / factor)} {unit}"
+    return f"{count:.0f} B"
+
+
+def spread(share: float | None) -> str:
+    """Half an interval, relative: ± 0.3 %."""
+    return "" if share is None else f"± {100 * share:.1f} %"

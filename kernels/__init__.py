@@ -1,0 +1,23 @@
+"""The ladder: one file per algorithm. A file named kNN_name.py with a KERNEL in it is on the list, in file order."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from kernels.plan import Kernel
+
+_RUNG = re.compile(r"k\d\d_\w+")
+
+
+@cache
+def registry() -> Mapping[str, Kernel]:
+    """Every kernel by id, in the order of the ladder. Imports no numba."""
+    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if _RUNG.fullmatch(m.name))
+    ladder: list[Kernel] = [importlib.import_module(f"{__name__}.{name}").KERNEL for name in names]
+    if len({kernel.id for kernel in ladder}) != len(ladder):
+        raise ValueError("two kernel files share an id")
+    return {kernel.id: kernel for kernel in ladder}

@@ -1,0 +1,57 @@
+"""The triple loop, one thread: every speed-up starts here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    n = shape.n
+    everything = Rect(0, 0, n, n)
+    # a row element is read and written, the element of row k is read; d[i, k] stays in a register
+    cost = Cost(n * n, 3 * n * n * shape.itemsize)
+    for k in range(n):
+        yield Step("relax", "all", (k,), cost, (everything,), (everything,))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    import numpy as np
+    from numba import njit
+
+    from kernels.cpu_program import CpuProgram
+
+    number = np.dtype(shape.dtype).type
+
+    @njit(cache=True)
+    def relax(distance, k):
+        n = distance.shape[0]
+        for i in range(n):
+            to_k = distance[i, k]
+            for j in range(n):
+                via = number(to_k + distance[k, j])
+                if via < distance[i, j]:
+                    distance[i, j] = via
+
+    return CpuProgram(shape, {"relax": relax})
+
+
+KERNEL = Kernel(
+    id="serial",
+    title="Serial CPU",
+    backend="cpu",
+    papers=(
+        "R. W. Floyd, Algorithm 97: Shortest Path, CACM 5(6), 1962",
+        "S. Warshall, A Theorem on Boolean Matrices, JACM 9(1), 1962",
+    ),
+    phases={"all": "all rounds"},
+    plan=plan,
+    build=build,
+    summary="Three nested loops on one core, in place.",
+    lesson=(
+        "For each vertex k, every pair (i, j) asks whether going through k is shorter. The order of the loops is the whole "
+        "algorithm: k must be outermost. The inner loop walks along two rows, which is what a CPU's caches and vector "
+        "units like; what it lacks is reuse: for every k the whole matrix passes through the core once."
+    ),
+)

@@ -1,0 +1,174 @@
+"""What an algorithm says about itself: a plan that is data, and a program that launches it.
+
+Everything here is plain Python. Nothing imports numba, so replay, lessons, costs and pictures read the same
+plans that the GPU runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+DTYPES = ("float32", "int32", "int16")
+ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2}
+# "no edge"; integer sentinels leave room for one addition without wrapping
+NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF}
+
+
+class Rect(NamedTuple):
+    """A rectangle of the padded matrix in vertices, half-open; buffer 0 is the distance matrix."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    buffer: int = 0
+
+    def overlaps(self, other: Rect) -> bool:
+        return (
+            self.buffer == other.buffer
+            and self.top < other.bottom
+            and other.top < self.bottom
+            and self.left < other.right
+            and other.left < self.right
+        )
+
+
+class Cost(NamedTuple):
+    """What one step does in the kernel's own model: relaxations, bytes asked of device memory, bytes over PCIe."""
+
+    relaxations: int
+    device_bytes: int
+    link_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One launch: pure data, in an order that is always a valid serial order."""
+
+    op: str  # which compiled function of the Program
+    phase: str  # key of Kernel.phases
+    args: tuple[int, ...]  # that launch's integers (round, offsets, k range)
+    cost: Cost
+    reads: tuple[Rect, ...]
+    writes: tuple[Rect, ...]
+    lane: int = 0  # stream
+    after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Everything that decides a kernel's plan and its compiled form."""
+
+    n: int  # vertices asked for
+    tile: int = 1  # 1 where the kernel has no tiles
+    dtype: str = "float32"
+    memory: str = "device"
+    nonnegative: bool = True
+    options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
+
+    @property
+    def padded(self) -> int:
+        """n rounded up to a multiple of the tile; the extra vertices have no edges."""
+        return -(-self.n // self.tile) * self.tile
+
+    @property
+    def itemsize(self) -> int:
+        return ITEMSIZE[self.dtype]
+
+    def option(self, name: str) -> int:
+        return dict(self.options)[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The device a program is built for; cc is None on a CPU."""
+
+    backend: str  # "cpu" | "cuda" | "simulator"
+    cc: tuple[int, int] | None = None
+    multiprocessors: int = 0
+    shared_per_block: int = 49152
+    free_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A choice that belongs to one kernel; the form and the command line are made from it."""
+
+    name: str
+    values: tuple[int, ...]
+    default: int
+    help: str
+
+
+class Resources(NamedTuple):
+    """What the compiler gave one op, for a block of the given threads; bytes are per block or per thread."""
+
+    threads: int
+    registers: int
+    shared_bytes: int
+    spill_bytes: int = 0
+    blocks_per_multiprocessor: int | None = None  # the driver's calculator, where there is a driver
+
+
+Buffers = Sequence[Any]
+
+
+class Program(Protocol):
+    """A kernel compiled for one shape and target. Addresses never change after allocate(): a captured graph holds them."""
+
+    def allocate(self) -> Buffers:
+        """Buffers for the padded matrix, once."""
+        ...
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        """Copy an n x n host matrix in and lay it out; also keeps what restore() needs."""
+        ...
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        """The loaded input again, outside the clock."""
+        ...
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        """Start one step; asynchronous on a GPU, where the stream may be capturing."""
+        ...
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        """The n x n result as a host array of the shape's dtype, sentinels as computed."""
+        ...
+
+    def resources(self) -> Mapping[str, Resources]:
+        """Per op, after the first launch; empty where nothing is to be said (CPU)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One algorithm: what a user picks. `plan` is pure; `build` is the only place where numba is reached."""
+
+    id: str
+    title: str
+    backend: str  # "cpu" | "cuda"
+    papers: tuple[str, ...]
+    phases: Mapping[str, str]  # key -> words a person reads
+    plan: Callable[[Shape, bool], Iterator[Step]]
+    build: Callable[[Shape, Target], Program]
+    summary: str  # one sentence: the idea
+    lesson: str  # a paragraph: why the hardware likes it or not
+    dtypes: tuple[str, ...] = DTYPES
+    tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
+    default_tile: int = 1
+    simulator_tiles: tuple[int, ...] = (4, 8)
+    options: tuple[Option, ...] = ()
+    launch_modes: tuple[str, ...] = ("eager",)
+    memories: tuple[str, ...] = ("device",)
+    max_n: int = 65536
+    compiles: bool = True  # False: the first launch compiles nothing
+    refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
+
+    def tiles_for(self, simulated: bool) -> tuple[int, ...]:
+        """Tile sizes to choose from; the simulator is slow, so it takes small ones."""
+        if not self.tiles:
+            return ()
+        return self.simulator_tiles if simulated else self.tiles

@@ -1,0 +1,343 @@
+"""Session files that are cut, damaged, hostile or unwritable: one sentence, no wrong number, no traceback."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fwtui import codec, events
+from fwtui.errors import Corrupt, Refused
+from fwtui.sessions import reader
+from fwtui.sessions.check import check
+from fwtui.sessions.reader import Loaded, load, open_session
+from fwtui.sessions.recorder import Recorder
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
+WHOLE = GOLDEN.read_bytes()
+LINES = WHOLE.splitlines(keepends=True)
+RAWS = [line[:-1] for line in LINES]
+HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
+
+
+def load_bytes(folder: Path, content: bytes) -> Loaded | None:
+    """The session with these bytes; None where it is refused for its first line."""
+    path = folder / "s"
+    path.write_bytes(content)
+    try:
+        return load(path)
+    except Refused as refusal:
+        assert "is not a fwtui session" in str(refusal)
+        return None
+
+
+def is_subsequence(some: list[bytes], whole: list[bytes]) -> bool:
+    rest = iter(whole)
+    return all(raw in rest for raw in some)
+
+
+def test_every_truncation_gives_exactly_the_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(WHOLE)
+    for length in range(len(WHOLE) - 1, -1, -1):
+        os.truncate(path, length)
+        whole_lines = WHOLE[:length].count(b"\n")
+        if not whole_lines:
+            with pytest.raises(Refused, match="is not a fwtui session"):
+                load(path)
+            continue
+        loaded = load(path)
+        assert [line.raw for line in loaded.lines] == RAWS[:whole_lines]
+        assert loaded.torn == (WHOLE[length - 1 : length] != b"\n")
+        assert not loaded.closed and not loaded.complete and not loaded.damaged
+
+
+@pytest.mark.parametrize("length", [0, 1, len(LINES[0]) - 1, len(LINES[0]), len(LINES[0]) + 1, len(WHOLE) - 1])
+def test_check_of_a_cut_file_is_words_and_never_success(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(WHOLE[:length])
+    out = io.StringIO()
+    assert check(path, out) == (1 if length >= len(LINES[0]) else 2)
+    assert out.getvalue().endswith(".\n")
+
+
+@pytest.mark.parametrize("flip", [0x01, 0x20, 0xFF])
+def test_every_single_byte_flip_is_noticed(tmp_path: Path, flip: int) -> None:
+    (tmp_path / "s").write_bytes(WHOLE)
+    with open(tmp_path / "s", "r+b", buffering=0) as file:
+        for place in range(len(WHOLE)):
+            os.pwrite(file.fileno(), bytes([WHOLE[place] ^ flip]), place)
+            try:
+                loaded = load(tmp_path / "s")
+            except Refused as refusal:
+                assert place < len(LINES[0]) and "is not a fwtui session" in str(refusal)
+            else:
+                assert place >= len(LINES[0])
+                assert not loaded.closed and (loaded.damaged or loaded.torn)
+                # what is left is what was there, and at most the two lines around the change are gone
+                assert is_subsequence([line.raw for line in loaded.lines], RAWS)
+                assert len(loaded.lines) >= len(RAWS) - 2
+            os.pwrite(file.fileno(), WHOLE[place : place + 1], place)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.integers(0, len(WHOLE)), st.binary(max_size=40)), max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_splices_never_make_a_line_that_was_not_there(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[tuple[int, int, bytes]]
+) -> None:
+    content = WHOLE
+    for start, end, put in cuts:
+        content = content[: min(start, end)] + put + content[max(start, end) :]
+    loaded = load_bytes(tmp_path_factory.mktemp("splice"), content)
+    if loaded is not None:
+        assert {line.raw for line in loaded.lines} <= set(RAWS)
+        assert loaded.closed == (content == WHOLE)
+
+
+def test_pieces_of_itself_put_anywhere_never_pass_for_the_whole(tmp_path: Path) -> None:
+    dice = random.Random(7)
+    for _ in range(1000):
+        source, length, target = (dice.randrange(len(WHOLE)) for _ in range(3))
+        piece = WHOLE[source : source + length % 700 + 1]
+        content = WHOLE[:target] + piece + WHOLE[target + dice.choice((0, len(piece))) :]
+        loaded = load_bytes(tmp_path, content)
+        if loaded is not None:
+            assert {line.raw for line in loaded.lines} <= set(RAWS)
+            assert loaded.closed == (content == WHOLE)
+
+
+@given(st.binary(max_size=2000))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_after_a_header_are_read_or_counted(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    loaded = load_bytes(tmp_path_factory.mktemp("noise"), LINES[0] + noise)
+    assert loaded is not None
+    assert len(loaded.lines) == 1
+    assert loaded.damaged == noise.count(b"\n")
+    assert loaded.torn == (noise != b"" and not noise.endswith(b"\n"))
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    for path, words in (
+        (tmp_path / "fifo", "is not a regular file; give a session file"),
+        (Path("/dev/zero"), "is not a regular file; give a session file"),
+        (tmp_path, "is not a regular file; give a session file"),
+        (tmp_path / "a", "cannot be opened: too many levels of symbolic links; `fwtui list`"),
+        (tmp_path / "absent\x1b[31m", "absent[31m cannot be opened: no such file or directory; `fwtui list`"),
+        ("null\x00byte", "nullbyte cannot be opened: embedded null byte; `fwtui list`"),
+    ):
+        with pytest.raises(Refused) as refusal:
+            open_session(path)
+        assert words in str(refusal.value)
+        out = io.StringIO()
+        assert check(path, out) == 2
+        assert words in out.getvalue() and out.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [256 * 2**20, 256 * 2**20 + 1, 10 * 2**30])
+def test_huge_sparse_files_are_refused_in_little_memory(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "sparse"
+    path.touch()
+    os.truncate(path, size)
+    tracemalloc.start()
+    with pytest.raises(
+        Refused, match=rf"{size} bytes, more than the limit of" if size > 256 * 2**20 else "is not a fwtui session"
+    ):
+        load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_a_huge_line_after_a_header_is_counted_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    path.write_bytes(LINES[0])
+    os.truncate(path, 50 * 2**20)
+    with open(path, "ab") as file:
+        file.write(b"\n" + LINES[1])
+    tracemalloc.start()
+    loaded = load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [line.raw for line in loaded.lines] == RAWS[:2]
+    assert (loaded.damaged, loaded.torn, loaded.closed) == (1, False, False)
+    assert peak < 2**21
+
+
+def test_deep_json_and_hostile_numbers_are_counted_and_skipped(tmp_path: Path) -> None:
+    bodies = [
+        b'{"kind":"notice","t":1,"text":"a","x":' + b"[" * 60_000,
+        b'{"kind":"later","t":1,"x":' + b'{"a":' * 12_000,
+        b'{"kind":"notice","t":1e999,"text":"a"}',
+        b'{"kind":"notice","t":-1,"text":"a"}',
+        b'{"kind":"notice","t":NaN,"text":"a"}',
+    ]
+    loaded = load_bytes(tmp_path, LINES[0] + b"".join(map(codec.seal, bodies)) + LINES[1])
+    assert loaded is not None
+    assert loaded.damaged == len(bodies)
+    assert [line.raw for line in loaded.lines] == RAWS[:2]
+
+
+def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_session(GOLDEN) as session:
+
+        def fail(*_: object) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(reader.os, "pread", fail)
+        with pytest.raises(Refused, match="cannot be read: input/output error; copy it"):
+            session.read_all()
+
+
+def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("no session\n")
+    probe = os.open(tmp_path / "no", os.O_RDONLY)
+    os.close(probe)
+    for _ in range(3):
+        for path in (tmp_path, tmp_path / "no", Path("/dev/zero")):
+            with pytest.raises(Refused):
+                open_session(path)
+    again = os.open(tmp_path / "no", os.O_RDONLY)
+    os.close(again)
+    assert again == probe
+
+
+class TestFullDisk:
+    """`/dev/full` refuses every byte, a file size limit takes a part of the last line first."""
+
+    def notice(self, text: str) -> codec.Line:
+        return codec.as_line(events.Notice(t=1, text=text))
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+    def test_a_full_device_stops_the_recording_and_raises_nothing(self) -> None:
+        session = Recorder(Path("/dev/full"), os.open("/dev/full", os.O_WRONLY), HEADER)
+        assert session.failure == "recording stopped: no space left on device, 0 events kept in full"
+        session.write(self.notice("more"))
+        session.close()
+        assert (session.events, session.bytes) == (0, 0)
+
+    def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(Refused, match=r"file/sub cannot be made: not a directory; choose another one"):
+            Recorder.create(tmp_path / "file" / "sub", "s", HEADER)
+        with pytest.raises(Refused, match=r"absent/s cannot be recorded to: no such file or directory; choose another path"):
+            Recorder.at(tmp_path / "absent" / "s", HEADER)
+
+        def deny(*_: object) -> int:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+        monkeypatch.setattr("fwtui.sessions.recorder.os.open", deny)
+        with pytest.raises(Refused, match="cannot be recorded to: permission denied; choose another one"):
+            Recorder.create(tmp_path, "s", HEADER)
+
+    def test_a_disk_that_is_full_from_the_start_leaves_no_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("fwtui.sessions.recorder.os.write", full)
+        with pytest.raises(Refused, match=r"no space left on device.*; free some space or choose"):
+            Recorder.create(tmp_path, "s", HEADER)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_short_writes_are_finished_or_taken_back(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write = os.write
+        session = Recorder.at(tmp_path / "s", HEADER)
+        monkeypatch.setattr("fwtui.sessions.recorder.os.write", lambda fd, data: write(fd, data[:7]))
+        session.write(self.notice("in pieces"))
+        taken = iter([10])
+
+        def fill_up(descriptor: int, data: bytes) -> int:
+            return write(descriptor, data[: next(taken, 0)])
+
+        monkeypatch.setattr("fwtui.sessions.recorder.os.write", fill_up)
+        session.write(self.notice("half of this"))
+        assert session.failure == "recording stopped: no space left on device, 2 events kept in s"
+        monkeypatch.undo()
+        session.write(self.notice("there is room again, but a gap would lie"))
+        session.close()
+        loaded = load(session.path)
+        assert [getattr(line.event, "text", None) for line in loaded.lines] == [None, "in pieces"]
+        assert not loaded.torn and not loaded.damaged and not loaded.closed
+        assert session.path.stat().st_size == session.bytes
+
+    def test_a_failing_fsync_stops_the_recording(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(_: int) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+        session = Recorder.at(tmp_path / "s", HEADER)
+        monkeypatch.setattr("fwtui.sessions.recorder.os.fsync", fail)
+        session.write(codec.as_line(events.RunDone(t=1, run=1, outcome="done")))
+        assert session.failure == "recording stopped: input/output error, 2 events kept in s"
+        session.close()
+
+    @pytest.mark.parametrize("limit", [200, 1000, 1024, 5000])
+    def test_a_file_size_limit_keeps_the_whole_lines(self, tmp_path: Path, limit: int) -> None:
+        program = textwrap.dedent("""
+            import resource, sys
+            from pathlib import Path
+            from fwtui import codec, events
+            from fwtui.sessions.recorder import Recorder
+            limit = int(sys.argv[2])
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            session = Recorder.at(Path(sys.argv[1]), events.Header(t=0, program="p", created="c"))
+            for count in range(200):
+                session.write(codec.as_line(events.Notice(t=count, text=f"event {count}")))
+            session.close()
+            print(session.events, session.failure)
+        """)
+        path = tmp_path / "s"
+        root = Path(__file__).parents[2]
+        answer = subprocess.run(
+            [sys.executable, "-c", program, str(path), str(limit)],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        kept, _, failure = answer.stdout.strip().partition(" ")
+        assert failure == f"recording stopped: file too large, {kept} events kept in s"
+        loaded = load(path)
+        assert len(loaded.lines) == int(kept) >= 1
+        assert [getattr(line.event, "text", "") for line in loaded.lines[1:]] == [f"event {i}" for i in range(int(kept) - 1)]
+        assert not loaded.torn and not loaded.damaged and not loaded.complete
+        assert limit - 200 < path.stat().st_size <= limit
+
+
+def test_a_recorder_that_is_killed_leaves_every_line_it_took(tmp_path: Path) -> None:
+    program = textwrap.dedent("""
+        import os, signal, sys
+        from pathlib import Path
+        from fwtui import codec, events
+        from fwtui.sessions.recorder import Recorder
+        session = Recorder.at(Path(sys.argv[1]), events.Header(t=0, program="p", created="c"))
+        for count in range(50):
+            session.write(codec.as_line(events.Notice(t=count, text="x")))
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    path = tmp_path / "s"
+    root = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", program, str(path)], cwd=root, timeout=60).returncode == -9
+    loaded = load(path)
+    assert len(loaded.lines) == 51 and not loaded.torn and not loaded.closed
+
+
+def test_corrupt_items_carry_their_reason() -> None:
+    items = list(codec.decode_lines([LINES[0] + b"junk\n" + b"x" * 70_000 + b"\n" + LINES[1]]))
+    assert [type(item) for item in items] == [codec.Line, Corrupt, Corrupt, codec.Line]
+    assert [str(item) for item in items if isinstance(item, Corrupt)] == [
+        "checksum does not match",
+        "a line of more than 65536 bytes",
+    ]

@@ -1,0 +1,206 @@
+"""A scripted session for the screens' tests: every figure is made up, and the header's title says so."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from fwtui import codec, events
+from fwtui.experiment import Experiment, settle
+
+TITLE = "synthetic, for tests"
+GIB = 2**30
+PHASES = (
+    events.PhaseName("pivot", "pivot tile"),
+    events.PhaseName("panels", "row and column"),
+    events.PhaseName("rest", "remaining tiles"),
+)
+MACHINE = events.Machine(system="Linux", python="3.11.9", cpu="Example CPU 9000", cores=16, memory_bytes=128 * GIB)
+GPU = events.Device(
+    t=0.01,
+    name="Example GPU",
+    compute_capability=(9, 0),
+    multiprocessors=132,
+    memory_bytes=141 * GIB,
+    peak_bytes_per_second=4.81e12,
+    max_clock_mhz=1980.0,
+    power_limit_watts=700.0,
+    driver="580.00",
+)
+NO_GPU = events.Device(t=0.01, present=False, note="no NVIDIA driver is installed")
+
+
+def header() -> events.Header:
+    return events.Header(t=0.0, program="fwtui 0.1.0", created="2025-01-01T12:00:00+00:00", title=TITLE, machine=MACHINE)
+
+
+def telemetry(start: float, seconds: float, busy: float, gpu: bool = True) -> list[events.Event]:
+    """Readings at 10 Hz that wave gently around `busy` (0..1)."""
+    readings: list[events.Event] = []
+    for tick in range(int(seconds * 10)):
+        t = round(start + tick / 10, 3)
+        level = busy * (0.9 + 0.1 * math.sin(t))
+        readings.append(
+            events.Telemetry(
+                t=t,
+                cpu_utilisation=0.1 + 0.5 * level,
+                cpu_clock_mhz=3100.0,
+                host_memory_bytes=int((6 + 2 * level) * GIB),
+                gpu_power_watts=90 + 500 * level if gpu else None,
+                gpu_utilisation=level if gpu else None,
+                gpu_clock_mhz=345 + 1600 * level if gpu else None,
+                gpu_temperature=31 + 20 * level if gpu else None,
+                gpu_memory_bytes=int((1 + 3 * level) * GIB) if gpu else None,
+                throttle=0 if gpu else None,
+                sm_occupancy=0.47 * level if gpu else None,
+                dram_utilisation=0.13 * level if gpu else None,
+            )
+        )
+    return readings
+
+
+def run(
+    number: int,
+    start: float,
+    experiment: Experiment,
+    *,
+    title: str,
+    backend: str = "cuda",
+    seconds: float = 0.0384,
+    shares: tuple[float, ...] = (0.03, 0.07, 0.9),
+    passes: int = 12,
+    verdict: events.Verdict | None = None,
+    until: str = "end",
+) -> list[events.Event]:
+    """A run's events, in order; `until` names a stage in which the story stops."""
+    n = experiment.n
+    padded = -(-n // (experiment.tile or 1)) * (experiment.tile or 1)
+    told: list[events.Event] = [
+        events.RunStarted(
+            t=start,
+            run=number,
+            experiment=experiment,
+            title=title,
+            backend=backend,
+            phases=PHASES,
+        )
+    ]
+    t = start
+    for name, took in (("graph", 0.2), ("compile", 0.8), ("load", 0.0021), ("warm-up", 2 * seconds)):
+        told += [events.Stage(t=t, run=number, name=name), events.Stage(t=t + took, run=number, name=name, seconds=took)]
+        t += took
+        if name == "graph":
+            told.append(events.Graph(t=t, run=number, vertices=n, edges=int(0.3 * n * n), low=1, high=16))
+            told.append(
+                events.Planned(
+                    t=t,
+                    run=number,
+                    n=n,
+                    padded=padded,
+                    steps=3 * padded // (experiment.tile or 1),
+                    relaxations=padded**3,
+                    device_bytes=int(padded**3 / (experiment.tile or 1) * 12),
+                )
+            )
+    if backend == "cuda":
+        told.append(
+            events.Occupancy(
+                t=t,
+                run=number,
+                op="rest",
+                threads=256,
+                registers=40,
+                shared_bytes=12288,
+                blocks=4,
+                warps=32,
+                max_warps=64,
+                limiters=("registers",),
+                source="driver",
+            )
+        )
+    told.append(events.Stage(t=t, run=number, name="clean"))
+    for done in range(passes):
+        told.append(events.Sample(t=t + seconds, run=number, seconds=seconds, since=t))
+        t += seconds + 0.005
+        share = (done + 1) / passes
+        told.append(events.Progress(t=t, run=number, stage="clean", done=share, left=(passes - done - 1) * seconds))
+        if until == "clean" and done == passes // 2:
+            return told
+    told.append(events.Stage(t=t, run=number, name="clean", seconds=passes * seconds))
+    whole = seconds * 1.02
+    parts = tuple(
+        events.Part(phase=p.key, seconds=whole * share, launches=128, relaxations=int(padded**3 * share), device_bytes=10**9)
+        for p, share in zip(PHASES, shares, strict=True)
+    )
+    told.append(events.Phases(t=t + whole, run=number, seconds=whole, parts=parts, captured=experiment.launch == "graph"))
+    t += whole
+    told.append(events.Stage(t=t + 0.002, run=number, name="unload", seconds=0.002))
+    found = verdict or events.Verdict(
+        t=t, run=number, verdict="verified", how="16 rows by Dijkstra", cells=16 * n, checksum="9f3c2a77b18d40e1"
+    )
+    told.append(events.Verdict(**{**{f: getattr(found, f) for f in found.__struct_fields__}, "t": t + 0.3, "run": number}))
+    told.append(
+        events.RunDone(
+            t=t + 0.31,
+            run=number,
+            outcome="done",
+            median=None if backend == "simulator" else seconds,
+            spread=None if backend == "simulator" else 0.003,
+            count=passes,
+            indicative=passes < 10,
+            instrumentation=None if backend == "simulator" else whole - seconds,
+        )
+    )
+    return told
+
+
+def verdict(word: str, how: str = "", cycle: tuple[int, ...] = ()) -> events.Verdict:
+    return events.Verdict(t=0, run=0, verdict=word, how=how, cycle=cycle)
+
+
+def experiment(kernel: str, n: int = 4096, simulated: bool = False, **changes: object) -> Experiment:
+    return settle(Experiment(kernel=kernel, n=n, **changes), simulated)  # type: ignore[arg-type]
+
+
+def merged(*streams: list[events.Event]) -> list[events.Event]:
+    """Several streams as one, by time; each keeps its own order."""
+    return sorted((e for stream in streams for e in stream), key=lambda e: e.t)
+
+
+def gpu_session() -> list[events.Event]:
+    """Three runs on a made-up GPU: naive, Katz-Kider, and Katz-Kider with another tile; a marker in between."""
+    naive = run(1, 1.0, experiment("naive"), title="Naive", seconds=0.2272, passes=9)
+    second = naive[-1].t + 1.0
+    blocked = run(2, second, experiment("katz-kider"), title="Katz-Kider")
+    third = blocked[-1].t + 1.0
+    small = run(3, third, experiment("katz-kider", tile=16), title="Katz-Kider", seconds=0.0612)
+    end = small[-1].t
+    readings = merged(
+        telemetry(0.1, 0.9, 0.02),
+        telemetry(1.0, naive[-1].t - 1.0, 0.95),
+        telemetry(naive[-1].t, 1.0, 0.05),
+        telemetry(second, blocked[-1].t - second, 0.9),
+        telemetry(blocked[-1].t, 1.0, 0.05),
+        telemetry(third, end - third, 0.9),
+    )
+    mark = [events.Marker(t=second - 0.5, text="now with tiles in shared memory")]
+    return [header(), GPU, *merged(naive, blocked, small, readings, mark)]  # type: ignore[list-item]
+
+
+def cpu_session() -> list[events.Event]:
+    """One run of the tiled CPU kernel and one in the simulator, on a machine without a GPU."""
+    tiled = run(1, 1.0, experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.021, passes=30)
+    after = tiled[-1].t + 1.0
+    simulated = run(
+        2, after, experiment("katz-kider", 16, simulated=True), title="Katz-Kider", backend="simulator", seconds=1.5, passes=1
+    )
+    return [header(), NO_GPU, *merged(tiled, simulated, telemetry(0.1, simulated[-1].t, 0.6, gpu=False))]
+
+
+def write(path: Path, told: list[events.Event], closed: bool = True) -> Path:
+    """The events as a session file."""
+    lines = [codec.encode(event) for event in told]
+    if closed:
+        lines.append(codec.encode(events.End(t=told[-1].t, reason="closed", events=len(told))))
+    path.write_bytes(b"".join(lines))
+    return path

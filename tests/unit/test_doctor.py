@@ -1,0 +1,249 @@
+"""What the doctor says of this and of other machines, and the facts about hardware that it rests on."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fwtui import doctor, hardware
+from fwtui.hardware import GpuFacts, Hardware
+
+H200 = GpuFacts(
+    name="NVIDIA H200",
+    driver="580.65.06",
+    cuda="13.0",
+    compute_capability=(9, 0),
+    memory_bytes=150 * 2**30,
+    peak_bytes_per_second=4.81e12,
+    gpm=True,
+)
+VOLTA = GpuFacts(name="Tesla V100", driver="580.65.06", compute_capability=(7, 0))
+
+
+class Here:
+    """A made-up machine."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+
+    def has(self, *gpus: GpuFacts, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
+        """These GPUs, and these versions of distributions (None: not installed)."""
+        self._monkeypatch.setattr(hardware, "gpus", lambda: Hardware(gpus=gpus, reason=reason))
+        self._monkeypatch.setattr(hardware, "driver_present", lambda: bool(gpus) if driver is None else driver)
+        installed = {name.replace("_", "-"): version for name, version in versions.items()}
+        real = hardware.version_of
+        self._monkeypatch.setattr(hardware, "version_of", lambda name: installed[name] if name in installed else real(name))
+
+    def check(self, name: str) -> doctor.Check:
+        return {check.name: check for check in doctor.report()}[name]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
+    monkeypatch.setattr(doctor, "own_folder", lambda: tmp_path / "data" / "sessions")
+    machine = Here(monkeypatch)
+    machine.has(reason="there is no NVIDIA driver here")
+    yield machine
+
+
+def test_a_machine_without_a_gpu_misses_nothing(here: Here) -> None:
+    missing = {check.name for check in doctor.report() if check.state == doctor.MISSING}
+    assert missing <= {"terminal"}  # that one is about whoever runs the tests
+    gpu = here.check("GPU")
+    assert (gpu.state, gpu.found) == ("note", "there is no NVIDIA driver here")
+
+
+def test_a_driver_that_shows_no_gpu_is_something_to_mend(here: Here) -> None:
+    here.has(reason="the NVIDIA driver was updated since it was loaded; reboot", driver=True)
+    gpu = here.check("GPU")
+    assert (gpu.state, gpu.fix) == ("missing", "nvidia-smi")
+    assert "reboot" in gpu.found
+
+
+def test_a_gpu_is_described(here: Here) -> None:
+    here.has(H200, numba_cuda="0.30.4", cuda_toolkit="13.0.3")
+    assert here.check("GPU 0").found == "NVIDIA H200, compute capability 9.0, 150 GiB, peak 4.81 TB/s"
+    assert here.check("driver").found == "580.65.06, CUDA up to 13.0"
+    assert here.check("numba-cuda").state == here.check("GPM").state == here.check("NVML").state == "ok"
+
+
+@pytest.mark.parametrize(("gpus", "extra"), [((H200,), "cu13"), ((H200, VOLTA), "cu12")])
+def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here, gpus: tuple[GpuFacts, ...], extra: str) -> None:
+    here.has(*gpus, numba_cuda=None)
+    check = here.check("numba-cuda")
+    assert (check.state, check.found) == ("missing", "not installed")
+    assert check.fix == doctor.install_command(f"fwtui[{extra}]")
+
+
+def test_the_command_installs_into_the_environment_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/some where/python")
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: object())
+    assert doctor.install_command("fwtui[cu13]") == "'/some where/python' -m pip install 'fwtui[cu13]'"
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert doctor.install_command("fwtui[cu13]") == "uv pip install --python '/some where/python' 'fwtui[cu13]'"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "toolkit", "state"),
+    [(VOLTA, "13.0.3", "missing"), (VOLTA, "12.9.1", "ok"), (H200, "12.9.1", "ok"), (H200, None, "note")],
+)
+def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: GpuFacts, toolkit: str | None, state: str) -> None:
+    here.has(gpu, numba_cuda="0.30.4", cuda_toolkit=toolkit)
+    check = here.check("numba-cuda")
+    assert check.state == state
+    assert bool(check.fix) == (state != "ok")
+
+
+def test_a_driver_too_old_for_any_toolkit_is_named(here: Here) -> None:
+    here.has(GpuFacts(name="old", driver="470.1", compute_capability=(7, 5)), numba_cuda="0.30.4")
+    check = here.check("numba-cuda")
+    assert check.state == "missing"
+    assert "470.1" in check.found and "525" in check.fix
+
+
+@pytest.mark.parametrize(
+    ("parameters", "administrator", "state"),
+    [
+        ("A: 0\nRmProfilingAdminOnly: 1\n", False, "note"),
+        ("RmProfilingAdminOnly: 1\n", True, "ok"),
+        ("RmProfilingAdminOnly: 0\n", False, "ok"),
+        (None, False, "note"),
+    ],
+)
+def test_the_permission_of_counters(
+    here: Here, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parameters: str | None, administrator: bool, state: str
+) -> None:
+    file = tmp_path / "params"
+    if parameters is not None:
+        file.write_text(parameters)
+    monkeypatch.setattr(doctor, "PROFILING_PARAMETERS", file)
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0 if administrator else 1000)
+    check = here.check("counters")
+    assert check.state == state
+    assert ("RestrictProfiling" in check.fix) == (parameters is not None and state == "note")
+
+
+class Screen(io.StringIO):
+    """Output that says it is a terminal."""
+
+    encoding = "utf-8"  # type: ignore[assignment]
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("term", "size", "encoding", "state", "words"),
+    [
+        ("xterm-256color", (120, 40), "utf-8", "ok", "120x40"),
+        ("dumb", (120, 40), "utf-8", "missing", "TERM=dumb"),
+        ("", (120, 40), "utf-8", "missing", "TERM=unset"),
+        ("xterm", (120, 40), "iso8859-1", "note", "iso8859-1"),
+        ("xterm", (59, 40), "UTF-8", "note", "59x40"),
+    ],
+)
+def test_the_terminal(
+    here: Here, monkeypatch: pytest.MonkeyPatch, term: str, size: tuple[int, int], encoding: str, state: str, words: str
+) -> None:
+    screen = Screen()
+    screen.encoding = encoding  # type: ignore[misc]
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", str(size[0]))
+    monkeypatch.setenv("LINES", str(size[1]))
+    check = here.check("terminal")
+    assert check.state == state
+    assert words in check.found
+
+
+def test_sessions_are_counted_and_a_folder_need_not_exist_yet(here: Here, tmp_path: Path) -> None:
+    assert here.check("data").state == "ok"
+    assert here.check("sessions").found.startswith("0 of yours")
+    folder = tmp_path / "data" / "sessions"
+    folder.mkdir(parents=True)
+    for name in ("one.fwt.jsonl", "two.fwt.jsonl", "notes.txt"):
+        (folder / name).touch()
+    assert here.check("sessions").found.startswith("2 of yours")
+
+
+def test_a_folder_that_cannot_be_written_is_missing(here: Here, tmp_path: Path) -> None:
+    (tmp_path / "data").touch()  # a file where the folder should be
+    check = here.check("data")
+    assert (check.state, check.fix) == ("missing", "fwtui run --record PATH")
+
+
+def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
+    here.has(GpuFacts(name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
+    out = io.StringIO()
+    assert doctor.print_report(out) == 0
+    lines = out.getvalue().splitlines()
+    assert "\x1b" not in out.getvalue()
+    assert any(line.startswith("GPU 0       ok") for line in lines)
+    missing = next(number for number, line in enumerate(lines) if line.startswith("numba-cuda  missing"))
+    assert lines[missing + 1].strip().startswith("-> ")
+
+
+def test_only_what_stops_the_program_altogether_is_an_error(here: Here) -> None:
+    here.has(reason="none", textual=None)
+    assert doctor.print_report(io.StringIO()) == 1
+    assert "textual" in here.check("packages").found
+
+
+def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
+    code = (
+        "import io, sys; from fwtui import doctor, hardware; import fwtui.occupancy, fwtui.telemetry.throttle;"
+        "hardware.machine(); hardware.versions(); doctor.print_report(io.StringIO());"
+        "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("driver", "ccs", "extra"),
+    [
+        ("580.65.06", [(9, 0)], "cu13"),
+        ("580.65.06", [(7, 5), (12, 0)], "cu13"),
+        ("595.1", [(9, 0), (7, 0)], "cu12"),
+        ("579.99", [(9, 0)], "cu12"),
+        ("525.60", [(6, 1)], "cu12"),
+        ("524.1", [(9, 0)], None),
+        ("580.1", [(3, 5)], None),
+        ("580.1", [None, (9, 0)], "cu12"),
+        ("580.1", [], None),
+        ("", [(9, 0)], None),
+    ],
+)
+def test_the_extra_that_fits(driver: str, ccs: list[tuple[int, int] | None], extra: str | None) -> None:
+    assert hardware.cuda_extra(driver, ccs) == extra
+
+
+def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sign = tmp_path / "version"
+    monkeypatch.setattr(hardware, "DRIVER_FILES", (str(sign),))
+    monkeypatch.setattr(hardware.ctypes.util, "find_library", lambda name: None)
+    look = hardware.driver_present.__wrapped__  # type: ignore[attr-defined]
+    assert not look()
+    sign.touch()
+    assert look()
+
+
+def test_the_machine_is_described_without_its_name() -> None:
+    import platform
+
+    machine = hardware.machine()
+    assert machine.cores and machine.memory_bytes and machine.cpu
+    assert machine.system.startswith(platform.system())
+    assert platform.node() not in (machine.system, machine.cpu)
+
+
+def test_versions_are_of_what_is_installed() -> None:
+    versions = hardware.versions()
+    assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert {"fwtui", "numpy", "textual", "nvidia-ml-py"} <= versions.keys()
+    assert hardware.version_of("no-such-distribution") is None

@@ -1,0 +1,222 @@
+"""Graph files: right ones are read as SciPy reads them, wrong ones are refused in a sentence."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+
+from fwtui.errors import Refused
+from fwtui.graphs.canonical import NO_PATH
+from fwtui.graphs.files import MAX_BYTES, read
+from fwtui.graphs.reference import reference
+from kernels.plan import NO_EDGE
+
+FAR = NO_EDGE["int32"]
+
+
+def gr(folder: Path, text: str, name: str = "graph.gr") -> str:
+    path = folder / name
+    path.write_bytes(text.encode("latin1"))
+    return str(path)
+
+
+def test_gr_with_comments_blank_lines_parallel_arcs_and_loops(tmp_path: Path) -> None:
+    text = "c roads\n\nc of nowhere\np sp 3 6\na 1 2 7\nc in between\na 1 2 4\r\n\na 1 2 9\na 2 2 5\na 3 3 -1\na 2 3 0"
+    graph = read(gr(tmp_path, text), "int32")
+    assert graph.matrix.tolist() == [[0, 4, FAR], [FAR, 0, 0], [FAR, FAR, -1]]
+    assert (graph.edges, graph.low, graph.high, graph.integer, graph.drift) == (2, -1, 4, True, 2)
+    assert graph.name == "graph.gr" and "4 of 6" in graph.note
+
+
+def test_gr_in_float32(tmp_path: Path) -> None:
+    grid = read(gr(tmp_path, "p sp 2 2\na 1 2 1.5\na 2 1 -0.25\n"), "float32")
+    assert grid.matrix.tolist() == [[0, 1.5], [-0.25, 0]]
+    assert (grid.integer, grid.exact_sums, grid.drift, grid.negative_share) == (False, True, 0.25, 0.5)
+    assert not read(gr(tmp_path, "p sp 2 1\na 1 2 0.1\n"), "float32").exact_sums
+    whole = read(gr(tmp_path, "p sp 2 1\na 1 2 16777216\n"), "float32")
+    assert whole.integer and np.isposinf(whole.matrix[1, 0])
+
+
+def test_gr_over_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fwtui.graphs.files.CHUNK", 64)
+    rng = np.random.default_rng(3)
+    arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
+    lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)
+    matrix = read(gr(tmp_path, "p sp 8 300\n" + lines), "int32").matrix
+    for i in range(8):
+        for j in range(8):
+            least = min((w for u, v, w in arcs if (u, v) == (i + 1, j + 1)), default=FAR)
+            assert matrix[i, j] == (0 if i == j else least)
+    with pytest.raises(Refused, match="line 302: 'b 1 2 3'"):
+        read(gr(tmp_path, "p sp 8 301\n" + lines + "b 1 2 3\n"), "int32")
+    with pytest.raises(Refused, match="line of more than 64 bytes"):
+        read(gr(tmp_path, "p sp 8 1\na 1 2 " + "3" * 200 + "\n"), "int32")
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("n", [1, 2, 7])
+@pytest.mark.parametrize("dense", [False, True])
+def test_mtx_as_scipy_reads_it(tmp_path: Path, symmetry: str, n: int, dense: bool) -> None:
+    values = np.random.default_rng(n).integers(-4, 9, (n, n)).astype(float)
+    if symmetry == "symmetric":
+        values += values.T.copy()
+    if symmetry == "skew-symmetric":
+        values -= values.T.copy()
+    path = str(tmp_path / "graph.mtx")
+    scipy.io.mmwrite(path, values if dense else coo_array(values), symmetry=symmetry)
+    back = coo_array(scipy.io.mmread(path)).toarray()
+    expected = np.where(back != 0, back, FAR)
+    np.fill_diagonal(expected, np.minimum(back.diagonal(), 0))
+    assert (read(path, "int32").matrix == expected).all()
+
+
+def test_mtx_details(tmp_path: Path) -> None:
+    head = "%%MatrixMarket matrix coordinate "
+    zero = gr(tmp_path, head + "integer symmetric\n% words\n\n2 2 2\n2 1 0\n2 2 3\n", "zero.mtx")
+    assert read(zero, "int32").matrix.tolist() == [[0, 0], [0, 0]]
+    twice = gr(tmp_path, head + "real general\n2 2 3\n1 2 5\n1 2 3\n1 2 4\n", "twice.mtx")
+    assert read(twice, "int16").matrix.tolist() == [[0, 3], [NO_EDGE["int16"], 0]]
+    pattern = gr(tmp_path, head + "pattern general\n3 3 2\n1 2\n3 1\n", "pattern.mtx")
+    assert read(pattern, "int32").matrix.tolist() == [[0, 1, FAR], [FAR, 0, FAR], [1, FAR, 0]]
+
+
+def test_distances_of_a_file_are_scipys(tmp_path: Path) -> None:
+    from scipy.sparse.csgraph import dijkstra
+
+    values = np.random.default_rng(5).integers(1, 30, (40, 40)) * (np.random.default_rng(6).random((40, 40)) < 0.06)
+    np.fill_diagonal(values, 0)
+    path = str(tmp_path / "graph.mtx")
+    scipy.io.mmwrite(path, coo_array(values))
+    expected = dijkstra(coo_array(scipy.io.mmread(path)).tocsr())
+    got = reference(read(path, "int32"))
+    assert (got == np.where(np.isinf(expected), NO_PATH, expected)).all() and (got == NO_PATH).any()
+
+
+BAD_GR = {
+    "": "no line 'p sp vertices arcs'",
+    "a 1 2 3\n": "line 1: 'a 1 2 3' stands where",
+    "p sp 2\n": "line 1: 'p sp 2' stands where",
+    "p sp 0 0\n": "0 vertices, outside 1 to 65,536",
+    "p sp 1000000000 1\na 1 2 3\n": "1,000,000,000 vertices",
+    "p sp 2 1000000000\na 1 2 3\n": "do not fit into",
+    "p sp 2 2\na 1 2 3\n": "declares 2 entries and holds 1",
+    "p sp 2 1\na 1 2 3\na 1 2 3\n": "declares 1 entries and holds 2",
+    "p sp 2 1\na 1 2\n": "line 2: 'a 1 2' is not of the form 'a from to weight'",
+    "p sp 2 2\na 1 2\na 3 4 5 6\n": "line 2",
+    "c\np sp 2 1\n\nab 1 2 3\n": "line 4: 'ab 1 2 3'",
+    "p sp 2 1\na 1 3 3\n": "line 2: vertex 3 is outside 1 to 2",
+    "p sp 2 1\na 0 1 3\n": "line 2: vertex 0",
+    "p sp 2 1\na 1.5 1 3\n": "line 2: vertex 1.5",
+    "p sp 2 1\na 1 nan 3\n": "line 2: vertex nan",
+    "p sp 2 1\na 1 2 x\n": "line 2: 'x' is not a number",
+    "p sp 2 1\na 1 2 nan\n": "line 2: weight nan is not a finite number",
+    "p sp 2 1\na 1 2 -inf\n": "line 2: weight -inf is not a finite number",
+    "p sp 2 1\na 1 2 1e999\n": "line 2: weight 1e999 is not a finite number",
+    "p sp 2 1\na 1 2 0.5\n": "line 2: weight 0.5 is not a whole number, as int32 needs; choose float32",
+    "p sp 2 1\na 1 2 1073741823\n": "line 2: weight 1073741823 does not fit int32",
+    "p sp 2 1\na 1 2 -1073741823\n": "line 2: weight -1073741823 does not fit int32",
+    "p sp 2 1\na 1 2 \x1b[2J\n": r"line 2: '\[2J' is not a number",
+}
+
+
+@pytest.mark.parametrize("text", BAD_GR, ids=repr)
+def test_bad_gr_is_refused_in_words(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Refused, match=BAD_GR[text]) as refusal:
+        read(gr(tmp_path, text), "int32")
+    assert "graph.gr" in str(refusal.value) and "\x1b" not in str(refusal.value)
+
+
+BAD_MTX = {
+    "": "line 1 is not a Matrix Market banner",
+    "%%MatrixMarket matrix coordinate complex general\n1 1 0\n": "'complex' matrices are no graphs",
+    "%%MatrixMarket matrix coordinate real hermitian\n1 1 0\n": "'hermitian' matrices",
+    "%%MatrixMarket matrix array pattern general\n1 1\n1\n": "a pattern cannot be array",
+    "%%MatrixMarket matrix coordinate real general\n2 3 0\n": "2 x 3, and a graph's matrix is square",
+    "%%MatrixMarket matrix coordinate real general\n2 2\n": "2 sizes do not go with coordinate",
+    "%%MatrixMarket matrix coordinate real general\n% no sizes\n": "no line with its sizes",
+    "%%MatrixMarket matrix coordinate real general\n2 2 -1\n": "stands where the sizes should",
+    "%%MatrixMarket matrix coordinate real general\n2 2 99999999\n1 1 1\n": "do not fit into",
+    "%%MatrixMarket matrix array real general\n65536 65536\n1\n": "do not fit into",
+    "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2\n": "line 3: '1 2' is not of the form 'from to weight'",
+    "%%MatrixMarket matrix array integer general\n1 1\n1\n2\n3\n": "declares 1 entries and holds 3",
+}
+
+
+@pytest.mark.parametrize("text", BAD_MTX, ids=repr)
+def test_bad_mtx_is_refused_in_words(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Refused, match=BAD_MTX[text]):
+        read(gr(tmp_path, text, "graph.mtx"), "int32")
+
+
+def test_types_refuse_what_they_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="whole weights beyond 16,777,216, which float32 cannot hold exactly; choose int32"):
+        read(gr(tmp_path, "p sp 2 1\na 1 2 16777217\n"), "float32")
+    with pytest.raises(Refused, match="is negative, which int16 does not take"):
+        read(gr(tmp_path, "p sp 2 1\na 1 2 -1\n"), "int16")
+    with pytest.raises(Refused, match=r"weight 16383 does not fit int16.*choose int32"):
+        read(gr(tmp_path, "p sp 2 1\na 1 2 16383\n"), "int16")
+    with pytest.raises(Refused, match="weight 1e16 is beyond"):
+        read(gr(tmp_path, "p sp 2 1\na 1 2 1e16\n"), "float32")
+    skew = "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 3\n"
+    with pytest.raises(Refused, match="skew-symmetric"):
+        read(gr(tmp_path, skew, "skew.mtx"), "int16")
+
+
+def test_sizes_are_checked_against_free_memory_first(tmp_path: Path) -> None:
+    path = gr(tmp_path, "p sp 60000 0\n")
+    with pytest.raises(Refused, match=r"needs 40.2 GiB for 60,000 vertices in int32, and 1 GiB are free"):
+        read(path, "int32", free_bytes=2**30)
+    with pytest.raises(Refused, match="outside 1 to 24"):
+        read(path, "int32", max_vertices=24)
+
+
+def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gr")
+    (tmp_path / "folder.gr").mkdir()
+    for name in ("pipe.gr", "folder.gr"):
+        with pytest.raises(Refused, match="not a regular file"):
+            read(str(tmp_path / name), "int32")
+    with open(tmp_path / "huge.gr", "wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(Refused, match="more than 268,435,456"):
+        read(str(tmp_path / "huge.gr"), "int32")
+    with pytest.raises(Refused, match="No such file"):
+        read(str(tmp_path / "none.gr"), "int32")
+    with pytest.raises(Refused, match="not a path"):
+        read("no\0.gr", "int32")
+    with pytest.raises(Refused, match=r"neither \.gr nor \.mtx"):
+        read("graph.txt", "int32")
+
+
+PIECES = st.sampled_from(
+    [
+        *("p sp 3 2", "a 1 2 3", "a 3 1 -2", "a", "c", "3 3 2", "3 3", "1 2 3", "1 2", "7"),
+        *("%%MatrixMarket matrix coordinate real general", "%%MatrixMarket matrix array real symmetric"),
+        *("nan", "1_0", "\0", "\r", "9" * 30, "\xff", "1e400", "#"),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(
+    st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=8),
+    st.sampled_from(["\n", " ", "\r\n"]),
+    st.sampled_from([".gr", ".mtx"]),
+)
+def test_only_refusals_leave_for_any_bytes(tmp_path: Path, pieces: list[str], between: str, suffix: str) -> None:
+    path = tmp_path / f"any{suffix}"
+    path.write_bytes(between.join(pieces).encode("utf-8", "replace"))
+    for dtype in ("int32", "float32", "int16"):
+        try:
+            graph = read(str(path), dtype)
+        except Refused as refusal:
+            assert "\n" not in str(refusal)
+        else:
+            assert graph.matrix.shape == (graph.n, graph.n) and not np.isnan(graph.matrix).any()

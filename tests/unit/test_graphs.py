@@ -1,0 +1,297 @@
+"""Generated graphs, their bounds, canonical distances, checksums and negative cycles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.graphs import bounds, compiled
+from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
+from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight, negative_cycle
+from fwtui.graphs.generate import fill_numpy, generate
+from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.hashing import PLAIN
+from fwtui.graphs.recipe import expected_share, potential_range, recipe_for
+from fwtui.graphs.searches import distances_from, unreachable_pairs
+from kernels.plan import NO_EDGE
+
+GOLDEN = (
+    (0, 0, 1, 0xA706DD2F4D197E6F, 11),
+    (0, 1, 0, 0xF22C643283DA3D1A, 3),
+    (0, 32767, 5, 0x0497B1341259ABA3, 10),
+    (1, 0, 1, 0x5E41AB087439611E, 3),
+    (2**64 - 1, 0, 1, 0x5DC20AA7B2A27137, 4),
+)
+KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"density": 0.0},
+    {"density": 1.0},
+    {"low": 0, "high": 0},
+    {"connected": True},
+    {"exact": True, "density": 0.5},
+    {"exact": True, "connected": True, "density": 1.0},
+    {"negative": 0.3},
+    {"low": -5, "high": 5},
+    {"real": True, "low": 0.5, "high": 2.25},
+    {"real": True, "negative": 0.4, "connected": True},
+)
+
+
+def graph_of(rows: list[list[float | None]], dtype: str = "int32", **more: Any) -> GraphInput:
+    """A graph from its matrix, None where there is no edge."""
+    matrix = np.array([[NO_EDGE[dtype] if w is None else w for w in row] for row in rows], dtype=dtype)
+    edges, _, low, high = survey(matrix)
+    drift = (len(rows) - 1) * -low if low is not None and low < 0 else 0
+    return GraphInput(matrix, more.pop("integer", True), edges, low, high, None, drift, **more)
+
+
+def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
+    """Three loops, the textbook's own, in the matrix' type: unreachable cells drift as they do on a GPU."""
+    d = matrix.copy()
+    for k in range(len(d)):
+        np.minimum(d, d[:, k, None] + d[None, k, :], out=d)
+    return d
+
+
+@pytest.mark.parametrize(("seed", "i", "j", "hashed", "weight"), GOLDEN)
+def test_hash_has_golden_values(seed: int, i: int, j: int, hashed: int, weight: int) -> None:
+    with np.errstate(over="ignore"):
+        h = PLAIN.cell_hash(PLAIN.graph_key(np.uint64(seed)), np.uint64(i), np.uint64(j))
+        assert int(h) == hashed
+        assert 1 + int(PLAIN.scaled(h, np.uint64(16))) == weight
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("dtype", ["int32", "int16", "float32"])
+def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any]) -> None:
+    if dtype != "float32" and kind.get("real"):
+        pytest.skip("real weights are float32")
+    for n in (1, 2, 3, 45):
+        recipe = recipe_for(Experiment(n=n, dtype=dtype, **kind))
+        by_numpy, by_numba = np.zeros((2, n, n), dtype=dtype)
+        fill_numpy(by_numpy, recipe)
+        compiled.fill(by_numba, recipe)
+        assert by_numpy.tobytes() == by_numba.tobytes(), n
+        assert not by_numpy.diagonal().any()
+
+
+def test_a_small_graph_is_the_corner_of_a_larger_one() -> None:
+    small, large = generate(Experiment(n=40)), generate(Experiment(n=80))
+    assert (small.matrix == large.matrix[:40, :40]).all()
+
+
+def test_seeds_and_densities_matter() -> None:
+    one, other = generate(Experiment(n=100)), generate(Experiment(n=100, seed=8))
+    assert (one.matrix != other.matrix).any()
+    assert abs(one.edges / 9900 - 0.3) < 0.02
+    assert (one.low, one.high) == (1, 16)
+
+
+def test_types_hold_the_same_graph() -> None:
+    matrices = [generate(Experiment(n=50, dtype=t)).matrix for t in ("int32", "int16", "float32")]
+    as_float = [np.where(m == NO_EDGE[m.dtype.name], np.inf, m.astype(np.float64)) for m in matrices]
+    assert (as_float[0] == as_float[1]).all() and (as_float[0] == as_float[2]).all()
+
+
+@pytest.mark.parametrize(("n", "density", "connected"), [(30, 0.5, False), (31, 0.1, True), (2, 1.0, True), (57, 0.033, False)])
+def test_exact_count_is_exact(n: int, density: float, connected: bool) -> None:
+    graph = generate(Experiment(n=n, density=density, exact=True, connected=connected))
+    assert graph.edges == round(density * n * (n - 1))
+    if connected:
+        assert all(graph.matrix[i, (i + 1) % n] < graph.no_edge for i in range(n))
+
+
+def test_shuffle_is_a_bijection() -> None:
+    recipe = recipe_for(Experiment(n=23, exact=True, density=0.5))
+    x = np.arange(1 << (2 * int(recipe.half)), dtype=np.uint64)
+    assert len(np.unique(PLAIN.shuffle(x, recipe.shuffle_key, recipe.half))) == len(x)
+    i, j = (grid.astype(np.uint64) for grid in np.mgrid[0:23, 0:23])
+    free = (i != j) & (j != (i + np.uint64(1)) % np.uint64(23))
+    cells = PLAIN.cell_index(i, j, np.uint64(23), np.uint64(1))[free]
+    assert sorted(cells.tolist()) == list(range(23 * 21))
+
+
+def test_too_few_edges_to_connect_are_refused() -> None:
+    with pytest.raises(Refused, match="9 edges cannot connect 10 vertices strongly"):
+        generate(Experiment(n=10, density=0.1, exact=True, connected=True))
+
+
+def test_weights_beyond_the_type_are_refused() -> None:
+    with pytest.raises(Refused, match="20000 do not fit int16"):
+        generate(Experiment(n=4, high=20000, dtype="int16"))
+
+
+@pytest.mark.parametrize(("reach", "share"), [(16, 0.14), (32, 0.27), (64, 0.37), (256, 0.47)])
+def test_share_of_negative_edges_by_potential_range(reach: int, share: float) -> None:
+    assert expected_share(reach, 1, 16) == pytest.approx(share, abs=0.006)
+    differences = np.subtract.outer(np.arange(reach), np.arange(reach)).ravel()
+    counted = np.mean([np.mean(w + differences < 0) for w in range(1, 17)])
+    assert expected_share(reach, 1, 16) == pytest.approx(counted, rel=1e-12)
+
+
+def test_potential_range_is_the_nearest() -> None:
+    for share in (0.01, 0.2, 0.45):
+        reach = potential_range(share, 1, 16)
+        away = [abs(expected_share(h, 1, 16) - share) for h in (reach - 1, reach, reach + 1)]
+        assert min(away) == away[1]
+    assert potential_range(0.0, 1, 16) == 0
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_negative_edges_come_without_negative_cycles(real: bool) -> None:
+    graph = generate(Experiment(n=150, negative=0.3, real=real))
+    assert graph.negative_share == pytest.approx(0.3, abs=0.04)
+    assert graph.potentials is not None and graph.low is not None and graph.low < 0
+    reweighted = graph.matrix.astype(np.float64) + graph.potentials[None, :] - graph.potentials[:, None]
+    assert (reweighted[graph.matrix != graph.no_edge] >= 0).all()
+    assert graph.drift > graph.potentials.max() - graph.potentials.min()
+    assert negative_cycle(graph.matrix) == ()
+    assert "widen" in graph.note
+
+
+def test_survey_sees_what_is_there() -> None:
+    matrix = np.array([[0, 7, NO_EDGE["int32"]], [-2, -3, NO_EDGE["int32"]], [5, NO_EDGE["int32"], 0]], dtype=np.int32)
+    before = matrix.copy()
+    assert survey(matrix) == (3, 1, -3, 7)
+    assert (matrix == before).all()
+    assert survey(np.zeros((1, 1), dtype=np.float32)) == (0, 0, None, None)
+
+
+def test_range_is_proved_by_edges() -> None:
+    assert bounds.check_range(generate(Experiment(n=64, dtype="int16")), "int16") == bounds.BY_EDGES
+    assert bounds.check_range(generate(Experiment(n=1)), "float32") == bounds.BY_EDGES
+
+
+def test_range_is_proved_by_searches_from_both_sides() -> None:
+    graph = generate(Experiment(n=60, dtype="int16", high=1000, connected=True))
+    assert bounds.check_range(graph, "int16") == bounds.BY_SEARCHES
+    negative = generate(Experiment(n=300, real=True, high=200, negative=0.05, connected=True, density=0.5))
+    assert bounds.check_range(negative, "float32") == bounds.BY_SEARCHES
+
+
+def test_range_that_is_reached_is_refused() -> None:
+    ring: list[list[float | None]] = [[0, 16000, None], [None, 0, 16000], [16000, None, 0]]
+    with pytest.raises(Refused, match="int16 holds them only below 16,383"):
+        bounds.check_range(graph_of(ring, "int16"), "int16")
+    star: list[list[float | None]] = [[0, 9000, 9000], [9000, 0, None], [9000, None, 0]]
+    with pytest.raises(Refused, match="may reach 18,000"):  # neither search alone goes that far
+        bounds.check_range(graph_of(star, "int16"), "int16")
+    with pytest.raises(Refused, match="exactly only below 65,536"):
+        bounds.check_range(graph_of([[0, 65535.5, None], [None, 0, 9], [9, None, 0]], "float32", integer=False), "float32")
+    steep: list[list[float | None]] = [[0, -(2**29), None], [None, 0, 1], [1, None, 0]]
+    with pytest.raises(Refused, match="leave no room in int32"):
+        bounds.check_range(graph_of(steep), "int32")
+
+
+def test_range_is_left_to_the_count_where_vertex_0_does_not_reach_all() -> None:
+    assert (
+        bounds.check_range(graph_of([[0, 9000, None], [None, 0, 7000], [None, None, 0]], "int16"), "int16") == bounds.AFTERWARDS
+    )
+    with pytest.raises(Refused, match="may reach 18,000"):
+        bounds.check_range(graph_of([[0, 9000, None], [None, 0, 9000], [None, None, 0]], "int16"), "int16")
+
+
+def test_range_does_not_refuse_possible_negative_cycles() -> None:
+    assert bounds.check_range(generate(Experiment(n=50, low=-9, high=9, dtype="int32")), "int32") == bounds.BY_EDGES
+
+
+def test_canonical_is_the_same_for_every_type() -> None:
+    results = []
+    for dtype in ("int32", "int16", "float32"):
+        graph = generate(Experiment(n=40, density=0.04, dtype=dtype))
+        results.append(canonical(floyd_warshall(graph.matrix), graph, dtype))
+    assert all(r.dtype == np.int32 for r in results)
+    assert len({fletcher64(r) for r in results}) == 1
+    assert 0 < reachable_pairs(results[0]) < 40 * 39
+    assert (results[0] == NO_PATH).sum() == 40 * 39 - reachable_pairs(results[0])
+
+
+@pytest.mark.parametrize("kind", [{"negative": 0.4}, {"low": -3, "high": 9}], ids=str)
+def test_canonical_catches_what_drifted_below_the_sentinel(kind: dict[str, Any]) -> None:
+    graph = generate(Experiment(n=60, density=0.02, dtype="int32", **kind))
+    exact = generate(Experiment(n=60, density=0.02, dtype="float32", **kind))
+    raw = floyd_warshall(graph.matrix)
+    assert negative_cycle(graph.matrix) == ()
+    assert ((raw > 2**29) & (raw < NO_EDGE["int32"])).any()
+    assert (canonical(raw, graph, "int32") == canonical(floyd_warshall(exact.matrix), exact, "float32")).all()
+
+
+def test_canonical_keeps_real_weights_and_marks_what_is_no_distance() -> None:
+    real = graph_of([[0, 0.5], [None, 0]], "float32", integer=False)
+    kept = canonical(np.array([[-0.0, np.nan], [np.inf, -1]], dtype=np.float32), real, "float32")
+    assert kept.dtype == np.float32 and not np.signbit(kept[0, 0])
+    assert np.isnan(kept[0, 1]) and np.isposinf(kept[1, 0]) and kept[1, 1] == -1
+    whole = graph_of([[0, 1], [None, 0]], "float32")
+    raw = np.array([[np.nan, 0.5], [np.inf, -np.inf]], dtype=np.float32)
+    assert canonical(raw, whole, "float32").tolist() == [[NO_DISTANCE, NO_DISTANCE], [NO_PATH, NO_DISTANCE]]
+
+
+@pytest.mark.parametrize("size", [1, 5, 65536, 65537, 200001])
+def test_fletcher64_is_fletchers(size: int) -> None:
+    words = np.random.default_rng(size).integers(-(2**31), 2**31, size).astype(np.int32)
+    first = second = 0
+    for word in words.tolist():
+        first = (first + word % 2**32) % (2**32 - 1)
+        second = (second + first) % (2**32 - 1)
+    assert fletcher64(words) == f"{second * 2**32 + first:016x}"
+
+
+def test_fletcher64_does_not_overflow_on_the_largest_words() -> None:
+    words = np.full(70000, -2, dtype=np.int32)  # 2^32 - 2
+    assert fletcher64(words) == f"{(-70000 * 70001 // 2) % (2**32 - 1) << 32 | (-70000) % (2**32 - 1):016x}"
+    assert fletcher64(words.view(np.float32)) == fletcher64(words)
+
+
+def test_negative_cycle_is_found_in_order() -> None:
+    graph = graph_of([[0, 3, None, 1], [None, 0, -2, None], [-2, None, 0, None], [None, None, 5, 0]])
+    cycle = negative_cycle(graph.matrix)
+    assert cycle in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+    assert negative_cycle(graph_of([[0, None], [4, -1]]).matrix) == (1,)
+    assert negative_cycle(graph_of([[0, 2], [-2, 0]]).matrix) == ()
+    assert negative_cycle(graph_of([[0]]).matrix) == ()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_negative_cycles_agree_with_floyd_warshall(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 30
+    matrix = np.where(rng.random((n, n)) < 0.15, rng.integers(-2 - seed % 3, 20, (n, n)), NO_EDGE["int32"]).astype(np.int32)
+    np.fill_diagonal(matrix, 0)
+    wide = np.where(matrix == NO_EDGE["int32"], np.inf, matrix.astype(np.float64))
+    has_one = bool((floyd_warshall(wide).diagonal() < 0).any())
+    cycle, potentials = cycle_or_potentials(matrix)
+    assert bool(cycle) == has_one
+    if cycle:
+        assert len(set(cycle)) == len(cycle) and cycle_weight(matrix, cycle) < 0
+        assert all(matrix[i, j] < NO_EDGE["int32"] for i, j in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+    else:
+        assert (wide + potentials[None, :] - potentials[:, None] >= 0).all()
+
+
+def test_a_cycle_of_weight_zero_ends_in_spite_of_rounding() -> None:
+    shift = np.array([0.1, 0.7, 0.3, 1.1], dtype=np.float32)
+    matrix = (shift[:, None] - shift[None, :]).astype(np.float32)
+    cycle, _ = cycle_or_potentials(matrix)
+    assert not cycle or cycle_weight(matrix, cycle) < 0
+
+
+@pytest.mark.parametrize("kind", [{}, {"negative": 0.3}, {"real": True}], ids=str)
+def test_searches_agree_with_floyd_warshall(kind: dict[str, Any]) -> None:
+    graph = generate(Experiment(n=50, density=0.05, **kind))
+    expected = floyd_warshall(graph.matrix.astype(np.float64))
+    everywhere = np.arange(50)
+    assert (distances_from(graph.matrix, everywhere, graph.potentials, graph.no_edge) == expected).all()
+    backward = None if graph.potentials is None else -graph.potentials
+    assert (distances_from(graph.matrix.T, everywhere, backward, graph.no_edge) == expected.T).all()
+    assert unreachable_pairs(graph.matrix, graph.no_edge) == np.isinf(expected).sum() > 0
+
+
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.02, 0.03, 0.2])
+def test_unreachable_pairs_across_many_components(density: float) -> None:
+    graph = generate(Experiment(n=130, density=density, dtype="int16"))
+    expected = np.isinf(floyd_warshall(np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)))
+    assert unreachable_pairs(graph.matrix, graph.no_edge) == expected.sum()

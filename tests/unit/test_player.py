@@ -1,0 +1,179 @@
+"""Playing a session: which lines are due when, and where jumps lead."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fwtui import codec, events
+from fwtui.experiment import Experiment
+from fwtui.sessions.player import SPEEDS, Player
+
+
+def started(t: float, run: int) -> codec.Line:
+    event = events.RunStarted(t=t, run=run, experiment=Experiment(), title="", backend="cpu", phases=())
+    return codec.as_line(event)
+
+
+def telemetry(t: float) -> codec.Line:
+    return codec.as_line(events.Telemetry(t=t, cpu_utilisation=0.5))
+
+
+def session_lines() -> list[codec.Line]:
+    """Header, run 1 at 1 s, a time that steps back, telemetry, run 2 at 10 s, done at 12 s."""
+    return [
+        codec.as_line(events.Header(t=0.0, program="p", created="c")),
+        started(1.0, 1),
+        codec.as_line(events.Notice(t=0.9, text="x")),
+        telemetry(2.0),
+        telemetry(6.0),
+        started(10.0, 2),
+        telemetry(11.0),
+        codec.as_line(events.RunDone(t=12.0, run=2, outcome="done")),
+    ]
+
+
+def test_lines_come_when_they_are_due_in_file_order() -> None:
+    player = Player(session_lines())
+    assert player.tick(100.0) == []
+    player.play()
+    assert player.tick(100.0) == player.lines[:1]
+    assert player.tick(100.5) == []
+    assert player.tick(101.25) == player.lines[1:3]
+    assert player.tick(99.0) == []
+    assert (player.position, player.index) == (1.25, 3)
+    assert player.tick(109.0) == player.lines[3:7]
+    assert player.tick(200.0) == player.lines[7:]
+    assert (player.position, player.playing, player.at_end) == (12.0, False, True)
+    assert player.tick(201.0) == []
+
+
+@given(st.lists(st.floats(0, 3), max_size=40), st.sampled_from(SPEEDS), st.none() | st.floats(0.1, 5))
+@settings(max_examples=100, deadline=None)
+def test_every_line_comes_once_however_it_is_ticked(waits: list[float], speed: float, gap: float | None) -> None:
+    player = Player(session_lines(), max_gap=gap)
+    player.speed = speed
+    player.play()
+    now = 0.0
+    seen: list[codec.Line] = []
+    for wait in [*waits, 0.0, 100.0]:
+        now += wait
+        seen += player.tick(now)
+        assert player.index == len(seen)
+    assert seen == player.lines
+
+
+def test_speed_and_pause() -> None:
+    player = Player(session_lines())
+    player.play()
+    player.tick(0.0)
+    player.faster()
+    player.faster()
+    player.tick(1.0)
+    assert (player.speed, player.position) == (4.0, 4.0)
+    player.pause()
+    assert player.tick(2.0) == []
+    player.play()
+    player.slower()
+    player.tick(50.0)
+    player.tick(51.0)
+    assert player.position == 6.0
+    for _ in range(10):
+        player.faster()
+    assert player.speed == 16.0
+    for _ in range(10):
+        player.slower()
+    assert player.speed == 0.25
+    with pytest.raises(ValueError, match="not one of"):
+        player.speed = 3.0
+
+
+def test_seeking() -> None:
+    player = Player(session_lines())
+    for seconds, position, index in ((6.0, 6.0, 5), (0.5, 0.5, 1), (-3, 0.0, 1), (99, 12.0, 8), (11.99, 11.99, 7)):
+        player.seek(seconds)
+        assert (player.position, player.index) == (position, index)
+    assert player.index_at(1.0) == 3
+
+
+def test_playing_at_the_end_begins_again() -> None:
+    player = Player(session_lines())
+    player.seek(12.0)
+    player.play()
+    assert (player.position, player.index, player.playing) == (0.0, 1, True)
+
+
+def test_a_loop_goes_back_to_nothing_and_plays_on() -> None:
+    player = Player(session_lines(), loop=True)
+    player.seek(11.5)
+    player.play()
+    player.tick(0.0)
+    assert player.tick(1.0) == player.lines[7:]
+    assert player.playing
+    assert player.tick(1.1) == [] and player.index == 0
+    assert player.tick(1.2) == player.lines[:1]
+
+
+def test_steps_pass_over_telemetry() -> None:
+    player = Player(session_lines())
+    player.play()
+    places = []
+    for _ in range(7):
+        player.step(1)
+        places.append(player.index)
+    assert places == [1, 2, 3, 6, 8, 8, 8]
+    assert not player.playing and player.position == 12.0
+    for expected in (6, 3, 2, 1, 1):
+        player.step(-1)
+        assert player.index == expected
+    player.seek(6.0)
+    player.step(-1)
+    assert player.index == 2
+    player.step(99)
+    assert player.index == 8
+
+
+def test_jumping_between_runs() -> None:
+    player = Player(session_lines())
+    player.previous_run()
+    assert player.index == 0
+    for index, position in ((2, 1.0), (6, 10.0), (6, 10.0)):
+        player.next_run()
+        assert (player.index, player.position) == (index, position)
+    player.seek(12.0)
+    player.next_run()
+    assert player.index == 8
+    for index in (2, 2):
+        player.previous_run()
+        assert player.index == index
+
+
+def test_playing_goes_on_after_a_step() -> None:
+    player = Player(session_lines())
+    player.step(1)
+    player.step(1)
+    player.play()
+    assert player.tick(0.0) == [player.lines[2]]
+
+
+def test_gaps_between_events_are_squeezed_with_their_telemetry() -> None:
+    player = Player(session_lines(), max_gap=1.8)
+    assert player.duration == pytest.approx(1.0 + 1.8 + 1.8)
+    positions = []
+    for index in range(1, 9):
+        low = next(x / 100 for x in range(500) if player.index_at(x / 100) >= index)
+        positions.append(low)
+    assert positions == pytest.approx([0.0, 1.0, 1.0, 1.2, 2.0, 2.8, 3.7, 4.6], abs=0.011)
+    assert Player(session_lines(), max_gap=100.0).duration == 12.0
+
+
+def test_nothing_to_play() -> None:
+    player = Player([])
+    player.play()
+    assert player.tick(0.0) == player.tick(1.0) == []
+    player.step(1)
+    player.step(-1)
+    player.next_run()
+    player.seek(5.0)
+    assert (player.index, player.position, player.duration, player.playing) == (0, 0.0, 0.0, False)
