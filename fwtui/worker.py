@@ -59,11 +59,10 @@ class Worker:
                 runner.run(request.run, request.experiment, partial(self._check, request.run))
             except BaseException as error:
                 code, sentence, lost = _diagnosis(error)
-                traceback.print_exc()
-                self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence))
+                where = traceback.format_exc()
+                self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence, stderr=where))
                 self.tell(events.RunDone(t=self.now(), run=request.run, outcome="failed", message=sentence))
                 if lost:
-                    sys.stderr.flush()
                     os._exit(0)
 
     def _listen(self) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 
-from kernels.device import NUMBER, SIM, cuda, int32
+from kernels.device import SIM, cuda, int32
 from kernels.plan import NO_EDGE, Buffers, Resources, Shape, Step, Target
 
 
@@ -85,20 +86,20 @@ class CudaProgram:
 
 def resources_of(op: Op, target: Target) -> Resources:
     """What the compiler gave an op that was launched at least once, and how many blocks the driver says fit."""
-    signature, compiled = next(iter(op.function.overloads.items()))
+    compiled = next(iter(op.function.overloads.values()))
     blocks = None
     if target.multiprocessors:
         # its body is cuOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors
         blocks = compiled.max_cooperative_grid_blocks(op.block, 0) // target.multiprocessors
     return Resources(
         threads=op.block[0] * op.block[1],
-        registers=op.function.get_regs_per_thread(signature),
-        shared_bytes=op.function.get_shared_mem_per_block(signature),
-        spill_bytes=op.function.get_local_mem_per_thread(signature),
+        registers=compiled.regs_per_thread,
+        shared_bytes=compiled.shared_mem_per_block,
+        spill_bytes=compiled.local_mem_per_thread,
         blocks_per_multiprocessor=blocks,
     )
 
 
 def signature(shape: Shape, args: int) -> tuple[Any, ...]:
     """The numba types of an op with that many args, for compiling without a GPU."""
-    return (NUMBER[shape.dtype][:, ::1], *[int32] * args)
+    return (numba.from_dtype(np.dtype(shape.dtype))[:, ::1], *[int32] * args)

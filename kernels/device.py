@@ -10,18 +10,21 @@ import os
 from typing import Any
 
 import numba
+import numpy as np
 from numba import cuda as _cuda
 
 SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 cuda: Any = _cuda
-NUMBER: dict[str, Any] = {"float32": numba.float32, "int32": numba.int32, "int16": numba.int16}
+# NumPy's types, not numba's: they are part of the key of numba's disk cache, and only these pickle alike in every process
+NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
 int32: Any = numba.int32
 # the options that the simulator's jit() takes; it raises on all others
-_SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "cache", "debug"})
+_SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """cuda.jit without the options that the simulator does not know."""
+    """cuda.jit with a disk cache, and without the options that the simulator does not know."""
+    options = {"cache": True, **options}
     if SIM:
         options = {name: value for name, value in options.items() if name in _SIMULATED}
     return cuda.jit(**options)(function) if function is not None else cuda.jit(**options)

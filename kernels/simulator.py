@@ -11,6 +11,7 @@ import numpy as np
 
 def mend_shared_arrays() -> None:
     """Give every block one shared array for each source line that asks for one, whichever thread comes first."""
+    from numba.core import types
     from numba.cuda.simulator.kernelapi import FakeCUDAShared  # type: ignore[import-not-found]
     from numba.np import numpy_support
 
@@ -21,7 +22,9 @@ def mend_shared_arrays() -> None:
         line = (caller.f_code.co_filename, caller.f_lineno)
         with lock:
             if line not in self._allocations:
-                self._allocations[line] = np.empty(shape, numpy_support.as_dtype(dtype))
+                self._allocations[line] = np.empty(
+                    shape, numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype
+                )
             return self._allocations[line]
 
     FakeCUDAShared.array = array

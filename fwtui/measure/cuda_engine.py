@@ -10,6 +10,7 @@ from typing import Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
+from fwtui.graphs.compiled_cuda import fill
 from fwtui.measure.engine import Check, Pass, Stretch, Tell
 from kernels.device import cuda
 from kernels.plan import Buffers, Program, Step, Target
@@ -82,6 +83,7 @@ class CudaEngine:
     """One GPU and one context. Lane 0 is `stream`; further lanes get streams of their own."""
 
     timed = True
+    fill = staticmethod(fill)
 
     def __init__(self, device: int = 0):
         with self._device_words():

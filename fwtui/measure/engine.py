@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
+from fwtui.graphs.generate import Fill
 from kernels.plan import Buffers, Program, Step, Target
 
 
@@ -57,6 +58,11 @@ class Engine(Protocol):
     target: Target
     stream: Any
     timed: bool
+
+    @property
+    def fill(self) -> Fill | None:
+        """A faster way to generate large graphs, if there is one."""
+        ...
 
     def free_bytes(self) -> int | None:
         """Free device memory; None where programs live in the host's memory."""

@@ -18,6 +18,7 @@ class HostEngine:
         self.target = target
         self.stream = stream
         self.timed = target.backend == "cpu"
+        self.fill = None
 
     def free_bytes(self) -> int | None:
         return None

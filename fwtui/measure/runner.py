@@ -28,6 +28,7 @@ from kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 Emit = Callable[[events.Event], None]
 FULL_CHECK_CPU, FULL_CHECK_GPU = 512, 2048  # largest n compared with SciPy cell by cell unless asked otherwise
+GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled
 TELL_EVERY = 0.1  # seconds
 MOST_SAMPLES = 100  # told of one run
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
@@ -117,7 +118,8 @@ class Runner:
             key = (*experiment.graph, experiment.dtype, *_file_stamp(experiment.file))
             if self._graph is None or self._graph[0] != key:
                 self._graph = None  # so that two graphs are never held at once
-                graph = read(experiment.file, experiment.dtype, most) if experiment.file else generate(experiment)
+                fill = engine.fill if experiment.n >= GENERATED_THERE else None
+                graph = read(experiment.file, experiment.dtype, most) if experiment.file else generate(experiment, fill)
                 self._graph = key, graph
             graph = self._graph[1]
             check()

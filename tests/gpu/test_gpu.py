@@ -1,0 +1,184 @@
+"""What only a GPU can tell. Run on a machine with one: pytest -m gpu."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fwtui.experiment import Experiment, settle
+
+pytestmark = pytest.mark.gpu
+HERE = Path(__file__).parent
+SMALL = HERE / "small_runs.py"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    from fwtui.measure.cuda_engine import CudaEngine
+
+    return CudaEngine()
+
+
+def _verdict(engine: Any, experiment: Experiment) -> tuple[Any, list[Any]]:
+    from fwtui import events
+    from fwtui.measure.runner import Runner
+
+    told: list[events.Event] = []
+    Runner(told.append, lambda: 0.0, lambda kernel, asked: engine).run(1, experiment, lambda: None)
+    verdicts = [e for e in told if isinstance(e, events.Verdict)]
+    assert verdicts, told
+    return verdicts[0], told
+
+
+def test_every_kernel_type_tile_block_and_launch_mode_equals_scipy():
+    sys.path.insert(0, str(HERE))
+    from small_runs import experiments, verdicts
+
+    wrong = [v for v in verdicts(experiments((1, 31, 32, 33, 100, 257))) if v[1] != "verified"]
+    assert not wrong
+
+
+@pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        {"negative": 0.3, "dtype": "int32"},
+        {"negative": 0.45, "dtype": "float32"},
+        {"density": 0.004, "dtype": "int32"},  # most pairs unreachable
+        {"density": 0.004, "dtype": "int16"},
+        {"density": 0.02, "negative": 0.3, "dtype": "int32"},
+        {"real": True, "low": 0.0, "high": 3.5, "dtype": "float32"},
+        {"density": 0.0, "dtype": "float32"},
+        {"density": 1.0, "connected": True, "dtype": "int16"},
+        {"exact": True, "density": 0.5, "dtype": "int32"},
+    ],
+)
+def test_kinds_of_graphs_equal_scipy(engine, kernel, graph):
+    for n in (65, 500):
+        verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=n, repeats=1, verify="full", **graph)))
+        assert verdict.verdict == "verified", verdict
+
+
+@pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
+def test_largest_size_that_is_compared_cell_by_cell(engine, kernel):
+    verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=2048, dtype="int32", repeats=1, verify="full")))
+    assert verdict.verdict == "verified" and verdict.cells == 2048**2
+
+
+@pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
+def test_a_negative_cycle_is_found(engine, kernel):
+    verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=200, low=-3, high=9, dtype="int32", repeats=1)))
+    assert verdict.verdict == "negative cycle" and verdict.cycle
+
+
+def test_the_generator_writes_the_same_bytes_as_numpy(engine):
+    from fwtui.graphs.compiled_cuda import fill_cuda
+    from fwtui.graphs.generate import fill_numpy
+    from fwtui.graphs.recipe import recipe_for
+
+    kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, {"exact": True}, {"exact": True, "connected": True}]
+    for changes in kinds:
+        for dtype in ("float32", "int32", "int16"):
+            if dtype == "int16" and "negative" in changes:
+                continue
+            for n in (1, 2, 33, 700):
+                if n == 1 and changes:
+                    continue
+                recipe = recipe_for(Experiment(n=n, dtype=dtype, **changes))
+                expected = np.empty((n, n), dtype)
+                fill_numpy(expected, recipe)
+                assert fill_cuda(recipe).copy_to_host().tobytes() == expected.tobytes(), (changes, dtype, n)
+
+
+def test_our_occupancy_table_agrees_with_the_drivers_calculator(engine):
+    from fwtui import events
+    from fwtui.occupancy import occupancy
+
+    for kernel, tiles in (("naive", (0,)), ("katz-kider", (8, 16, 32))):
+        for tile in tiles:
+            _, told = _verdict(engine, settle(Experiment(kernel=kernel, n=100, tile=tile, repeats=1)))
+            seen = [e for e in told if isinstance(e, events.Occupancy)]
+            assert seen
+            for e in seen:
+                table = occupancy(engine.target.cc, e.threads, e.registers, e.shared_bytes)
+                assert e.source == "driver" and table is not None and table.blocks == e.blocks
+
+
+def test_phases_of_a_captured_pass_are_all_there(engine):
+    from fwtui import events
+
+    _, told = _verdict(engine, settle(Experiment(kernel="katz-kider", n=1000, launch="graph", repeats=2)))
+    (phases,) = [e for e in told if isinstance(e, events.Phases)]
+    assert phases.captured and [p.phase for p in phases.parts] == ["pivot", "panels", "rest"]
+    assert all(p.seconds > 0 for p in phases.parts)
+    assert sum(p.relaxations for p in phases.parts) == 1024**3
+
+
+def test_an_illegal_address_ends_the_worker_and_is_named():
+    code = (
+        "import numpy as np\n"
+        "from numba import cuda\n"
+        "from fwtui.worker import _diagnosis\n"
+        "@cuda.jit\n"
+        "def wild(a):\n"
+        "    a[1 << 40] = 1\n"
+        "try:\n"
+        "    wild[1, 32](cuda.device_array(4, np.int32)); cuda.synchronize()\n"
+        "except Exception as error:\n"
+        "    print(_diagnosis(error))\n"
+    )
+    answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120)
+    assert "'cuda'" in answer.stdout and "True)" in answer.stdout, answer
+
+
+def test_live_worker_killed_while_the_gpu_works():
+    from fwtui.live import Live
+
+    live = Live()
+    try:
+        big = settle(Experiment(kernel="naive", n=8192, repeats=3, verify="off"))
+        for _ in range(3):
+            live.start(big)
+            end = time.monotonic() + 60
+            while time.monotonic() < end and (live.model.run is None or live.model.run.stage not in ("warm-up", "clean")):
+                live.drain()
+                time.sleep(0.02)
+            os.kill(live._worker.pid, 9)  # type: ignore[union-attr]
+            killed = time.monotonic()
+            while live.busy and time.monotonic() < killed + 5:
+                live.drain()
+                time.sleep(0.01)
+            assert live.model.fault is not None and time.monotonic() - killed < 0.5
+        live.start(settle(Experiment(kernel="katz-kider", n=512, repeats=2)))
+        end = time.monotonic() + 120
+        while live.busy and time.monotonic() < end:
+            live.drain()
+            time.sleep(0.02)
+        assert live.model.run is not None and live.model.run.verified
+        assert live.model.gpu is not None and live.model.gpu.peak_bytes_per_second
+        assert any(r.gpu_power_watts for r in live.model.telemetry)
+    finally:
+        live.close()
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
+def test_compute_sanitizer_is_clean(tool):
+    sanitizer = shutil.which("compute-sanitizer")
+    if sanitizer is None:
+        pytest.skip("compute-sanitizer is not installed")
+    answer = subprocess.run(
+        [sanitizer, "--tool", tool, "--error-exitcode", "99", sys.executable, str(SMALL), "9", "70"],
+        capture_output=True,
+        text=True,
+        timeout=540,
+    )
+    assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr[-3000:]
+    assert "0 errors" in answer.stdout or "0 hazards" in answer.stdout, answer.stdout[-2000:]
