@@ -13,7 +13,7 @@ run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
 
 demo: $(VENV)/run.stamp
-	@$(BIN)/fwtui replay demo
+	@$(BIN)/fwtui replay h200-n4096
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest

@@ -6,10 +6,12 @@ import argparse
 import importlib
 import os
 import sys
+from typing import NoReturn
 
 from fwtui import __version__
 from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE
 from fwtui.errors import NoGpu, Refused
+from fwtui.text import clean
 
 
 class _Versions(argparse.Action):
@@ -21,9 +23,14 @@ class _Versions(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Refused(f"{message}; see `{self.prog} --help`")
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line; imports no numba, no CUDA and no Textual."""
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog="fwtui",
         description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the dashboard.",
         epilog=EXIT_CODES,
@@ -41,16 +48,16 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    given = parser().parse_args(
-        words if words and words[0] in ("-h", "--help", "--version", *COMMANDS) else ["dashboard", *words]
-    )
+    if not words or words[0] not in ("-h", "--help", "--version", *COMMANDS):
+        words = ["dashboard", *words]
     try:
+        given = parser().parse_args(words)
         return given.execute(given)
     except NoGpu as refusal:
-        print(f"fwtui: {refusal}", file=sys.stderr)
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return NO_GPU
     except Refused as refusal:
-        print(f"fwtui: {refusal}", file=sys.stderr)
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
         # whoever read us has gone; nothing more can be said, not even by the interpreter's last flush

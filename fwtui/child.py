@@ -102,10 +102,11 @@ class Child:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _listen(self, descriptor: int) -> None:
-        with open(descriptor, "rb", buffering=0) as pipe:
-            for line in decode_lines(iter(lambda: pipe.read(_CHUNK), b"")):
-                self.lines.append(line)
-        self.silent.set()
+        try:
+            with open(descriptor, "rb", buffering=0) as pipe:
+                self.lines.extend(decode_lines(iter(lambda: pipe.read(_CHUNK), b"")))
+        finally:
+            self.silent.set()
 
     def _keep_stderr(self) -> None:
         stream = self._process.stderr

@@ -87,9 +87,9 @@ def _number(name: str, title: str, low: float, high: float, whole: bool = True) 
         try:
             value = int(text.replace("_", "")) if whole else float(text)
         except ValueError:
-            raise Refused(f"{title} {text!r} is not a {'whole ' if whole else ''}number; give {low:g} to {high:g}") from None
+            raise Refused(f"{title} {text!r} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
-            raise Refused(f"{title} {text} is outside {low:g} to {high:g}; choose a value in between")
+            raise Refused(f"{title} {text} is outside {low} to {high}; choose a value in between")
         return {name: value}
 
     return read
@@ -133,6 +133,18 @@ def _flag(name: str, title: str) -> Callable[[str], dict[str, Any]]:
     return read
 
 
+def _device(text: str) -> dict[str, Any]:
+    # an ASCII number that int() takes, and not more GPUs than a machine can have
+    if text not in ("auto", "simulator") and not (text.isascii() and text.isdecimal() and len(text) <= 4):
+        raise Refused(f"device {text!r} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
+    return {"device": text}
+
+
+def _plain(number: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
 def _word(name: str) -> Callable[[str], dict[str, Any]]:
     return lambda text: {name: text}
 
@@ -173,7 +185,7 @@ FIELDS: tuple[Field, ...] = (
         "Density",
         "probability of each edge: 0..1 or a percentage like 30%",
         _share("density", "density", 1),
-        lambda e: f"{e.density:g}",
+        lambda e: _plain(e.density),
         short="d",
         metavar="P",
     ),
@@ -182,7 +194,7 @@ FIELDS: tuple[Field, ...] = (
         "Weights",
         "range of edge weights, like 1..16",
         _weights,
-        lambda e: f"{e.low:g}..{e.high:g}",
+        lambda e: f"{_plain(e.low)}..{_plain(e.high)}",
         metavar="LOW..HIGH",
     ),
     Field(
@@ -199,7 +211,7 @@ FIELDS: tuple[Field, ...] = (
         "Negative",
         "share of negative edges (no negative cycles), 0..0.45",
         _share("negative", "negative share", MAX_NEGATIVE_SHARE),
-        lambda e: f"{e.negative:g}",
+        lambda e: _plain(e.negative),
         metavar="SHARE",
     ),
     Field(
@@ -274,7 +286,7 @@ FIELDS: tuple[Field, ...] = (
         "Budget",
         "at most this many seconds of timed runs",
         _number("budget", "budget", 0.1, 3600, whole=False),
-        lambda e: f"{e.budget:g}",
+        lambda e: _plain(e.budget),
         metavar="SECONDS",
     ),
     Field(
@@ -286,7 +298,7 @@ FIELDS: tuple[Field, ...] = (
         lambda k, s: ("auto", "full", "sample", "off"),
         metavar="HOW",
     ),
-    Field("device", "Device", "auto, a GPU's number, or simulator", _word("device"), lambda e: e.device, metavar="DEVICE"),
+    Field("device", "Device", "auto, a GPU's number, or simulator", _device, lambda e: e.device, metavar="DEVICE"),
 )
 
 
@@ -348,8 +360,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mappin
     for name in given:
         if name not in e.options:
             raise Refused(f"{kernel.id} has no option {name!r}; it has {_one_of([o.name for o in kernel.options])}")
-    if e.device not in ("auto", "simulator") and not e.device.isdecimal():
-        raise Refused(f"device {e.device!r} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
+    _device(e.device)
 
 
 def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:

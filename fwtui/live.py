@@ -183,7 +183,8 @@ class Live:
             message = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
             self._say(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
         elif run is not None or code != 0:
-            told = self.model.fault is not None and self.model.fault.run == run
+            fault = self.model.fault
+            told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not told:  # a worker that can still speak has named the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 during = f" during {stage}" if stage else ""
@@ -263,6 +264,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     return {
         # compiled CPU kernels are kept where only this user writes: numba unpickles them
         "NUMBA_CACHE_DIR": str(platformdirs.user_cache_path("fwtui") / "numba"),
+        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve the others where cores are shared
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
         "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from statistics import median
 from typing import NamedTuple
 
@@ -79,12 +80,12 @@ class Run:
     @property
     def rate(self) -> float | None:
         """Relaxations per second that the user asked for: n^3 / time, padding not counted."""
-        return self.n**3 / self.seconds if self.seconds else None
+        return _per_second(self.n**3, self.seconds)
 
     @property
     def bandwidth(self) -> float | None:
         """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None where the kernel has no such model."""
-        return self.device_bytes / self.seconds if self.seconds and self.device_bytes else None
+        return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
 
     @property
     def phases(self) -> tuple[PhaseTime, ...]:
@@ -168,3 +169,9 @@ def started(event: events.RunStarted) -> Run:
         phase_names=event.phases,
         n=0 if event.experiment.file else event.experiment.n,
     )
+
+
+def _per_second(amount: int, seconds: float | None) -> float | None:
+    """None where there is no time to divide by; a made-up file may hold one too short for a float's quotient."""
+    rate = amount / seconds if seconds else inf
+    return rate if isfinite(rate) else None

@@ -7,9 +7,11 @@ the worker says so and ends; the next run gets a new one. End of stdin ends it a
 from __future__ import annotations
 
 import argparse
+import ctypes
 import faulthandler
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -21,6 +23,8 @@ from fwtui.experiment import Experiment
 from fwtui.measure.engine import Cancelled, Engine
 from fwtui.text import clean
 from kernels.plan import Kernel, Target
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Worker:
@@ -116,12 +120,22 @@ def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
     return "error", f"{kind.__name__}: {words}", False
 
 
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the thread that started it ends, where it can (Linux, prctl(2)).
+
+    The listener sees the end of stdin too, but not while one long call, such as SciPy's, holds the interpreter.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="fwtui.worker")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--origin", type=float, required=True)
     given = parser.parse_args()
     faulthandler.enable()
+    end_with_parent()
     Worker(given.fd, given.origin).work()
 
 

@@ -52,8 +52,8 @@ def _experiment(combination: tuple[tuple[Field, str], ...], given: argparse.Name
     for field, text in combination:
         changes |= field.read(text.strip())
     kernel = kernel_named(str(changes.get("kernel", base.kernel)))
-    if kernel.id != base.kernel:
-        # another kernel's tile, options and launch mode are not this one's defaults
+    if kernel.id != base.kernel or changes.get("device") == "simulator":
+        # another kernel's (or a real GPU's) tile, options and launch mode are not this one's defaults
         base = changed(base, tile=0, options={}, launch="")
         if kernel.backend == "cpu":
             base = changed(base, n=min(base.n, defaults(False).n))

@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -74,6 +75,7 @@ def execute(given: argparse.Namespace) -> int:
             live, asked, as_table=given.table or (sys.stdout.isatty() and not given.json), wanted=given.record is not None
         )
     except Stopped as stopped:
+        _on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         live.close(reason="signal")
         return 128 + stopped.signum
     finally:
@@ -81,17 +83,17 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _run_all(live: Live, asked: list[Experiment], as_table: bool, wanted: bool) -> int:
-    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, _stop)
+    _on_signals(_stop)
     live.sinks.append(_narrate)
     if live.recorder is not None:
         _say(f"recording to {live.recorder.path}")
     worst = OK
     rows: list[tuple[str, ...]] = [COLUMNS]
     for experiment in asked:
+        before = live.model.current
         code = _run_one(live, experiment)
         run = live.model.run
-        if run is not None:
+        if run is not None and run.id != before:
             if as_table:
                 rows.append(row(live.model, run))
                 _say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
@@ -153,6 +155,11 @@ def _say(text: str) -> None:
 def _show_progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, handler)
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

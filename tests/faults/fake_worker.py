@@ -1,0 +1,70 @@
+"""A worker that misbehaves as the environment variable FAKE_WORKER says; started in place of fwtui.worker."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+
+from fwtui import codec, events, requests
+from fwtui.experiment import changed
+
+MEGABYTE = b"x" * 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fd", type=int)
+    parser.add_argument("--origin", type=float)
+    given = parser.parse_args()
+    request = requests.decode(sys.stdin.buffer.readline())
+    assert isinstance(request, requests.Start)
+    run, asked = request.run, changed(request.experiment, file="")
+
+    def tell(*what: events.Event) -> None:
+        for event in what:
+            os.write(given.fd, codec.encode(event))
+
+    begun = events.RunStarted(
+        t=time.monotonic() - given.origin, run=run, experiment=asked, title="Fake", backend="cpu", phases=()
+    )
+    done = events.RunDone(t=time.monotonic() - given.origin, run=run, outcome="done")
+    tell(begun, events.Stage(t=begun.t, run=run, name="warm-up"))
+    match os.environ["FAKE_WORKER"]:
+        case "exit 0":
+            os._exit(0)
+        case "exit 1":
+            sys.exit("the last words of \x1b[31m somebody")
+        case "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "fault, then exit":
+            tell(events.Fault(t=done.t, source="worker", code="cuda", run=run, message="the GPU reported an error"))
+            os._exit(1)
+        case "garbage":
+            os.write(given.fd, b"\xff\x00garbage\n" + codec.encode(done)[:-9] + b'"}\n{"kind":"nothing of ours","t":1}\n\n')
+            tell(done)
+            os.write(given.fd, b'{"kind":"telemetry","t":')
+            os._exit(0)
+        case "half a line":
+            os.write(given.fd, codec.encode(done)[:-1])
+            os._exit(0)
+        case "200 KB without a line break":
+            os.write(given.fd, b"y" * 200_000 + b"\n")
+            tell(done)
+        case "talkative":
+            for _ in range(10):
+                os.write(1, MEGABYTE)
+                os.write(2, MEGABYTE)
+            os.write(2, b"\nthe very last words\n")
+            tell(done)
+            sys.stdin.buffer.readline()
+            os._exit(3)
+        case "deaf":
+            time.sleep(600)
+    sys.stdin.buffer.readline()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Runs the program in a pseudo-terminal: what it writes, how it ends, and whom it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+import psutil
+
+# alternate screen, three mouse modes, bracketed paste, cursor, focus reports, keyboard protocol
+RESTORED = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l", b"\x1b[?25h", b"\x1b[<u", b"\x1b[?1004l")
+
+
+class PtyRun:
+    """`python -P -m fwtui ...` in a terminal of 100 x 30; `controlling` decides whether a hang-up becomes a SIGHUP."""
+
+    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None, controlling: bool = True):
+        self.output = b""
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.attributes = termios.tcgetattr(slave)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "fwtui", *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=_take_terminal if controlling else None,
+            env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
+        )
+        self._slave = slave
+        self.children: list[psutil.Process] = []
+
+    def __enter__(self) -> PtyRun:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.vanish()
+
+    def read_until(self, wanted: bytes, seconds: float = 15.0) -> None:
+        """Read what it writes until this is among it."""
+        deadline = time.monotonic() + seconds
+        while wanted not in self.output:
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise AssertionError(f"{wanted!r} did not come; the end of what came: {self.output[-500:]!r}")
+            self._read(0.05)
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._master, keys)
+
+    def wait_for_child(self, name: str, seconds: float = 10.0) -> None:
+        """Until it has a child whose command line names this module."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._read(0.02)
+            self.children = psutil.Process(self.process.pid).children(recursive=True)
+            for child in self.children:
+                with contextlib.suppress(psutil.Error):
+                    if name in child.cmdline():
+                        return
+        raise AssertionError(f"there is no child {name}")
+
+    def kill(self, number: signal.Signals) -> float:
+        """Send a signal and wait for the end; returns the seconds until then."""
+        self.children = psutil.Process(self.process.pid).children(recursive=True)
+        self.output = b""
+        os.kill(self.process.pid, number)
+        return self.wait()
+
+    def wait(self, seconds: float = 8.0) -> float:
+        """Seconds until it is gone."""
+        begun = time.monotonic()
+        while self.process.poll() is None and time.monotonic() < begun + seconds:
+            self._read(0.02)
+        assert self.process.poll() is not None, f"it lives on after {seconds} s"
+        while self._read(0.0):
+            pass
+        return time.monotonic() - begun
+
+    def vanish(self) -> None:
+        """The terminal is gone, as when a connection drops."""
+        for descriptor in (self._master, self._slave):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._master = self._slave = -1
+
+    @property
+    def orphans(self) -> list[psutil.Process]:
+        """Children that outlived it by more than a second."""
+        _, alive = psutil.wait_procs(self.children, timeout=1.0)
+        return [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
+
+    def _read(self, seconds: float) -> bool:
+        if self._master < 0:
+            time.sleep(seconds)
+            return False
+        ready, _, _ = select.select([self._master], [], [], seconds)
+        if ready:
+            with contextlib.suppress(OSError):
+                self.output += os.read(self._master, 65536)
+        return bool(ready)
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

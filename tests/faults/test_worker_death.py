@@ -1,0 +1,359 @@
+"""Workers, parents and disks that fail: said within half a second, recorded, and over by the next run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import pytest
+
+from fwtui import codec, events
+from fwtui import live as live_module
+from fwtui.child import STDERR_KEPT, Child, epitaph
+from fwtui.errors import Refused
+from fwtui.events import End
+from fwtui.experiment import Experiment
+from fwtui.live import Live
+from fwtui.model import Model
+from fwtui.run import Run
+from fwtui.sessions.reader import load
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+PROMISED = 0.5  # seconds from a worker's death to the model's fault
+LONG = Experiment(kernel="serial", n=300, repeats=1000)
+SHORT = Experiment(kernel="serial", n=30, repeats=1, dtype="int32")
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    session = Live(telemetry_hz=0)
+    yield session
+    session.close()
+
+
+def drain_until(live: Live, reached: Callable[[], Any], seconds: float = 30.0) -> float:
+    """Drain as the program does until it is so; returns when it was, by the monotonic clock."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, live.model
+        live.drain()
+        time.sleep(0.005)
+    return time.monotonic()
+
+
+def stage(live: Live) -> str:
+    return live.model.run.stage if live.model.run is not None else ""
+
+
+def worker_of(live: Live) -> int:
+    assert live._worker is not None
+    return live._worker.pid
+
+
+def finished(live: Live, experiment: Experiment) -> Run:
+    """The run once it has ended."""
+    number = live.start(experiment)
+    drain_until(live, lambda: not live.busy)
+    return live.model.runs[number]
+
+
+def assert_verifies(live: Live) -> None:
+    run = finished(live, SHORT)
+    assert run.state == "done" and run.verified is True
+    assert live.model.fault is None
+
+
+def assert_replays_equal(path: Path, live: Live) -> None:
+    """The file is whole, and replaying it gives what live has."""
+    loaded = load(path)
+    assert loaded.complete
+    model = Model()
+    for line in loaded.lines:
+        if not isinstance(line.event, End):
+            model.apply(line.event)
+    assert model == live.model
+
+
+def gone(pid: int) -> bool:
+    """Dead, though perhaps not yet reaped by whoever adopted it."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def told_of(live: Live, run: int) -> bool:
+    return live.model.fault is not None and live.model.fault.run == run
+
+
+def test_a_worker_killed_at_fifty_random_moments(live: Live, tmp_path: Path) -> None:
+    path = tmp_path / "killed.fwt.jsonl"
+    live.record(path=path)
+    random = Random(5)
+    slowest = 0.0
+    stages = set()
+    for attempt in range(50):
+        number = live.start(LONG)
+        moment = time.monotonic() + random.random() * 0.25
+        drain_until(live, lambda moment=moment: time.monotonic() >= moment)
+        pid = worker_of(live)
+        os.kill(pid, signal.SIGKILL)
+        killed = time.monotonic()
+        slowest = max(slowest, drain_until(live, lambda number=number: told_of(live, number)) - killed)
+        fault = live.model.fault
+        assert fault is not None and (fault.source, fault.code) == ("worker", "died")
+        assert "signal 9, killed" in fault.message and "the next run gets a new one" in fault.message
+        assert not live.busy and gone(pid)
+        run = live.model.runs.get(number)
+        stages.add(None if run is None else fault.message.partition(" during ")[2].partition(";")[0])
+        assert run is None or run.state == "failed"
+        if attempt % 5 == 4:  # and the next one dies in a warm worker
+            assert_verifies(live)
+            assert worker_of(live) != pid
+    assert slowest <= PROMISED
+    assert None in stages and len(stages) > 1, "some die while they start and some while they work"
+    assert sum(n.level == "error" for n in live.model.log) == 50
+    live.close()
+    assert_replays_equal(path, live)
+
+
+@pytest.fixture
+def faked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Hire a fake worker that behaves as told; "" hires the real one again."""
+
+    def behave(how: str) -> None:
+        def hire(module: str, arguments: Any, origin: float, environment: Any = None) -> Child:
+            assert module == "fwtui.worker"
+            path = os.pathsep.join((str(HERE), str(ROOT)))
+            return Child("fake_worker", arguments, origin, {**(environment or {}), "FAKE_WORKER": how, "PYTHONPATH": path})
+
+        monkeypatch.setattr(live_module, "Child", hire if how else Child)
+
+    return behave
+
+
+@pytest.mark.parametrize(
+    ("how", "words", "stderr"),
+    [
+        ("exit 0", "the worker died (exit code 0) during warm-up", ""),
+        ("exit 1", "the worker died (exit code 1) during warm-up", "the last words of [31m somebody"),
+        ("segfault", "the worker died (signal 11, segmentation fault) during warm-up", ""),
+        ("half a line", "the worker died (exit code 0) during warm-up", ""),
+        ("fault, then exit", "the GPU reported an error", ""),
+    ],
+)
+def test_however_a_worker_ends_there_is_one_fault_in_words(
+    live: Live, faked: Callable[[str], None], tmp_path: Path, how: str, words: str, stderr: str
+) -> None:
+    path = tmp_path / "fault.fwt.jsonl"
+    live.record(path=path)
+    faked(how)
+    run = finished(live, SHORT)
+    assert run.state == "failed"
+    fault = live.model.fault
+    assert fault is not None and fault.message.startswith(words) and fault.run == run.id
+    assert fault.stderr == stderr
+    assert [n.text for n in live.model.log] == [fault.message]
+    faked("")
+    assert_verifies(live)
+    live.close()
+    assert_replays_equal(path, live)
+
+
+def test_the_real_worker_tells_where_it_crashed(live: Live) -> None:
+    live.start(LONG)
+    drain_until(live, lambda: stage(live) == "clean")
+    os.kill(worker_of(live), signal.SIGSEGV)
+    drain_until(live, lambda: live.model.fault is not None)
+    fault = live.model.fault
+    assert fault is not None and "signal 11" in fault.message and "during clean" in fault.message
+    assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
+
+
+@pytest.mark.parametrize(("how", "dropped"), [("garbage", 4), ("200 KB without a line break", 1)])
+def test_garbage_on_the_pipe_is_dropped_with_a_word(live: Live, faked: Callable[[str], None], how: str, dropped: int) -> None:
+    faked(how)
+    run = finished(live, SHORT)
+    assert run.state == "done"
+    assert [(n.level, n.text.startswith("a child's line was dropped")) for n in live.model.log] == [("warning", True)] * dropped
+
+
+def test_what_a_worker_prints_reaches_nobodys_screen(
+    live: Live, faked: Callable[[str], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    faked("talkative")
+    run = finished(live, SHORT)
+    assert run.state == "done"
+    worker = live._worker
+    assert worker is not None
+    drain_until(live, lambda: "the very last words" in worker.last_words)
+    assert len(worker._stderr) == STDERR_KEPT
+    assert len(worker.last_words) <= 2000 and worker.last_words.endswith("the very last words")
+    worker.send(b"\n")
+    drain_until(live, lambda: live.model.fault is not None)
+    fault = live.model.fault
+    assert fault is not None and "exit code 3" in fault.message and fault.stderr.endswith("the very last words")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_idle_worker_that_dies_is_told_whatever_was_told_before(live: Live) -> None:
+    for _ in range(2):
+        assert_verifies(live)
+        before = len(live.model.log)
+        os.kill(worker_of(live), signal.SIGKILL)
+        drain_until(live, lambda before=before: len(live.model.log) > before)
+        fault = live.model.fault
+        assert fault is not None and fault.source == "worker" and fault.run is None
+        # another fault that belongs to no run must not hide the next one
+        live._say(events.Fault(t=live.now, source="sampler", code="died", message="no telemetry"))
+        live._hire("real")
+        os.kill(worker_of(live), signal.SIGKILL)
+        drain_until(live, lambda: live.model.fault is not None and live.model.fault.source == "worker")
+    assert_verifies(live)
+
+
+def test_a_dead_sampler_does_not_disturb_the_run(tmp_path: Path) -> None:
+    live = Live(telemetry_hz=10)
+    try:
+        drain_until(live, lambda: live.model.reading is not None)
+        live.start(LONG)
+        drain_until(live, lambda: live.model.running)
+        sampler = live._sampler
+        assert sampler is not None
+        os.kill(sampler.pid, signal.SIGKILL)
+        killed = time.monotonic()
+        assert drain_until(live, lambda: live.model.fault is not None) - killed <= PROMISED
+        fault = live.model.fault
+        assert fault is not None and fault.source == "sampler" and "starts again in 2 s" in fault.message
+        assert live.busy and live.model.running
+        live.cancel()
+        drain_until(live, lambda: not live.busy)
+        count = len(live.model.telemetry)
+        drain_until(live, lambda: len(live.model.telemetry) > count, 10)
+    finally:
+        live.close()
+
+
+def test_cancelling_between_steps_keeps_the_worker(live: Live) -> None:
+    assert_verifies(live)
+    pid = worker_of(live)
+    number = live.start(Experiment(kernel="serial", n=1500, repeats=1000))
+    drain_until(live, lambda: stage(live) == "warm-up")
+    live.cancel()
+    asked = time.monotonic()
+    answered = drain_until(live, lambda: not live.busy)
+    assert answered - asked < live_module.CANCEL_GRACE / 2
+    run = live.model.runs[number]
+    assert (run.state, run.done and run.done.message) == ("cancelled", "cancelled")
+    assert live.model.fault is None
+    assert_verifies(live)
+    assert worker_of(live) == pid
+
+
+def test_a_step_that_does_not_end_is_killed(live: Live) -> None:
+    number = live.start(Experiment(kernel="scipy", n=3000, verify="off"))
+    drain_until(live, lambda: stage(live) == "warm-up")
+    pid = worker_of(live)
+    live.cancel()
+    live.cancel()
+    asked = time.monotonic()
+    answered = drain_until(live, lambda: not live.busy)
+    assert live_module.CANCEL_GRACE <= answered - asked < live_module.CANCEL_GRACE + PROMISED
+    run = live.model.runs[number]
+    assert run.state == "cancelled" and run.done is not None and "did not end within 2 s" in run.done.message
+    assert live.model.fault is None and gone(pid)
+    assert_verifies(live)
+
+
+def test_one_run_at_a_time(live: Live, faked: Callable[[str], None]) -> None:
+    faked("deaf")
+    number = live.start(SHORT)
+    with pytest.raises(Refused, match=f"run {number} is still going; cancel it"):
+        live.start(SHORT)
+    drain_until(live, lambda: live.model.running)
+    pid = worker_of(live)
+    live.close()
+    assert live.model.runs[number].state == "cancelled" and gone(pid)
+
+
+def test_a_sink_that_fails_is_detached_and_the_run_goes_on(live: Live) -> None:
+    heard: list[codec.Line] = []
+
+    def bad(line: codec.Line) -> None:
+        raise RuntimeError("no paper")
+
+    live.sinks += [bad, heard.append]
+    assert_verifies(live)
+    assert live.sinks == [heard.append]
+    assert [n.text for n in live.model.log] == ["an output was detached: no paper"]
+    assert any(isinstance(line.event, events.RunDone) for line in heard)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder / "data")}
+
+
+@pytest.mark.parametrize(("kernel", "n"), [("serial", 1000), ("scipy", 3000)])
+def test_children_end_with_their_parent(tmp_path: Path, kernel: str, n: int) -> None:
+    """Also in the middle of one long call, during which no Python code of the worker runs."""
+    path = tmp_path / "cut.fwt.jsonl"
+    words = ["run", "-k", kernel, "-n", str(n), "--repeats", "1000", "--verify", "off", "--record", str(path)]
+    parent = subprocess.Popen(
+        [sys.executable, "-P", "-m", "fwtui", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(tmp_path),
+    )
+    deadline = time.monotonic() + 30
+    while not path.exists() or b'"name":"warm-up"' not in path.read_bytes():
+        assert time.monotonic() < deadline and parent.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.1)
+    children = psutil.Process(parent.pid).children(recursive=True)
+    assert len(children) == 2
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 1.0
+    while left := [c.pid for c in children if not gone(c.pid)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
+    loaded = load(path)
+    assert not loaded.closed and loaded.damaged == 0
+
+
+FULL_DISK = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2500, 2500))
+from fwtui.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_full_disk_stops_the_recording_and_not_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "full.fwt.jsonl"
+    words = ["run", "--json", "-k", "scipy", "-n", "30,31", "--repeats", "30", "--telemetry-hz", "0", "--record", str(path)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FULL_DISK, *words], capture_output=True, text=True, timeout=60, env=environment(tmp_path)
+    )
+    assert done.returncode == 5, done.stderr
+    assert [json.loads(line)["verified"] for line in done.stdout.splitlines()] == [True, True]
+    assert done.stderr.count("recording stopped: ") == 1 and "events kept in full.fwt.jsonl" in done.stderr
+    loaded = load(path)
+    assert path.stat().st_size <= 2500 and loaded.damaged == 0 and not loaded.torn and not loaded.closed
+    assert len(loaded.lines) > 3
+
+
+def test_epitaphs() -> None:
+    assert epitaph(0) == "exit code 0" and epitaph(1) == "exit code 1"
+    assert epitaph(-9) == "signal 9, killed" and epitaph(-11).startswith("signal 11, ")
+    assert epitaph(-200) == "signal 200"

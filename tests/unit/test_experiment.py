@@ -1,0 +1,320 @@
+"""What a user may ask for: every field reads what it shows, and every mistake is answered in one useful sentence."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fwtui import experiment as experiments
+from fwtui import requests
+from fwtui.commands import asking
+from fwtui.errors import Refused
+from fwtui.experiment import FIELDS, MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
+from kernels import registry
+from kernels.plan import Kernel, Shape
+
+FIELD = {field.name: field for field in FIELDS}
+KERNELS = list(registry().values())
+CUDA = [k for k in KERNELS if k.backend == "cuda"]
+
+
+def test_fields_cover_every_attribute() -> None:
+    read = {"weights": {"low", "high"}}
+    covered = set().union(*(read.get(field.name, {field.name}) for field in FIELDS))
+    assert covered == set(Experiment.__struct_fields__) - {"options"}
+    assert len(FIELD) == len(FIELDS)
+    shorts = [field.short for field in FIELDS if field.short]
+    assert len(set(shorts)) == len(shorts)
+    assert all(field.title and field.help and field.metavar for field in FIELDS)
+
+
+UNUSUAL: dict[str, list[Any]] = {
+    "kernel": [{"kernel": k.id} for k in KERNELS],
+    "n": [{"n": 1}, {"n": 65536}],
+    "file": [{"file": "/some where/a graph.gr"}],
+    "density": [{"density": x} for x in (0.0, 1.0, 0.3, 0.1234567891, 1e-7, 1 / 3)],
+    "weights": [
+        {"low": low, "high": high}
+        for low, high in ((-5.0, 5.0), (1 + 1 / 256, 3 + 3 / 256), (0.0, 65536.0), (65535.99609375, 65536.0))
+    ],
+    "real": [{"real": True}],
+    "negative": [{"negative": x} for x in (0.45, 0.1234567)],
+    "connected": [{"connected": True}],
+    "exact": [{"exact": True}],
+    "seed": [{"seed": 0}, {"seed": MAX_SEED}],
+    "dtype": [{"dtype": "int16"}],
+    "tile": [{"tile": 32}],
+    "launch": [{"launch": "graph"}],
+    "memory": [{"memory": "pinned"}],
+    "repeats": [{"repeats": 1000}],
+    "budget": [{"budget": x} for x in (0.1, 3600.0, 12.3456789)],
+    "verify": [{"verify": v} for v in ("full", "sample", "off")],
+    "device": [{"device": d} for d in ("0", "3", "simulator")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIELD)
+def test_fields_read_what_they_show(name: str) -> None:
+    field = FIELD[name]
+    cases = [Experiment(**change) for change in UNUSUAL[name]]
+    if name != "tile" or cases[0].tile:
+        cases.append(settle(Experiment(kernel="katz-kider", n=100)))
+    for case in cases:
+        if name == "file" and not case.file:
+            continue
+        shown = field.show(case)
+        assert changed(Experiment(), **field.read(shown)) == changed(
+            Experiment(), **{key: getattr(case, key) for key in field.read(shown)}
+        )
+        assert field.show(changed(Experiment(), **field.read(shown))) == shown
+
+
+@settings(deadline=None)
+@given(
+    st.floats(0, 1, allow_nan=False),
+    st.integers(-(2**24), 2**24).map(lambda q: q / 256),
+    st.integers(0, 2**20).map(lambda q: q / 256),
+    st.floats(0.1, 3600),
+)
+def test_numbers_survive_being_shown(density: float, low: float, width: float, budget: float) -> None:
+    high = min(low + width, 65536.0)
+    asked = Experiment(density=density, low=low, high=high, budget=budget)
+    for name in ("density", "weights", "budget"):
+        changes = FIELD[name].read(FIELD[name].show(asked))
+        assert changes == {key: getattr(asked, key) for key in changes}
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+@pytest.mark.parametrize("simulated", [False, True])
+def test_every_choice_of_a_field_is_accepted(kernel: Kernel, simulated: bool) -> None:
+    if simulated and kernel.backend != "cuda":
+        return
+    base = Experiment(kernel=kernel.id, n=16)
+    for field in FIELDS:
+        for choice in field.choices(kernel, simulated) if field.choices is not None else ():
+            if field.name == "kernel":
+                assert field.read(choice) == {"kernel": choice}
+                continue
+            settled = settle(changed(base, **field.read(choice)), simulated)
+            assert field.show(settled) == choice
+    for option in kernel.options:
+        for value in option.values:
+            assert settle(changed(base, options={option.name: value}), simulated).options[option.name] == value
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
+    settled = settle(Experiment(kernel=kernel.id, n=100))
+    assert settled.tile == (kernel.default_tile if kernel.tiles else 0)
+    assert settled.options == {o.name: o.default for o in kernel.options}
+    assert settled.launch == kernel.launch_modes[-1]
+    assert settle(settled) == settled
+    assert settled.shape(100) == Shape(
+        100, kernel.default_tile if kernel.tiles else 1, "float32", options=tuple(sorted(settled.options.items()))
+    )
+    assert settled.shape(100, nonnegative=False).nonnegative is False
+    assert requests.decode(requests.encode(requests.Start(3, settled))) == requests.Start(3, settled)
+
+
+@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
+def test_settling_for_the_simulator(kernel: Kernel) -> None:
+    settled = settle(Experiment(kernel=kernel.id, n=SIMULATOR_MAX_N), simulated=True)
+    assert settled.launch == "eager" and settled.memory == "device"
+    assert not kernel.tiles or settled.tile in kernel.simulator_tiles
+
+
+def test_defaults_are_settled() -> None:
+    for gpu in (False, True):
+        default = defaults(gpu)
+        assert settle(default) == default
+        assert registry()[default.kernel].backend == ("cuda" if gpu else "cpu")
+
+
+def test_a_kernel_may_refuse_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    picky = replace(registry()["serial"], refuses=lambda shape: "n = 7 is odd; choose an even one" if shape.n % 2 else None)
+    monkeypatch.setattr(experiments, "registry", lambda: {"serial": picky})
+    with pytest.raises(Refused, match="n = 7 is odd"):
+        settle(Experiment(kernel="serial", n=7))
+    settle(Experiment(kernel="serial", n=8))
+    settle(Experiment(kernel="serial", n=7, file="known later.gr"))
+
+
+# what is asked, and what the sentence must name: the value, the limit, the way out
+READ: list[tuple[str, str, tuple[str, ...]]] = [
+    ("kernel", "floyd", ("'floyd'", "serial", "katz-kider", "choose")),
+    ("n", "0", ("0", "1 to 65536", "choose")),
+    ("n", "65537", ("65537", "1 to 65536", "choose")),
+    ("n", "-3", ("-3", "1 to 65536", "choose")),
+    ("n", "ten", ("'ten'", "whole number", "1 to 65536", "give")),
+    ("n", "3.5", ("'3.5'", "whole number", "give")),
+    ("n", "", ("''", "whole number", "give")),
+    ("n", "1e3", ("'1e3'", "whole number", "give")),
+    ("n", "9" * 5000, ("whole number", "give")),
+    ("density", "1.5", ("1.5", "0 to 1", "30%")),
+    ("density", "130%", ("130%", "0 to 1", "30%")),
+    ("density", "-0.1", ("-0.1", "0 to 1", "30%")),
+    ("density", "nan", ("nan", "0 to 1", "30%")),
+    ("density", "dense", ("'dense'", "0 to 1", "30%")),
+    ("density", "%", ("'%'", "0 to 1", "30%")),
+    ("weights", "5", ("'5'", "1..16", "give")),
+    ("weights", "a..b", ("'a..b'", "1..16", "give")),
+    ("weights", "9..2", ("9..2", "write", "2..9")),
+    ("weights", "1..70000", ("1..70000", "65536", "choose")),
+    ("weights", "nan..1", ("nan..1", "65536", "choose")),
+    ("weights", "1..inf", ("1..inf", "65536", "choose")),
+    ("real", "maybe", ("'maybe'", "yes nor no", "give")),
+    ("connected", "", ("''", "yes nor no", "give")),
+    ("negative", "0.5", ("0.5", "0.45", "give")),
+    ("negative", "50%", ("50%", "0.45", "give")),
+    ("seed", "-1", ("-1", str(MAX_SEED), "choose")),
+    ("seed", str(2**63), (str(2**63), str(MAX_SEED), "choose")),
+    ("tile", "0", ("0", "1 to 1024", "choose")),
+    ("tile", "big", ("'big'", "1 to 1024", "give")),
+    ("repeats", "1001", ("1001", "0 to 1000", "choose")),
+    ("budget", "0.01", ("0.01", "0.1 to 3600", "choose")),
+    ("budget", "nan", ("nan", "0.1 to 3600", "choose")),
+    ("budget", "soon", ("'soon'", "number", "give")),
+    ("device", "gpu", ("'gpu'", "auto", "simulator", "doctor")),
+    ("device", "-1", ("'-1'", "auto", "simulator", "doctor")),
+    ("device", "9" * 5000, ("auto", "simulator", "doctor")),
+]  # fmt: skip
+
+
+def assert_one_sentence(refusal: Refused, names: tuple[str, ...]) -> None:
+    sentence = str(refusal)
+    assert "\n" not in sentence and len(sentence) < 6000
+    for name in names:
+        assert name in sentence, sentence
+
+
+@pytest.mark.parametrize(("name", "text", "names"), READ, ids=[f"{n}={t[:12]}" for n, t, _ in READ])
+def test_what_cannot_be_read_is_refused_in_words(name: str, text: str, names: tuple[str, ...]) -> None:
+    with pytest.raises(Refused) as caught:
+        FIELD[name].read(text)
+    assert_one_sentence(caught.value, names)
+
+
+SETTLED: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
+    ({"kernel": "nothing"}, False, ("'nothing'", "tiled-cpu", "choose")),
+    ({"dtype": "float64"}, False, ("float64", "tiled-cpu", "float32, int32 or int16")),
+    ({"tile": 48}, False, ("48", "tiled-cpu", "16, 32, 64 or 128")),
+    ({"launch": "graph"}, False, ("graph", "tiled-cpu", "choose eager")),
+    ({"memory": "pinned"}, False, ("pinned", "tiled-cpu", "choose device")),
+    ({"verify": "maybe"}, False, ("maybe", "auto, full, sample or off")),
+    ({"options": {"threads": 64}}, False, ("tiled-cpu", "'threads'", "nothing")),
+    ({"kernel": "katz-kider", "options": {"threads": 100}}, False, ("100", "64, 256 or 1024")),
+    ({"kernel": "katz-kider", "options": {"thread": 64}}, False, ("'thread'", "it has threads")),
+    ({"device": "gpu0"}, False, ("'gpu0'", "simulator", "doctor")),
+    ({"device": "٣"}, False, ("auto", "simulator", "doctor")),
+    ({"n": 0}, False, ("n = 0", "1 to 65536", "choose")),
+    ({"n": 10**9}, False, ("n = 1000000000", "65536", "choose")),
+    ({"kernel": "naive", "n": 25}, True, ("n = 25", "24", "simulator", "smaller n")),
+    ({"kernel": "katz-kider", "tile": 32, "n": 9}, True, ("32", "simulator", "4 or 8")),
+    ({"kernel": "naive", "launch": "graph", "n": 9}, True, ("graph", "simulator", "eager")),
+    ({"kernel": "naive", "memory": "pinned", "n": 9}, True, ("pinned", "simulator", "device")),
+    ({"density": math.nan}, False, ("density", "0 to 1", "choose")),
+    ({"density": 2.0}, False, ("density 2", "0 to 1", "choose")),
+    ({"negative": 0.6}, False, ("0.6", "0.45", "choose")),
+    ({"seed": -1}, False, ("seed -1", "0 to", "choose")),
+    ({"repeats": -1}, False, ("repeats -1", "0 to 1000", "choose")),
+    ({"budget": 0.0}, False, ("budget 0", "0.1 to 3600", "choose")),
+    ({"low": 5, "high": 2}, False, ("weight", "choose")),
+    ({"low": -1e9}, False, ("weight", "65536", "choose")),
+    ({"low": math.inf, "high": math.inf}, False, ("weight", "inf", "65536")),
+    ({"high": 2.5}, False, ("2.5", "whole number", "real weights")),
+    ({"high": 2.001, "real": True}, False, ("2.001", "1/256", "round it")),
+    ({"real": True, "dtype": "int32"}, False, ("int32", "float32")),
+    ({"dtype": "int16", "low": -1}, False, ("int16", "negative", "int32 or float32")),
+    ({"dtype": "int16", "negative": 0.1}, False, ("int16", "negative", "int32 or float32")),
+    ({"negative": 0.1, "low": -1}, False, ("-1", "from 0 up", "start the range")),
+    ({"file": "graph.txt"}, False, ("'graph.txt'", ".gr", ".mtx", "convert")),
+    ({"file": "/home of/somebody/graph"}, False, ("'graph'", ".gr", "convert")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "simulated", "names"), SETTLED, ids=[str(c) for c, _, _ in SETTLED])
+def test_what_cannot_run_is_refused_in_words(changes: dict[str, Any], simulated: bool, names: tuple[str, ...]) -> None:
+    with pytest.raises(Refused) as caught:
+        settle(Experiment(**changes), simulated)
+    assert_one_sentence(caught.value, names)
+    assert "somebody" not in str(caught.value)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(FIELDS), st.text(max_size=12) | st.from_regex(r"\A\s?-?[0-9_.%einfa]{1,9}\s?\Z"))
+def test_no_text_breaks_a_field(field: experiments.Field, text: str) -> None:
+    try:
+        changes = field.read(text)
+    except Refused as refusal:
+        assert str(refusal)
+        return
+    asked = changed(Experiment(), **changes)
+    try:
+        settled = settle(asked)
+    except Refused as refusal:
+        assert str(refusal)
+        return
+    assert msgspec.json.decode(msgspec.json.encode(settled), type=Experiment) == settled
+
+
+def test_the_graphs_key_is_what_decides_the_graph() -> None:
+    base = Experiment()
+    same: list[dict[str, Any]] = [{"kernel": "serial"}, {"dtype": "int32"}, {"tile": 32}, {"repeats": 3}, {"verify": "off"}]
+    assert {changed(base, **c).graph for c in same} == {base.graph}
+    other: list[dict[str, Any]] = [
+        *({"n": 9}, {"density": 0.4}, {"low": 2}, {"high": 9}, {"real": True}, {"negative": 0.1}),
+        *({"connected": True}, {"exact": True}, {"seed": 8}, {"file": "a.gr"}),
+    ]
+    assert len({changed(base, **c).graph for c in other} | {base.graph}) == len(other) + 1
+
+
+def asked(*words: str, gpu: bool = False) -> list[Experiment]:
+    parser = argparse.ArgumentParser()
+    asking.add_fields(parser)
+    return asking.experiments(parser.parse_args(words), gpu)
+
+
+def test_the_command_line_has_a_flag_for_every_field_and_option() -> None:
+    parser = argparse.ArgumentParser()
+    asking.add_fields(parser)
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    assert flags >= {f"--{f.name}" for f in FIELDS} | {f"-{f.short}" for f in FIELDS if f.short}
+    assert flags >= {f"--{o.name}" for k in KERNELS for o in k.options}
+    parser.format_help()
+
+
+def test_commas_ask_for_every_combination() -> None:
+    found = asked("--kernel", "serial,tiled-cpu", "-n", "8, 9", "--dtype", "int32")
+    assert [(e.kernel, e.n, e.dtype) for e in found] == [
+        ("serial", 8, "int32"), ("serial", 9, "int32"), ("tiled-cpu", 8, "int32"), ("tiled-cpu", 9, "int32")
+    ]  # fmt: skip
+    with pytest.raises(Refused, match="seed '1,2' is not a whole number"):
+        asked("--seed", "1,2")
+
+
+def test_what_is_not_asked_is_the_kernels_default() -> None:
+    (naive,) = asked("--kernel", "naive", "-n", "9", gpu=True)
+    assert (naive.tile, naive.options, naive.launch) == (0, {}, "")
+    (threads,) = asked("--kernel", "naive", "--threads", "64", gpu=True)
+    assert threads.options == {"threads": 64} and settle(threads).options == {"threads": 64}
+    (serial,) = asked("--kernel", "serial", gpu=True)
+    assert serial.n == defaults(False).n
+    assert asked(gpu=True) == [defaults(True)] and asked() == [defaults(False)]
+
+
+@pytest.mark.parametrize("words", [(), ("--kernel", "katz-kider"), ("--kernel", "naive")])
+def test_the_simulator_can_be_asked_for_where_there_is_a_gpu(words: tuple[str, ...]) -> None:
+    (simulated,) = asked("--device", "simulator", "-n", "9", *words, gpu=True)
+    assert settle(simulated, simulated=True).launch == "eager"
+
+
+def test_an_option_that_is_no_number_is_refused() -> None:
+    with pytest.raises(Refused, match=r"threads 'many' is not a whole number; .*kernels.* lists"):
+        asked("--kernel", "naive", "--threads", "many")

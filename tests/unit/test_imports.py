@@ -1,0 +1,171 @@
+"""What each module brings with it, seen in clean processes; and what no file of the project may contain."""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fwtui
+import kernels
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "pynvml")
+# what each package may bring along; whatever is not named may bring nothing of HEAVY
+MAY: dict[str, tuple[str, ...]] = {
+    "fwtui.tui": ("textual", "plotext"),
+    "fwtui.telemetry.nvml": ("pynvml",),
+    "fwtui.telemetry.gpm": ("pynvml",),
+    "fwtui.sampler": ("pynvml",),
+    "fwtui.graphs": ("numba", "llvmlite", "scipy"),
+    "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.verify": ("numba", "llvmlite", "scipy"),
+    "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.simulator": (),
+}
+
+# one process; each import in a fork of it, so that the next one is as clean
+EACH_MODULE = """
+import json, os, sys
+import argparse, asyncio, ctypes, importlib.metadata, msgspec, numpy, psutil, subprocess  # what is light, once
+heavy = sys.argv[1].split(",")
+for name in sys.argv[2:]:
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            __import__(name)
+            answer = sorted({m.partition(".")[0] for m in sys.modules} & set(heavy))
+        except BaseException as error:
+            answer = f"{type(error).__name__}: {error}"
+        os.write(tell, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(tell)
+    os.waitpid(child, 0)
+    print(json.dumps([name, json.loads(os.read(told, 65536))]), flush=True)
+    os.close(told)
+"""
+
+
+def modules() -> list[str]:
+    found = ["fwtui", "kernels"]
+    for package in (fwtui, kernels):
+        found += [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None)]
+    return [name for name in found if not name.endswith("__main__")]
+
+
+def allowed(name: str) -> set[str]:
+    for prefix, heavy in MAY.items():
+        if name == prefix or name.startswith(f"{prefix}."):
+            return set(heavy)
+    return set()
+
+
+def clean_environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COVERAGE", "PYTEST"))} | {"PYTHONPATH": str(ROOT)}
+
+
+def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
+    names = modules()
+    assert len(names) > 50
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", EACH_MODULE, ",".join(HEAVY), *names],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=clean_environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    told = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert list(told) == names
+    broken = {name: brought for name, brought in told.items() if isinstance(brought, str)}
+    assert not broken
+    too_much = {name: extra for name, brought in told.items() if (extra := set(brought) - allowed(name))}
+    assert not too_much
+    assert "textual" in told["fwtui.tui.app"], "the check sees what is imported"
+
+
+RUN_MAIN = """
+import json, sys
+try:
+    from fwtui.__main__ import main
+    code = main(sys.argv[1:])
+except SystemExit as stopped:
+    code = stopped.code
+print(json.dumps([code, sorted({m.partition(".")[0] for m in sys.modules})]), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["run", "--help"], 0),
+        (["replay", "--help"], 0),
+        (["list"], 0),
+        (["kernels"], 0),
+        (["kernels", "--json"], 0),
+        (["doctor"], 0),
+        (["doctor", "--extra"], 0),
+        (["check", "golden"], 0),
+        (["replay", "--json", "golden"], 0),
+        (["replay", "--table", "golden"], 0),
+        (["run", "-n", "0"], 2),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else None,
+)
+def test_light_commands_stay_light(words: list[str], code: int, tmp_path: Path) -> None:
+    golden = str(ROOT / "tests" / "data" / "golden-v1.fwt.jsonl")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", RUN_MAIN, *[golden if w == "golden" else w for w in words]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**clean_environment(), "XDG_DATA_HOME": str(tmp_path)},
+    )
+    got, loaded = json.loads(done.stderr.splitlines()[-1])
+    assert got == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not set(loaded) & {"numba", "llvmlite", "cuda", "textual", "plotext", "scipy"}
+    assert done.stdout or words[0] == "run" or words == ["doctor", "--extra"]
+
+
+def tracked() -> Iterator[tuple[str, str]]:
+    """Name and text of every text file that git knows or would take."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+    ).stdout.split(b"\0")
+    for name in filter(None, map(os.fsdecode, listed)):
+        path = ROOT / name
+        if not path.is_file():
+            continue
+        data = path.read_bytes()
+        if b"\0" not in data[:4096]:
+            yield name, data.decode("utf-8", "replace")
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+def test_no_file_names_a_package_index_or_somebodys_home() -> None:
+    # put together here, so that this file does not name them
+    index = re.compile("|".join(["--(extra-)?index" + "-url", "index" + "_url", "find" + "-links", "/sim" + "ple/?[\"'\\s]"]))
+    home = re.compile("(?<![\\w.$}{])/(" + "|".join(["ho" + "me", "Us" + "ers", "ro" + "ot"]) + ")/\\w")
+    # a name that a test makes up is nobody's home
+    made_up = re.compile("/(ho" + "me|Us" + "ers)/(user|me|you|somebody|someone|alice|bob|name|x)\\b")
+    found = []
+    count = 0
+    for name, text in tracked():
+        count += 1
+        for number, line in enumerate(text.splitlines(), 1):
+            if index.search(line) or home.search(made_up.sub("", line)):
+                found.append(f"{name}:{number}: {line.strip()[:120]}")
+    assert count > 50
+    assert not found

@@ -1,0 +1,174 @@
+"""The CPU kernels against plain NumPy and SciPy; CUDA kernels are run in test_simulator.py."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fwtui.experiment import Experiment
+from fwtui.graphs.canonical import NO_PATH, canonical
+from fwtui.graphs.generate import generate
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.reference import reference
+from fwtui.verify import Verifier
+from kernels import registry
+from kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Target
+
+CPU = [k for k in registry().values() if k.backend == "cpu"]
+SMALL_TILE = 16
+
+
+def sizes(kernel: Kernel, tile: int) -> tuple[int, ...]:
+    return (1, tile - 1, tile, tile + 1, 65, 100) if kernel.tiles else (1, 2, 65, 100)
+
+
+def tiles(kernel: Kernel) -> tuple[int, ...]:
+    return (SMALL_TILE, kernel.default_tile) if kernel.tiles else (1,)
+
+
+CASES = [
+    pytest.param(k, tile, n, dtype, id=f"{k.id}-tile{tile}-n{n}-{dtype}")
+    for k in CPU
+    for tile, dtype in product(tiles(k), k.dtypes)
+    for n in sizes(k, tile)
+]
+KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"density": 0.02},
+    {"low": 0, "high": 2, "density": 0.1},
+    {"negative": 0.3},
+    {"negative": 0.3, "density": 0.03},
+    {"real": True, "density": 0.1},
+    {"real": True, "negative": 0.3, "density": 0.03},
+)
+
+
+def loaded(kernel: Kernel, matrix: np.ndarray, tile: int) -> tuple[Shape, Program, Buffers]:
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    shape = Shape(len(matrix), tile, matrix.dtype.name, options=options)
+    program = kernel.build(shape, Target(kernel.backend))
+    buffers = program.allocate()
+    program.load(matrix, buffers, None)
+    return shape, program, buffers
+
+
+def solve(kernel: Kernel, shape: Shape, program: Program, buffers: Buffers) -> np.ndarray:
+    for step in kernel.plan(shape, False):
+        program.launch(step, buffers, None)
+    return program.unload(buffers, None)
+
+
+def plain(graph: GraphInput) -> np.ndarray:
+    """Canonical distances by the definition, in float64, where no sum of these graphs is rounded."""
+    d = np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix.astype(np.float64))
+    for k in range(graph.n):
+        d = np.minimum(d, d[:, k, None] + d[None, k, :])
+    return np.where(np.isinf(d), NO_PATH, d).astype(np.int32) if graph.integer else d.astype(np.float32)
+
+
+@pytest.mark.parametrize(("kernel", "tile", "n", "dtype"), CASES)
+def test_distances_equal_those_of_numpy_and_scipy(kernel: Kernel, tile: int, n: int, dtype: str) -> None:
+    for kind in KINDS:
+        if (dtype != "float32" and "real" in kind) or (dtype == "int16" and "negative" in kind):
+            continue
+        graph = generate(Experiment(n=n, dtype=dtype, **kind))
+        before = graph.matrix.copy()
+        expected = plain(graph)
+        raw = solve(kernel, *loaded(kernel, graph.matrix, tile))
+        assert raw.dtype == dtype and raw.shape == (n, n)
+        np.testing.assert_array_equal(graph.matrix, before, "the input is not the kernel's to change")
+        got = canonical(raw, graph, dtype)
+        np.testing.assert_array_equal(got, expected, str(kind))
+        np.testing.assert_array_equal(got, reference(graph), str(kind))
+
+
+def test_the_kinds_of_graphs_are_what_they_are_called() -> None:
+    sparse, zeros, negative = (generate(Experiment(n=100, dtype="int32", **KINDS[i])) for i in (1, 2, 3))
+    assert (plain(sparse) == NO_PATH).any()
+    assert (zeros.matrix == 0).sum() > 100
+    assert (negative.matrix < 0).any() and (plain(negative) < 0).any()
+
+
+@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_negative_cycle_shows_on_the_diagonal(kernel: Kernel, dtype: str) -> None:
+    graph = generate(Experiment(n=65, dtype=dtype, low=-1, high=30))
+    assert graph.may_have_negative_cycles
+    raw = solve(kernel, *loaded(kernel, graph.matrix, tiles(kernel)[0]))
+    distances = canonical(raw, graph, dtype)
+    finding = Verifier().check(graph, "key", distances, "full", 512, kernel.id)
+    assert finding.verdict == "negative cycle" and finding.cycle
+
+
+@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
+def test_a_negative_loop_shows_on_the_diagonal(kernel: Kernel) -> None:
+    matrix = generate(Experiment(n=20, dtype="int32")).matrix.copy()
+    matrix[7, 7] = -3
+    raw = solve(kernel, *loaded(kernel, matrix, tiles(kernel)[0]))
+    assert raw[7, 7] < 0
+
+
+@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
+def test_a_graph_without_edges_has_no_paths(kernel: Kernel) -> None:
+    for dtype in kernel.dtypes:
+        matrix = np.full((17, 17), NO_EDGE[dtype], dtype)
+        np.fill_diagonal(matrix, 0)
+        raw = solve(kernel, *loaded(kernel, matrix, tiles(kernel)[0]))
+        np.testing.assert_array_equal(raw, matrix)
+
+
+@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
+def test_restore_gives_the_input_again(kernel: Kernel) -> None:
+    graph = generate(Experiment(n=65, dtype="int32", density=0.1))
+    shape, program, buffers = loaded(kernel, graph.matrix, tiles(kernel)[0])
+    first = solve(kernel, shape, program, buffers)
+    assert (first != graph.matrix).any()
+    program.restore(buffers, None)
+    if kernel.id != "scipy":  # which writes its result elsewhere
+        np.testing.assert_array_equal(program.unload(buffers, None), graph.matrix)
+    np.testing.assert_array_equal(solve(kernel, shape, program, buffers), first)
+
+
+@pytest.mark.parametrize("kernel", [k for k in CPU if k.tiles], ids=lambda k: k.id)
+def test_padding_is_vertices_without_edges(kernel: Kernel) -> None:
+    for dtype in kernel.dtypes:
+        matrix = generate(Experiment(n=17, dtype=dtype)).matrix
+        _, _, buffers = loaded(kernel, matrix, SMALL_TILE)
+        expected = np.full((32, 32), NO_EDGE[dtype], dtype)
+        np.fill_diagonal(expected, 0)
+        expected[:17, :17] = matrix
+        np.testing.assert_array_equal(buffers[0], expected)
+
+
+@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
+def test_unload_is_a_copy(kernel: Kernel) -> None:
+    graph = generate(Experiment(n=33, dtype="float32"))
+    shape, program, buffers = loaded(kernel, graph.matrix, tiles(kernel)[0])
+    first = solve(kernel, shape, program, buffers)
+    kept = first.copy()
+    first[:] = -5
+    np.testing.assert_array_equal(program.unload(buffers, None), kept)
+    again = program.unload(buffers, None)
+    other = generate(Experiment(n=33, dtype="float32", seed=8)).matrix
+    program.load(other, buffers, None)
+    solve(kernel, shape, program, buffers)
+    np.testing.assert_array_equal(again, kept, "a result outlives the buffers' next use")
+
+
+@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
+def test_cpu_kernels_claim_no_registers(kernel: Kernel) -> None:
+    assert kernel.build(Shape(16, tiles(kernel)[0]), Target("cpu")).resources() == {}
+
+
+@pytest.mark.parametrize("kernel", registry().values(), ids=lambda k: k.id)
+def test_programs_know_the_ops_of_their_plans(kernel: Kernel) -> None:
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    shape = Shape(100, kernel.default_tile, options=options)
+    program = kernel.build(shape, Target(kernel.backend, cc=(9, 0) if kernel.backend == "cuda" else None))
+    ops = getattr(program, "ops", None)
+    if ops is None:
+        pytest.skip(f"{kernel.id} is one call")
+    assert set(ops) == {step.op for step in kernel.plan(shape, False)}

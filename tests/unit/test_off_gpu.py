@@ -1,0 +1,183 @@
+"""Every CUDA kernel compiled for real GPUs without one: no spills, the expected shared memory, the right instructions."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from fwtui.occupancy import REGISTERS
+from kernels import registry
+from kernels.plan import ITEMSIZE, Kernel, Shape, Target
+
+pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
+pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+
+CUDA = [k for k in registry().values() if k.backend == "cuda"]
+CAPABILITIES = ((8, 0), (9, 0))
+STATIC_SHARED = 48 * 1024
+# tiles that each op keeps in shared memory; ops that are not here keep none of a known size
+SHARED_TILES = {("katz-kider", "pivot"): 1, ("katz-kider", "panels"): 2, ("katz-kider", "rest"): 3, ("naive", "relax"): 0}
+MINIMUM = re.compile(r"(F|I|VI|VIADD|VHMN|HMN|U?I)MNMX3?(_U?\d+)?|VIMNMX3?|VIADDMNMX")
+
+
+class Compiled(NamedTuple):
+    cubin: bytes
+    registers: int
+    shared: int
+    stack: int
+    spills: int
+
+
+def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int]) -> Compiled:
+    """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it."""
+    core = importlib.import_module("cuda.core")
+    from kernels.device import cuda
+
+    arch = f"sm_{cc[0]}{cc[1]}" + ("a" if cc >= (9, 0) else "")
+    ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir")
+    options = core.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"])
+    linker = core.Linker(core.ObjectCode.from_ltoir(ir), options=options)
+    code = linker.link("cubin")
+    log = linker.get_info_log()
+    used = re.search(r"Used (\d+) registers", log)
+    shared = re.search(r"(\d+) bytes smem", log)
+    frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    assert used and frame, log
+    stack, stores, loads = map(int, frame.groups())
+    return Compiled(bytes(code.code), int(used[1]), int(shared[1]) if shared else 0, stack, stores + loads)
+
+
+def nvdisasm() -> str | None:
+    import nvidia
+
+    found = [str(f) for folder in nvidia.__path__ for f in Path(folder).glob("*/bin/nvdisasm")]
+    return found[0] if found else None
+
+
+def instructions(cubin: bytes, folder: Path) -> Counter[str]:
+    """How often each machine instruction occurs."""
+    tool = nvdisasm()
+    assert tool is not None
+    path = folder / "kernel.cubin"
+    path.write_bytes(cubin)
+    text = subprocess.run([tool, str(path)], capture_output=True, text=True, check=True).stdout
+    found = Counter(re.findall(r"\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", text))
+    assert found["EXIT"], text[:2000]
+    return found
+
+
+def shape_of(kernel: Kernel, tile: int, dtype: str, **options: int) -> Shape:
+    chosen = {o.name: options.get(o.name, o.default) for o in kernel.options}
+    return Shape(100, tile, dtype, options=tuple(sorted(chosen.items())))
+
+
+def program_of(kernel: Kernel, shape: Shape, cc: tuple[int, int]) -> tuple[Any, dict[str, int]]:
+    """The kernel's program, and how many integers each op takes."""
+    program: Any = kernel.build(shape, Target("cuda", cc, multiprocessors=1))
+    return program, {step.op: len(step.args) for step in kernel.plan(shape, False)}
+
+
+def cases() -> Iterator[Any]:
+    for kernel in CUDA:
+        for tile in kernel.tiles or (1,):
+            for dtype in kernel.dtypes:
+                for cc in CAPABILITIES:
+                    yield pytest.param(kernel, tile, dtype, cc, id=f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}")
+
+
+@pytest.mark.parametrize(("kernel", "tile", "dtype", "cc"), cases())
+def test_every_op_compiles_and_fits(kernel: Kernel, tile: int, dtype: str, cc: tuple[int, int]) -> None:
+    from kernels.cuda_program import signature
+
+    shape = shape_of(kernel, tile, dtype)
+    program, args = program_of(kernel, shape, cc)
+    assert set(program.ops) == set(args)
+    for name, op in program.ops.items():
+        got = compiled(op.function.py_func, signature(shape, args[name]), cc)
+        assert (got.stack, got.spills) == (0, 0), name
+        threads = op.block[0] * op.block[1]
+        assert 1 <= threads <= 1024
+        assert got.registers <= 255
+        assert got.registers * threads <= REGISTERS, f"a block of {name} does not fit a multiprocessor"
+        tiles = SHARED_TILES.get((kernel.id, name))
+        if tiles is not None:
+            assert got.shared == tiles * tile * tile * ITEMSIZE[dtype], name
+        assert got.shared <= STATIC_SHARED
+
+
+@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
+def test_blocks_and_grids_fit_the_hardware(kernel: Kernel) -> None:
+    for tile in kernel.tiles or (1,):
+        for values in [{o.name: v} for o in kernel.options for v in o.values] or [{}]:
+            shape = shape_of(kernel, tile, "float32", **values)
+            program, _ = program_of(kernel, shape, (9, 0))
+            for step in kernel.plan(shape, False):
+                op = program.ops[step.op]
+                grid = op.grid(step.args)
+                assert 1 <= op.block[0] * op.block[1] <= 1024 and min(op.block) >= 1, (step.op, values)
+                assert min(grid) >= 1 and grid[0] < 2**31 and grid[1] < 65536
+
+
+@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+@pytest.mark.parametrize("cc", CAPABILITIES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize(("kernel_id", "op"), [("naive", "relax"), ("katz-kider", "rest")])
+def test_the_hot_loop_takes_minima_by_one_instruction(
+    kernel_id: str, op: str, dtype: str, cc: tuple[int, int], tmp_path: Path
+) -> None:
+    from kernels.cuda_program import signature
+
+    kernel = registry()[kernel_id]
+    shape = shape_of(kernel, kernel.default_tile, dtype)
+    program, args = program_of(kernel, shape, cc)
+    code = compiled(program.ops[op].function.py_func, signature(shape, args[op]), cc).cubin
+    found = instructions(code, tmp_path)
+    assert sum(count for name, count in found.items() if MINIMUM.fullmatch(name)), dict(found)
+    # a compare and a select where one minimum would do is what `if a < b` compiles to
+    assert found["FSETP"] == found["FSEL"] == 0
+    assert found["LDL"] == found["STL"] == 0
+    if op == "rest":
+        assert found["LDS"] and found["STS"] and found["BAR"] == 1
+
+
+@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
+    from kernels.cuda_program import signature
+    from kernels.device import cuda
+
+    def compare(distance, k):
+        i = cuda.grid(1)
+        via = distance[i, k] + distance[k, i]
+        if not via >= distance[i, i]:
+            distance[i, i] = via
+
+    found = instructions(compiled(compare, signature(Shape(8), 1), (8, 0)).cubin, tmp_path)
+    assert found["FSETP"] and not any(MINIMUM.fullmatch(name) for name in found)
+
+
+@pytest.mark.parametrize("cc", CAPABILITIES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+def test_the_generator_compiles(dtype: str, cc: tuple[int, int]) -> None:
+    from numba import boolean, float64, from_dtype, int64, uint64
+
+    from fwtui.graphs.compiled_cuda import THREADS, build
+
+    number = float64 if dtype == "float32" else int64
+    signature = (
+        from_dtype(np.dtype(dtype))[:, ::1],
+        *(uint64, uint64, int64, uint64),
+        int64[::1],
+        *(boolean, number, number, boolean, boolean),
+        *(uint64, uint64, uint64, uint64),
+    )
+    got = compiled(build().py_func, signature, cc)
+    assert (got.stack, got.spills, got.shared) == (0, 0, 0)
+    assert got.registers * THREADS <= REGISTERS

@@ -1,0 +1,310 @@
+"""Every kernel's plan, and the machinery that says which of its steps are ordered."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+from kernels import blocked, registry
+from kernels.order import ancestors, legal_order, races
+from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
+
+KERNELS = list(registry().values())
+SIZES = (1, 3, 4, 13, 16, 29)
+POISON = -1e6  # so short that a path over it shows in every result
+
+
+def shapes(kernel: Kernel) -> Iterator[Shape]:
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    for n, tile, dtype in product(SIZES, (4, 8) if kernel.tiles else (1,), kernel.dtypes):
+        yield Shape(n, tile, dtype, options=options)
+
+
+def random_matrix(n: int, seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    matrix = np.where(random.random((n, n)) < 0.4, random.integers(1, 50, (n, n)), np.inf)
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
+    d = matrix.copy()
+    for k in range(len(d)):
+        d = np.minimum(d, d[:, k, None] + d[None, k, :])
+    return d
+
+
+def middles(step: Step, shape: Shape) -> range | None:
+    """The vertices k that a step of a known op goes through; None where the op is not known here."""
+    if step.op == "relax":
+        return range(step.args[0], step.args[0] + 1)
+    if step.op in ("pivot", "panels", "rest", "next", "bulk"):
+        return range(step.args[0] * shape.tile, (step.args[0] + 1) * shape.tile)
+    return range(shape.padded) if step.op == "floyd_warshall" else None
+
+
+def execute(step: Step, shape: Shape, d: np.ndarray) -> None:
+    """Do the step seeing only what it says it reads: all else is poisoned."""
+    through = middles(step, shape)
+    assert through is not None
+    seen = np.full_like(d, POISON)
+    for r in step.reads:
+        seen[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
+    for k in through:
+        for w in step.writes:
+            own = seen[w.top : w.bottom, w.left : w.right]
+            np.minimum(own, seen[w.top : w.bottom, k, None] + seen[None, k, w.left : w.right], out=own)
+    for w in step.writes:
+        d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
+
+
+def covered(steps: Sequence[Step], size: int) -> np.ndarray:
+    """How many steps write each cell."""
+    count = np.zeros((size, size), dtype=int)
+    for step in steps:
+        for w in step.writes:
+            count[w.top : w.bottom, w.left : w.right] += 1
+    return count
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+def test_every_plan_is_sound(kernel: Kernel) -> None:
+    for shape in shapes(kernel):
+        plan = list(kernel.plan(shape, False))
+        size = shape.padded
+        assert plan == list(kernel.plan(shape, False))
+        assert races(plan) == []
+        assert sum(s.cost.relaxations for s in plan) == size**3, shape
+        assert {s.phase for s in plan} <= set(kernel.phases)
+        for index, step in enumerate(plan):
+            assert step.op and step.writes and all(isinstance(a, int) for a in step.args)
+            assert step.cost.relaxations > 0 and step.cost.link_bytes >= 0
+            assert all(earlier < index for earlier in step.after)
+            for r in (*step.reads, *step.writes):
+                assert 0 <= r.top < r.bottom <= size and 0 <= r.left < r.right <= size, (shape, step)
+            assert sum((w.bottom - w.top) * (w.right - w.left) for w in step.writes) == np.count_nonzero(covered([step], size))
+        assert len({s.cost.device_bytes > 0 for s in plan}) == 1, "bytes are claimed for every step or for none"
+        assert covered(plan, size).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+def test_stepwise_plans_have_the_same_sums(kernel: Kernel) -> None:
+    for shape in shapes(kernel):
+        at_once, stepwise = (list(kernel.plan(shape, how)) for how in (False, True))
+        assert races(stepwise) == []
+        assert len(stepwise) >= len(at_once)
+        assert sum(s.cost.relaxations for s in stepwise) == shape.padded**3
+        assert sum(s.cost.device_bytes for s in stepwise) == sum(s.cost.device_bytes for s in at_once)
+        assert covered(stepwise, shape.padded).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+def test_bytes_follow_the_itemsize(kernel: Kernel) -> None:
+    costs = {t: sum(s.cost.device_bytes for s in kernel.plan(Shape(29, 4, t), False)) for t in kernel.dtypes}
+    assert len({cost / ITEMSIZE[t] for t, cost in costs.items()}) == 1
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+@pytest.mark.parametrize("n", SIZES)
+def test_what_a_plan_reads_and_writes_is_enough_for_floyd_warshall(kernel: Kernel, n: int) -> None:
+    shape = Shape(n, 4 if kernel.tiles else 1)
+    plan = list(kernel.plan(shape, False))
+    if any(middles(step, shape) is None for step in plan):
+        pytest.skip(f"the ops of {kernel.id} are not known to this test")
+    matrix = random_matrix(shape.padded, n)
+    expected = floyd_warshall(matrix)
+    in_order = matrix.copy()
+    for step in plan:
+        execute(step, shape, in_order)
+    np.testing.assert_array_equal(in_order, expected)
+    for seed in range(20 if len({s.lane for s in plan}) > 1 else 1):
+        shuffled = matrix.copy()
+        for index in legal_order(plan, Random(seed)):
+            execute(plan[index], shape, shuffled)
+        np.testing.assert_array_equal(shuffled, expected)
+
+
+def test_blocked_rounds_write_every_tile_once() -> None:
+    shape = Shape(29, 4)
+    plan = list(blocked.plan(shape, False))
+    for p in range(8):
+        assert (covered([s for s in plan if s.args == (p,)], 32) == 1).all()
+    assert [s.cost.relaxations for s in plan[:3]] == [64, 14 * 64, 49 * 64]
+
+
+def test_no_edge_leaves_room_for_one_addition() -> None:
+    assert {t: type(NO_EDGE[t]) for t in DTYPES} == {"float32": float, "int32": int, "int16": int}
+    for dtype in ("int32", "int16"):
+        assert 2 * NO_EDGE[dtype] <= np.iinfo(dtype).max
+        assert 4 * NO_EDGE[dtype] > np.iinfo(dtype).max - 4, "the sentinel leaves no more room than it needs"
+
+
+def look_ahead(tiles: int) -> list[Step]:
+    """Blocked, with the next pivot's row and column on lane 0 while lane 1 does the bulk of the rest."""
+    plan: list[Step] = []
+    bulk_before: tuple[int, ...] = ()
+
+    def tile(row: int, column: int) -> Rect:
+        return Rect(4 * row, 4 * column, 4 * row + 4, 4 * column + 4)
+
+    for p in range(tiles):
+        others = [t for t in range(tiles) if t != p]
+        panels = tuple(tile(p, t) for t in others) + tuple(tile(t, p) for t in others)
+        plan.append(Step("pivot", "pivot", (p,), Cost(64, 0), (tile(p, p),), (tile(p, p),)))
+        plan.append(Step("panels", "panels", (p,), Cost(64, 0), (tile(p, p), *panels), panels))
+        panels_at = len(plan) - 1
+        rest = list(product(others, others))
+        for op, lane, cells in (
+            ("next", 0, [c for c in rest if p + 1 in c]),
+            ("bulk", 1, [c for c in rest if p + 1 not in c]),
+        ):
+            if not cells:
+                continue
+            writes = tuple(tile(*c) for c in cells)
+            reads = {tile(row, p) for row, _ in cells} | {tile(p, column) for _, column in cells} | set(writes)
+            after = bulk_before if lane == 0 else (panels_at,)
+            plan.append(Step(op, "rest", (p,), Cost(64 * len(cells), 0), tuple(sorted(reads)), writes, lane, after))
+            if lane == 1:
+                bulk_before = (len(plan) - 1,)
+    return plan
+
+
+def test_every_legal_order_of_a_look_ahead_plan_is_floyd_warshall() -> None:
+    plan = look_ahead(5)
+    shape = Shape(20, 4)
+    matrix = random_matrix(20, 1)
+    expected = floyd_warshall(matrix)
+    assert races(plan) == []
+    orders = set()
+    for seed in range(20):
+        order = tuple(legal_order(plan, Random(seed)))
+        assert sorted(order) == list(range(len(plan)))
+        orders.add(order)
+        d = matrix.copy()
+        for index in order:
+            execute(plan[index], shape, d)
+        np.testing.assert_array_equal(d, expected)
+    assert len(orders) > 5
+
+
+@pytest.mark.parametrize("index", [i for i, step in enumerate(look_ahead(5)) if step.after])
+def test_a_forgotten_after_is_a_race(index: int) -> None:
+    plan = look_ahead(5)
+    plan[index] = replace(plan[index], after=())
+    found = races(plan)
+    assert found
+    assert all(plan[i].lane != plan[j].lane and i < j for i, j in found)
+
+
+def test_a_race_gives_wrong_distances_in_some_order() -> None:
+    plan = [replace(step, after=()) for step in look_ahead(5)]
+    shape = Shape(20, 4)
+    matrix = random_matrix(20, 1)
+    wrong = 0
+    for seed in range(20):
+        d = matrix.copy()
+        for index in legal_order(plan, Random(seed)):
+            execute(plan[index], shape, d)
+        wrong += not np.array_equal(d, floyd_warshall(matrix))
+    assert wrong
+
+
+def one_cell(lane: int, after: tuple[int, ...] = (), cell: int = 0, write: bool = True, buffer: int = 0) -> Step:
+    rect = (Rect(cell, 0, cell + 1, 1, buffer),)
+    return Step("touch", "all", (), Cost(1, 0), rect, rect if write else (), lane, after)
+
+
+def test_order_follows_lanes_and_after_through_other_lanes() -> None:
+    assert races([one_cell(0), one_cell(1)]) == [(0, 1)]
+    assert races([one_cell(0), one_cell(1, after=(0,))]) == []
+    assert races([one_cell(0, write=False), one_cell(1)]) == [(0, 1)]
+    assert races([one_cell(0), one_cell(1, write=False)]) == [(0, 1)]
+    assert races([one_cell(0, write=False), one_cell(1, write=False)]) == []
+    assert races([one_cell(0), one_cell(1, cell=1)]) == []
+    assert races([one_cell(0), one_cell(1, buffer=1)]) == []
+    # 0 -> 1 by lane, 1 -> 2 by after, 2 -> 3 by after: 0 and 3 are ordered over two other lanes
+    chain = [one_cell(0), one_cell(0, cell=1), one_cell(1, (1,), cell=2), one_cell(2, (2,))]
+    assert races(chain) == []
+    assert ancestors(chain) == [0b0, 0b1, 0b11, 0b111]
+
+
+@pytest.mark.parametrize("after", [(1,), (2,), (-1,)])
+def test_waiting_for_what_comes_later_is_an_error(after: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="is not before it"):
+        ancestors([one_cell(0), one_cell(1, after), one_cell(0)])
+
+
+SIDE = st.integers(0, 5)
+RECT = st.builds(
+    lambda top, left, height, width, buffer: Rect(top, left, top + height + 1, left + width + 1, buffer),
+    SIDE,
+    SIDE,
+    SIDE,
+    SIDE,
+    st.integers(0, 1),
+)
+
+
+@given(RECT, RECT)
+def test_rectangles_overlap_where_they_share_a_cell(a: Rect, b: Rect) -> None:
+    def cells(r: Rect) -> set[tuple[int, int, int]]:
+        return {(r.buffer, i, j) for i in range(r.top, r.bottom) for j in range(r.left, r.right)}
+
+    assert a.overlaps(b) == b.overlaps(a) == bool(cells(a) & cells(b))
+
+
+@pytest.mark.parametrize(("n", "tile", "padded"), [(1, 1, 1), (1, 32, 32), (32, 32, 32), (33, 32, 64), (29, 4, 32)])
+def test_shapes_are_padded_to_whole_tiles(n: int, tile: int, padded: int) -> None:
+    assert Shape(n, tile).padded == padded
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+def test_every_kernel_says_what_it_is(kernel: Kernel) -> None:
+    assert kernel.id and kernel.id == kernel.id.lower() and "," not in kernel.id and " " not in kernel.id
+    assert kernel.title and kernel.papers and all(kernel.papers) and all(kernel.phases.values())
+    assert kernel.summary.endswith(".") and len(kernel.summary) < 200
+    assert len(kernel.lesson) > 100 and kernel.lesson.endswith(".")
+    assert kernel.backend in ("cpu", "cuda")
+    assert kernel.dtypes and set(kernel.dtypes) <= set(DTYPES)
+    assert kernel.launch_modes and kernel.memories and kernel.memories[0] == "device"
+    assert not kernel.tiles or kernel.default_tile in kernel.tiles
+    assert bool(kernel.tiles) == bool(kernel.tiles_for(False)) == bool(kernel.tiles_for(True))
+    for option in kernel.options:
+        assert option.default in option.values and option.help and option.name.isidentifier()
+
+
+def test_the_ladder_is_in_file_order() -> None:
+    folder = Path(kernels.__file__).parent
+    names = sorted(f.stem for f in folder.glob("k[0-9][0-9]_*.py"))
+    assert [importlib.import_module(f"kernels.{name}").KERNEL for name in names] == KERNELS
+    assert [k.id for k in KERNELS] == list(registry())
+
+
+@pytest.fixture
+def another_rung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose kNN_name.py files are on the ladder too."""
+    monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(tmp_path)])
+    yield tmp_path
+    for name in [m for m in sys.modules if m.startswith("kernels.k98_")]:
+        del sys.modules[name]
+
+
+def test_adding_a_file_adds_a_kernel(another_rung: Path) -> None:
+    source = "from dataclasses import replace\nfrom kernels.k10_serial import KERNEL as OTHER\nKERNEL = replace(OTHER, id={!r})\n"
+    (another_rung / "k98_more.py").write_text(source.format("one-more"))
+    (another_rung / "helper.py").write_text("raise RuntimeError\n")
+    assert list(registry.__wrapped__()) == [*registry(), "one-more"]
+    (another_rung / "k98_twin.py").write_text(source.format("serial"))
+    with pytest.raises(ValueError, match="share an id"):
+        registry.__wrapped__()

@@ -1,0 +1,292 @@
+"""Whole runs on the CPU: what is told, in which order, and what becomes of mistakes, cancels and wrong results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import floyd_warshall
+
+import kernels
+from fwtui import events, experiment
+from fwtui.experiment import Experiment, settle
+from fwtui.graphs.canonical import NO_PATH, fletcher64
+from fwtui.graphs.generate import generate
+from fwtui.measure import memory, runner
+from fwtui.measure.engine import Cancelled
+from fwtui.measure.host_engine import HostEngine
+from fwtui.measure.runner import MOST_SAMPLES, Runner
+from fwtui.model import Model
+from kernels import registry
+from kernels.cpu_program import CpuProgram
+from kernels.plan import Kernel, Shape, Target
+
+
+def never() -> None:
+    pass
+
+
+def after(count: int) -> Callable[[], None]:
+    """A check that raises Cancelled at its count-th call."""
+    calls = iter(range(1, 10**9))
+
+    def check() -> None:
+        if next(calls) >= count:
+            raise Cancelled
+
+    return check
+
+
+def have(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+
+
+class Bench:
+    """A runner on the host whose events are kept."""
+
+    def __init__(self) -> None:
+        self.events: list[events.Event] = []
+        origin = time.monotonic()
+        self.engine = HostEngine(Target("cpu"))
+        self.runner = Runner(self.events.append, lambda: time.monotonic() - origin, lambda kernel, asked: self.engine)
+
+    def run(self, check: Callable[[], None] = never, number: int = 1, **asked: Any) -> Any:
+        self.events.clear()
+        self.runner.run(number, settle(Experiment(**{"verify": "full", "repeats": 2, **asked})), check)
+        model = Model()
+        for event in self.events:
+            model.apply(event)
+        return model.runs[number]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+STAGES = ["graph", "load", "compile", "warm-up", "clean", "unload", "verify", "phases"]
+
+
+@pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cpu"], ids=lambda k: k.id)
+def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
+    tile: dict[str, Any] = {"tile": 16} if kernel.tiles else {}
+    run = bench.run(kernel=kernel.id, n=40, dtype="int32", **tile)
+    assert run.state == "done" and run.verified is True
+    kinds = [type(e).__name__ for e in bench.events if not isinstance(e, (events.Progress, events.Round))]
+    stages = [s for s in STAGES if s != "compile" or kernel.compiles]
+    expected = ["RunStarted"]
+    for name in stages:
+        inside = ["Sample", "Sample"] if name == "clean" else []
+        behind = {"graph": ["Graph", "Planned"], "verify": ["Verdict"], "phases": ["Phases"]}.get(name, [])
+        expected += ["Stage", *inside, "Stage", *behind]
+    assert kinds == [*expected, "RunDone"]
+    assert [e.name for e in bench.events if isinstance(e, events.Stage)] == [s for name in stages for s in (name, name)]
+    times = [e.t for e in bench.events]
+    assert times == sorted(times)
+    assert all(getattr(e, "run", None) == 1 for e in bench.events)
+
+    plan = list(kernel.plan(settle(Experiment(kernel=kernel.id, n=40, dtype="int32", **tile)).shape(40), False))
+    assert run.steps == len(plan) and run.relaxations == sum(s.cost.relaxations for s in plan)
+    assert run.done.count == 2 and run.done.indicative
+    assert run.done.median == pytest.approx(sum(s.seconds for s in run.samples) / 2)
+    assert run.done.instrumentation == pytest.approx(run.phase_pass.seconds - run.done.median)
+    assert sum(p.relaxations for p in run.phase_pass.parts) == run.relaxations
+    assert [p.phase for p in run.phase_pass.parts] == list(kernel.phases)
+    for sample in run.samples:
+        assert sample.since + sample.seconds <= sample.t
+
+
+def test_the_graph_is_told_and_its_checksum_is_scipys(bench: Bench) -> None:
+    asked: dict[str, Any] = {"n": 50, "dtype": "int32", "density": 0.05}
+    run = bench.run(kernel="tiled-cpu", tile=16, **asked)
+    graph = generate(Experiment(**asked))
+    assert (run.graph.vertices, run.graph.edges, run.graph.low, run.graph.high) == (50, graph.edges, graph.low, graph.high)
+    assert "range proved" in run.graph.note
+    assert run.verdict.checksum == bench.run(kernel="scipy", **asked).verdict.checksum == scipys(graph.matrix, graph.no_edge)
+    assert bench.run(kernel="serial", **{**asked, "dtype": "float32"}).verdict.checksum == run.verdict.checksum
+    assert bench.run(kernel="serial", **{**asked, "seed": 8}).verdict.checksum != run.verdict.checksum
+
+
+def scipys(matrix: np.ndarray, no_edge: float) -> str:
+    """The checksum of SciPy's distances in canonical form."""
+    edge = (matrix != no_edge) & ~np.eye(len(matrix), dtype=bool)
+    rows, columns = np.nonzero(edge)
+    distances = floyd_warshall(csr_array((matrix[edge].astype(float), (rows, columns)), shape=matrix.shape))
+    return fletcher64(np.where(np.isinf(distances), NO_PATH, distances).astype(np.int32))
+
+
+ARCS = [(1, 2, 3), (2, 3, 4), (3, 1, 2), (4, 1, 9), (2, 5, 1), (5, 4, 2), (1, 4, 30)]
+
+
+@pytest.fixture(params=["gr", "mtx"])
+def graph_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / f"private-{request.param}.{request.param}"
+    if request.param == "gr":
+        lines = ["c a comment", f"p sp 6 {len(ARCS)}", *(f"a {a} {b} {w}" for a, b, w in ARCS)]
+    else:
+        lines = ["%%MatrixMarket matrix coordinate integer general", f"6 6 {len(ARCS)}", *(f"{a} {b} {w}" for a, b, w in ARCS)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("kernel", ["serial", "tiled-cpu", "scipy"])
+def test_a_graph_file_gives_scipys_distances(bench: Bench, graph_file: Path, kernel: str) -> None:
+    run = bench.run(kernel=kernel, file=str(graph_file), dtype="int32")
+    assert run.verified is True and run.n == 6 and run.graph.edges == len(ARCS)
+    matrix = np.full((6, 6), np.inf)
+    for a, b, weight in ARCS:
+        matrix[a - 1, b - 1] = weight
+    assert run.verdict.checksum == scipys(matrix, np.inf)
+    assert run.verdict.reachable == 4 * 5
+    started = bench.events[0]
+    assert isinstance(started, events.RunStarted)
+    assert started.experiment.file == graph_file.name
+    assert not any(str(graph_file.parent) in str(e) for e in bench.events), "a path tells of its owner"
+
+
+def test_a_changed_file_is_read_again(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "g.gr"
+    path.write_text("p sp 2 1\na 1 2 5\n")
+    first = bench.run(kernel="serial", file=str(path))
+    path.write_text("p sp 2 1\na 1 2 50\n")
+    second = bench.run(kernel="serial", file=str(path))
+    assert first.verified and second.verified and first.verdict.checksum != second.verdict.checksum
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing.gr", None, "cannot be read"),
+        ("broken.gr", "p sp 2 1\na 1 x 5\n", "broken.gr"),
+        ("short.mtx", "%%MatrixMarket matrix coordinate integer general\n3 3 5\n1 2 3\n", "declares 5"),
+        ("huge.gr", "p sp 70000 1\na 1 2 5\n", "70,000"),
+    ],
+)
+def test_a_bad_file_is_refused_within_the_run(bench: Bench, tmp_path: Path, name: str, content: str | None, words: str) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    run = bench.run(kernel="serial", file=str(tmp_path / name))
+    assert run.state == "refused" and words in run.done.message and str(tmp_path) not in run.done.message
+    assert isinstance(bench.events[-1], events.RunDone) and not run.samples and run.verdict is None
+    assert bench.run(kernel="serial", n=8).state == "done", "the next run is not disturbed"
+
+
+def test_a_run_that_does_not_fit_is_refused_before_it_allocates(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    have(monkeypatch, 2**29)
+    monkeypatch.setattr(runner, "generate", lambda *asked: pytest.fail("allocated before it was checked"))
+    run = bench.run(kernel="serial", n=60000)
+    assert run.state == "refused" and "n = 60000 float32 needs" in run.done.message and "choose n up to" in run.done.message
+
+
+def test_the_kernels_refusal_of_a_files_size_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "g.gr"
+    path.write_text("p sp 3 1\na 1 2 5\n")
+    picky = replace(registry()["serial"], refuses=lambda shape: "n = 3 is odd; choose an even one" if shape.n % 2 else None)
+    register(monkeypatch, picky)
+    assert bench.run(kernel="serial", file=str(path)).done.message == "n = 3 is odd; choose an even one"
+
+
+def register(monkeypatch: pytest.MonkeyPatch, *more: Kernel) -> None:
+    """Put kernels on the ladder, in place of those of the same id."""
+    ladder = {**registry(), **{k.id: k for k in more}}
+    monkeypatch.setattr(kernels, "registry", lambda: ladder)
+    monkeypatch.setattr(experiment, "registry", lambda: ladder)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 30])
+def test_cancelling_ends_the_run_between_steps(bench: Bench, count: int) -> None:
+    run = bench.run(check=after(count), kernel="serial", n=20)
+    assert run.state == "cancelled" and run.done.message == "cancelled"
+    assert isinstance(bench.events[-1], events.RunDone)
+    assert run.phase_pass is None
+    again = bench.run(kernel="serial", n=20)
+    assert again.state == "done" and again.verified is True
+
+
+def faulty(break_: Callable[[np.ndarray, int], None]) -> Kernel:
+    """The triple loop with something wrong in each of its steps."""
+
+    def build(shape: Shape, target: Target) -> Any:
+        def relax(distance: np.ndarray, k: int) -> None:
+            np.minimum(distance, np.minimum(distance[:, k, None] + distance[None, k, :], 2**30 - 1), out=distance)
+            break_(distance, k)
+
+        return CpuProgram(shape, {"relax": relax})
+
+    return replace(registry()["serial"], id="faulty", build=build)
+
+
+def spoil(distance: np.ndarray, k: int) -> None:
+    if k == 3:
+        distance[2, 5] += 1
+
+
+@pytest.mark.parametrize("how", ["full", "auto"])
+def test_a_wrong_kernel_is_told_as_wrong(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    register(monkeypatch, faulty(spoil))
+    run = bench.run(kernel="faulty", n=6, density=1.0, verify=how, dtype="int32")
+    assert run.state == "done" and run.verified is False and run.wrong
+    assert run.verdict.how.startswith("wrong at (2, 5)")
+    register(monkeypatch, faulty(lambda distance, k: None))
+    assert bench.run(kernel="faulty", n=6, density=1.0, verify=how, dtype="int32").verified is True
+
+
+def test_what_is_not_verified_does_not_count(bench: Bench) -> None:
+    run = bench.run(kernel="serial", n=16, verify="off")
+    assert run.verified is None and run.verdict.verdict == "unverified"
+
+
+def test_a_negative_cycle_is_told_with_its_vertices(bench: Bench) -> None:
+    run = bench.run(kernel="tiled-cpu", n=30, low=-5, high=10, density=0.5)
+    assert run.verdict.verdict == "negative cycle" and run.verified is None
+    matrix = generate(settle(Experiment(n=30, low=-5, high=10, density=0.5))).matrix
+    cycle = run.verdict.cycle
+    assert sum(matrix[a, b] for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True)) < 0
+
+
+def test_negative_edges_are_verified(bench: Bench) -> None:
+    for dtype in ("int32", "float32"):
+        run = bench.run(kernel="tiled-cpu", n=40, tile=16, negative=0.3, density=0.1, dtype=dtype)
+        assert run.verified is True and run.graph.low < 0
+
+
+def test_many_repeats_tell_a_hundred_samples(bench: Bench) -> None:
+    run = bench.run(kernel="serial", n=2, repeats=MOST_SAMPLES + 50)
+    assert len(run.samples) == MOST_SAMPLES and run.done.count == MOST_SAMPLES + 50
+
+
+def test_rounds_are_told(bench: Bench) -> None:
+    run = bench.run(kernel="tiled-cpu", n=64, tile=16)
+    assert [r.index for r in run.rounds] == [0, 1, 2, 3]
+    assert sum(sum(r.seconds) for r in run.rounds) == pytest.approx(run.phase_pass.seconds)
+
+
+def test_the_same_graph_is_not_made_twice(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Experiment] = []
+
+    def counted(asked: Experiment, *rest: Any) -> Any:
+        made.append(asked)
+        return generate(asked, *rest)
+
+    monkeypatch.setattr(runner, "generate", counted)
+    for kernel, repeats in (("serial", 2), ("tiled-cpu", 2), ("serial", 3)):
+        assert bench.run(n=20, kernel=kernel, repeats=repeats).verified is True
+    assert len(made) == 1
+    bench.run(n=20, kernel="serial", seed=9)
+    bench.run(n=20, kernel="serial", seed=9, dtype="int32")
+    assert len(made) == 3
+
+
+def test_the_simulator_is_not_timed(bench: Bench) -> None:
+    bench.engine = HostEngine(Target("simulator"))
+    run = bench.run(kernel="serial", n=9)
+    assert run.backend == "simulator" and run.verified is True
+    assert run.samples == () and run.phase_pass is None
+    assert (run.done.median, run.done.spread, run.done.count, run.done.instrumentation) == (None, None, 0, None)
