@@ -24,6 +24,7 @@ Share = Annotated[float, Meta(ge=0, le=1.5)]  # of 1; counters may overshoot a l
 FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader does not mind a newer one
+SAMPLES_TOLD = 100  # of one run at most; its RunDone counts all
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=str.lower):

@@ -6,7 +6,8 @@ import argparse
 from itertools import product
 
 from fwtui.errors import Refused
-from fwtui.experiment import FIELDS, Experiment, Field, changed, defaults, kernel_named
+from fwtui.experiment import Experiment, changed, defaults, kernel_named
+from fwtui.fields import FIELDS, Field
 from kernels import registry
 
 SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks for one run of each

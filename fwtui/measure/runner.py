@@ -30,7 +30,6 @@ Emit = Callable[[events.Event], None]
 FULL_CHECK_CPU, FULL_CHECK_GPU = 512, 2048  # largest n compared with SciPy cell by cell unless asked otherwise
 GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled
 TELL_EVERY = 0.1  # seconds
-MOST_SAMPLES = 100  # told of one run
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
 
 
@@ -189,13 +188,13 @@ class Runner:
                 left = statistics.expected_seconds(samples, one, experiment.repeats, experiment.budget)
                 if not samples or self._now() - told > TELL_EVERY:
                     told = self._now()
-                    done = sum(samples) / (sum(samples) + left) if samples and left else 0.0
+                    done = sum(samples) / (sum(samples) + left + one)
                     self._emit(events.Progress(t=told, run=run, stage="clean", done=done, left=left + one))
                 program.restore(buffers, engine.stream)
                 engine.synchronize()
                 since = self._now()
                 samples.append(timed(check))
-                if len(samples) <= MOST_SAMPLES:
+                if len(samples) <= events.SAMPLES_TOLD:
                     self._emit(events.Sample(t=self._now(), run=run, seconds=samples[-1], since=since))
 
     def _verify(

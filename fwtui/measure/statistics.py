@@ -52,4 +52,6 @@ def expected_seconds(samples: Sequence[float], one: float, repeats: int, budget:
     if repeats:
         return (repeats - len(samples)) * one
     likely = max(ENOUGH_RUNS * one, ENOUGH_SECONDS)
-    return max(0.0, min(likely, budget) - sum(samples))
+    spent = sum(samples)
+    # a median that is not stable by then may take the whole budget
+    return max(0.0, (min(likely, budget) if spent < likely else budget) - spent)

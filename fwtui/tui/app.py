@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,15 +18,19 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
 from fwtui.tui.commands import Command
-from fwtui.tui.replay_screen import Recording, ReplayScreen, named
+from fwtui.tui.recording import Recording, named
+from fwtui.tui.replay_screen import ReplayScreen
 from fwtui.tui.run_screen import RunScreen, Source
 from fwtui.tui.screen import SessionScreen
 from fwtui.tui.theme import FWTUI
 
 TICKS_PER_SECOND = 10
+WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
+HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 
 
 class Opened(Message):
@@ -42,8 +47,8 @@ class FwtuiApp(App[None]):
     Screen { background: $background; }
     #loading { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
     """
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall")]
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
@@ -54,8 +59,12 @@ class FwtuiApp(App[None]):
         speed: float = 1.0,
         start: float = 0.0,
         still: bool = False,
+        found: Hardware | None = None,
     ):
-        """Live from `source`, or a replay; `still` is a picture: no clock, no animation."""
+        """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
+
+        `found` is what GPUs are here, where somebody has looked already.
+        """
         super().__init__()
         self.register_theme(FWTUI)
         self.theme = FWTUI.name
@@ -67,6 +76,7 @@ class FwtuiApp(App[None]):
         self._speed = speed
         self._start = start
         self._still = still
+        self._found = found
         if still:
             self.animation_level = "none"
 
@@ -76,9 +86,9 @@ class FwtuiApp(App[None]):
     def on_mount(self) -> None:
         if not self._still:
             terminal.listen(self._leave)
-            self.set_interval(1 / TICKS_PER_SECOND, self._tick)
+            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
-            self.push_screen(RunScreen(self.source, self._experiment))
+            self.push_screen(RunScreen(self.source, self._experiment, self._found))
         elif isinstance(self._replay, Recording):
             self.push_screen(ReplayScreen(self._replay, playing=not self._still))
         elif self._replay is not None:
@@ -122,19 +132,20 @@ class FwtuiApp(App[None]):
         if screen is not None:
             screen.say(text, level)
 
-    def sessions(self) -> Iterator[Command]:
+    def commands(self) -> Iterator[Command]:
         """Commands that replay the sessions of this machine; only names are looked at."""
         for folder in (own_folder(), shipped_folder()):
             with contextlib.suppress(OSError):
                 for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
                     yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
 
-    def _tick(self) -> None:
+    def tick(self, now: float | None = None) -> None:
+        """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
         if self.source is not None:
             self.source.drain()
         for screen in self.screen_stack:
             if isinstance(screen, ReplayScreen):
-                screen.tick()
+                screen.tick(time.monotonic() if now is None else now)
             elif isinstance(screen, RunScreen):
                 screen.update()
 

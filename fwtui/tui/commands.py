@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -20,14 +20,15 @@ class Command(NamedTuple):
     help: str | None = None
 
 
+@runtime_checkable
 class Commanded(Protocol):
-    """A screen that can do what the palette offers."""
+    """A screen, or an application, that has something to offer at the moment."""
 
     def commands(self) -> Iterator[Command]: ...
 
 
 class Commands(Provider):
-    """Whatever the screen offers at the moment."""
+    """What the screen and then the application offer."""
 
     async def discover(self) -> Hits:
         for command in self._offered():
@@ -41,7 +42,9 @@ class Commands(Provider):
                 yield Hit(score, Content(command.words), command.run, text=command.words, help=command.help)
 
     def _offered(self) -> Iterator[Command]:
-        return cast(Commanded, self.screen).commands() if hasattr(self.screen, "commands") else iter(())
+        for place in (self.screen, self.app):
+            if isinstance(place, Commanded):
+                yield from place.commands()
 
 
 def kernels(choose: Callable[[str], None]) -> Iterator[Command]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -16,20 +17,20 @@ from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.notices import Entry
 
-
 FRAME = 6  # rows of a dialog around what it holds
 
 
 class Dialog(ModalScreen[str | None]):
     DEFAULT_CSS = """
     Dialog { align: center middle; }
-    Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; border: round $border; padding: 0 1; background: $surface; }
+    Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; }
+    Dialog > #box { border: round $border; padding: 0 1; background: $surface; }
     Dialog Static { height: auto; }
-    Dialog #title { text-style: bold; color: $text-accent; }
+    Dialog #title { text-style: bold; color: $text-primary; }
     Dialog #hint { color: $text-muted; }
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     """
-    BINDINGS = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
+    BINDINGS: ClassVar = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
     TITLE = ""
     HINT = "Esc closes this"
 
@@ -82,7 +83,7 @@ class HelpScreen(Dialog):
     """Every key with its words, made from the bindings themselves."""
 
     TITLE = "Keys"
-    BINDINGS = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
+    BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Sequence[tuple[str, str]]):
         super().__init__()
@@ -94,19 +95,19 @@ class HelpScreen(Dialog):
         for title, bindings in self._groups:
             rows += [(line((title, STRONG)), ""), *(self._key(binding) for binding in bindings), (line(""), "")]
         rows.append((line(("What the words mean", STRONG)), ""))
-        rows += [(line((f"  {word:<21}", "$text-accent")), words) for word, words in self._about]
+        rows += [(line((f"  {word:<21}", "$text-primary")), words) for word, words in self._about]
         yield Scrolled(rows)
 
     def _key(self, binding: Binding) -> tuple[Content, str]:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
-        return line((f"  {shown:<10}", "$text-accent"), f"{binding.description:<11}"), binding.tooltip
+        return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<11}"), binding.tooltip
 
 
 class LogScreen(Dialog):
     """The whole log, and the last words of whoever died."""
 
     TITLE = "Log"
-    BINDINGS = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
+    BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
 
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
         super().__init__()
@@ -141,7 +142,7 @@ class FormScreen(Dialog):
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
     TITLE = "Experiment"
     HINT = "Enter or ctrl+r runs it, Esc keeps it"
-    BINDINGS = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
+    BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
 
     def __init__(self, draft: Draft):
         super().__init__()

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fwtui.errors import Refused
-from fwtui.experiment import FIELDS, Experiment, Field, kernel_named, settle
+from fwtui.experiment import Experiment, kernel_named, settle
+from fwtui.fields import FIELDS, Field
 from kernels import registry
 from kernels.plan import Kernel, Option
 
 OPTION = "option-"  # begins the key of a kernel's own option
+UNITS = {"SECONDS": "s"}
 Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> whether it would run in the simulator
 Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot run here
 
@@ -24,6 +26,11 @@ class Row(NamedTuple):
     text: str
     choices: tuple[str, ...] | None
     shown: bool = True
+
+
+def titled(field: Field) -> str:
+    """The field's title, with its unit where it has one."""
+    return f"{field.title}, {UNITS[field.metavar]}" if field.metavar in UNITS else field.title
 
 
 class Draft:
@@ -76,7 +83,7 @@ class Draft:
         """Every field, with the kernels' own options after the tile; those of other kernels are not shown."""
         rows: list[Row] = []
         for field in FIELDS:
-            rows.append(Row(field.name, field.title, field.help, self._field_text(field), self._choices(field)))
+            rows.append(Row(field.name, titled(field), field.help, self._field_text(field), self._choices(field)))
             if field.name == "tile":
                 rows += self._option_rows()
         return tuple(rows)
@@ -131,7 +138,7 @@ class Draft:
 
     def _option_text(self, option: Option) -> str:
         wish = self._wishes.get(OPTION + option.name)
-        return wish if wish in map(str, option.values) and wish is not None else str(option.default)
+        return wish if wish is not None and wish in map(str, option.values) else str(option.default)
 
     def _option_rows(self) -> list[Row]:
         own = {o.name: o for o in self.kernel.options}

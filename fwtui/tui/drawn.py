@@ -32,12 +32,18 @@ def apart(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left, " " * (width - left.cell_length - right.cell_length), right)
 
 
-def hanging(label: str, indent: int, text: Content, width: int, most: int = 3) -> list[Content]:
-    """A label and a text that goes on under itself, in at most so many lines."""
-    lines = text.wrap(max(width - indent, 10))
+def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
+    """A label, and parts that go on under themselves in at most so many lines; broken between parts where that is possible."""
+    room = max(width - indent, 10)
+    lines: list[Content] = []
+    for part in parts:
+        if lines and lines[-1].cell_length + 3 + Content(part).cell_length <= room:
+            lines[-1] = line(lines[-1], f" · {part}")
+        else:
+            lines += Content(part).wrap(room)
     if len(lines) > most:
         lines = [*lines[: most - 1], Content(" ").join(lines[most - 1 :])]
-    return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part) for place, part in enumerate(lines)]
+    return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part.stylize(style)) for place, part in enumerate(lines)]
 
 
 class Drawn(Widget, Generic[Subject]):

@@ -13,11 +13,11 @@ from fwtui.tui import wording
 MAX_ROWS = 100
 WIDE = (
     *(("#", 4), ("kernel", 16), ("n", 6), ("tile", 4), ("type", 4), ("total", 9)),
-    *(("rate", 10), ("% of peak", 9), ("vs", 8), ("result", 26)),
+    *(("rate", 10), ("% of peak", 9), ("vs base", 8), ("result", 26)),
 )
 NARROW = (("#", 4), ("kernel", 18), ("n", 6), ("total", 10), ("result", 28))
 WIDE_CELLS = 118
-RIGHT = {"#", "n", "tile", "total", "rate", "% of peak", "vs"}
+RIGHT = {"#", "n", "tile", "total", "rate", "% of peak", "vs base"}
 
 
 def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
@@ -31,12 +31,12 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
         "#": (str(run.id), ""),
         "kernel": (run.experiment.kernel, ""),
         "n": (str(run.n) if run.n else units.ABSENT, ""),
-        "tile": (str(run.experiment.tile) if run.experiment.tile else "–", ""),
+        "tile": (str(run.experiment.tile) if run.experiment.tile else "-", ""),
         "type": (wording.short_dtype(run.experiment.dtype), ""),
         "total": ("not timed" if run.simulated else units.duration(run.seconds), number),
         "rate": (units.ABSENT if run.simulated else rate, number),
         "% of peak": (units.percent(share), number if share is not None else ""),
-        "vs": (wording.speedup(run, baseline), ""),
+        "vs base": (wording.speedup(run, baseline), ""),
         "result": (wording.outcome(run, evidence.throttled if evidence is not None else ()), ""),
     }
     return {

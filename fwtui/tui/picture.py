@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.replay_screen import Recording, named
+from fwtui.tui.recording import Recording, named
 
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool) -> str:

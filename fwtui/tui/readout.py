@@ -12,10 +12,9 @@ from fwtui.run import Run
 from fwtui.tui import charts, wording
 from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
 
-FILL, TRACK = "━", "─"
+FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
 NUMBER = 10
-SAMPLES_TOLD = 100  # passes beyond these are measured, but not told one by one
 
 
 class Subject(NamedTuple):
@@ -29,9 +28,10 @@ class Subject(NamedTuple):
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
-    """A bar that is told by its shape as well as by its colour."""
-    filled = 0 if share is None else min(width, max(0, round(share * width)))
-    return [(FILL * filled, "$accent"), (TRACK * (width - filled), MUTED)]
+    """A bar in half cells that is told by its shape as well as by its colour; more than nothing is never drawn as nothing."""
+    halves = 0 if not share else min(2 * width, max(1, round(2 * share * width)))
+    filled = FILL * (halves // 2) + HALF * (halves % 2)
+    return [(filled, "$primary"), (TRACK * (width - len(filled)), MUTED)]
 
 
 def title(s: Subject, width: int) -> Content:
@@ -42,7 +42,7 @@ def title(s: Subject, width: int) -> Content:
     back = "" if s.latest else "  (Esc: newest)"
     number = f"RUN {run.id}  "
     what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
-    return apart(line((number, f"{STRONG} $text-accent"), (what, STRONG), (back, MUTED)), right, width)
+    return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 
 
 def headline(s: Subject, width: int) -> Content:
@@ -60,9 +60,9 @@ def _headline(s: Subject, words: tuple[str, str, str]) -> Content:
     run = s.run
     rate, gap, of_peak = words
     number = "strike" if wording.doubtful(run) else STRONG
-    passes = f"({run.done.count} runs)" if run.done is not None else f"so far ({len(run.samples)} runs)"
+    passes = f"({_runs(run.done.count)})" if run.done is not None else f"so far ({_runs(len(run.samples))})"
     around = units.spread(run.done.spread) if run.done is not None else ""
-    pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-accent")]
+    pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
     pieces += [f" {around}"] * bool(around) + [(f" {passes}", MUTED)]
     pieces += [(rate, MUTED), (units.rate(run.rate), number)]
     share = peak_share(s)
@@ -80,20 +80,29 @@ def progress(s: Subject, width: int) -> list[Content]:
     if run.state == "running":
         told = run.progress
         share = min(told.done, 1.0) if told is not None else None
-        left = f"{units.duration(told.left)} left" if told is not None and told.left is not None else ""
-        more = "+" if len(run.samples) >= SAMPLES_TOLD else ""
+        left = f"{_about(told.left)} left" if told is not None and told.left else ""
+        more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
         passes = f"{len(run.samples)}{more} timed" if run.samples else ""
         after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
-        room = max(4, width - 16 - 6 - 24 - 2)
+        room = max(4, width - LABEL - 6 - 27)
         return [
             line(
-                (f"{wording.stage(run.stage):<16.16}", "$accent"),
+                (f"{wording.stage(run.stage):<{LABEL}.{LABEL - 1}}", "$primary"),
                 *meter(share, room),
                 after,
-                (f"  {left:<12}{passes:>10}", MUTED),
+                (f"  {left:<14}{passes:>11}", MUTED),
             )
         ]
     return [line(*remarks(s))]
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"
+
+
+def _about(seconds: float) -> str:
+    """A guess is not given to the millisecond, or it would flicker."""
+    return units.duration(seconds) if seconds >= 119.5 else f"{seconds:.0f} s" if seconds >= 0.95 else "under 1 s"
 
 
 def remarks(s: Subject) -> list[Piece]:
@@ -123,22 +132,23 @@ def remarks(s: Subject) -> list[Piece]:
 
 
 def phases(s: Subject, width: int) -> list[Content]:
-    """One bar per phase, drawn by plotext, with its time and its share."""
-    parts = s.run.phases
-    if not parts:
+    """One bar per phase, drawn by plotext, with its time and its share; the places are kept until there are any."""
+    run = s.run
+    if run.simulated:
         return []
-    label = min(LABEL, max(8, *(len(p.title) for p in parts)) + 2) if width < 60 else LABEL
-    room = max(1, width - label - 2 * NUMBER - 1)
-    drawn = charts.bars(charts.finite([p.seconds for p in parts]), room)
-    number = "strike" if wording.doubtful(s.run) else ""
+    titles = [p.title for p in run.phases] or [p.title for p in run.phase_names]
+    seconds = charts.finite([p.seconds for p in run.phases]) or (None,) * len(titles)
+    shares = [p.share for p in run.phases] or [None] * len(titles)
+    room = max(1, width - LABEL - 2 * NUMBER - 1)
+    number = "strike" if run.phases and wording.doubtful(run) else ""
     return [
         line(
-            (f"{part.title:<{label}.{label - 1}}", MUTED),
-            (bar, "$accent"),
-            (f"{units.duration(part.seconds):>{NUMBER}}", number),
-            (f"{units.percent(part.share):>{NUMBER}}", MUTED),
+            (f"{title:<{LABEL}.{LABEL - 1}}", MUTED),
+            (bar, "$primary"),
+            (f"{units.duration(took):>{NUMBER}}", number if took is not None else MUTED),
+            (f"{units.percent(share):>{NUMBER}}", MUTED),
         )
-        for part, bar in zip(parts, drawn, strict=True)
+        for title, bar, took, share in zip(titles, charts.bars(seconds, room), seconds, shares, strict=True)
     ]
 
 
@@ -147,19 +157,21 @@ def outside(s: Subject, width: int) -> list[Content]:
     run = s.run
     if run.simulated:
         return []
+    lines: list[Content] = []
+    if run.phase_pass is not None:
+        extra = run.done.instrumentation if run.done is not None else None
+        more: list[str] = []
+        if extra is not None:
+            share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
+            more = [f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"]
+        captured = " in a CUDA graph" if run.phase_pass.captured else ""
+        words = [f"{units.duration(run.phase_pass.seconds)}{captured}", *more]
+        lines += hanging("phase pass", LABEL, words, width, "strike" if wording.doubtful(run) else "")
     ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
     names = (("load", ways[0]), ("unload", ways[1]), ("compile", "compile"), ("graph", "graph"), ("verify", "verify"))
     told = [(word, run.stage_seconds(name)) for name, word in names]
     words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
-    lines = hanging("outside the clock", LABEL, Content(" · ".join(words)), width) if words else []
-    if run.phase_pass is not None:
-        extra = run.done.instrumentation if run.done is not None else None
-        more = ""
-        if extra is not None:
-            share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
-            more = f" · instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
-        captured = " in a CUDA graph" if run.phase_pass.captured else ""
-        lines += hanging("phase pass", LABEL, Content(f"{units.duration(run.phase_pass.seconds)}{captured}{more}"), width)
+    lines += hanging("outside the clock", LABEL, words, width)
     return lines
 
 
@@ -222,7 +234,7 @@ def checked(s: Subject, width: int) -> list[Content]:
     run = s.run
     lines: list[Content] = []
     if run.verdict is not None and run.verdict.how:
-        lines += hanging("check", LABEL, Content(run.verdict.how), width)
+        lines += hanging("check", LABEL, [run.verdict.how], width)
     if run.graph is not None:
         g = run.graph
         words = [f"{g.vertices:,} vertices", f"{g.edges:,} edges"]
@@ -231,5 +243,5 @@ def checked(s: Subject, width: int) -> list[Content]:
         if g.negative_share:
             words.append(f"{units.percent(g.negative_share)} negative")
         words += [part for part in (g.name, g.note) if part]
-        lines += hanging("graph", LABEL, Content(" · ".join(words)), width)
+        lines += hanging("graph", LABEL, words, width)
     return lines

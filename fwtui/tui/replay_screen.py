@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -14,50 +12,20 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from fwtui import events
-from fwtui.codec import Line
-from fwtui.experiment import FIELDS
+from fwtui.fields import FIELDS
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.sessions.player import Player
-from fwtui.sessions.reader import Loaded
 from fwtui.tui import wording
+from fwtui.tui.draft import titled
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
-from fwtui.tui.screen import COMMON, SessionScreen
+from fwtui.tui.recording import Recording, bands, first_seconds
+from fwtui.tui.screen import BASELINE, COMMON, SessionScreen
 from fwtui.tui.topbar import Top
-from fwtui.tui.transport import Band, Position, Timeline, Transport
+from fwtui.tui.transport import Position, Timeline, Transport
 
 JUMP_SECONDS = 5.0
 JUMP_SHARE = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A loaded session and what to call it."""
-
-    name: str
-    loaded: Loaded
-    speed: float = 1.0
-    start: float = 0.0
-
-    @property
-    def origin(self) -> str:
-        """recorded on NVIDIA H200 · 2025-11-20"""
-        gpu = next((e.name for e in _of_kind(self.loaded.lines, events.Device) if e.present and e.name), "")
-        header = self.loaded.header
-        title = f"{header.title} · " if header.title else ""
-        return f"{title}recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What is not whole about the file, in words."""
-        loaded = self.loaded
-        found = [f"damaged: {loaded.damaged} line{'s' * (loaded.damaged != 1)}"] if loaded.damaged else []
-        if not loaded.closed and not loaded.damaged:
-            found.append("incomplete")
-        if loaded.dropped:
-            found.append(f"{loaded.dropped} events dropped")
-        return tuple(found)
 
 
 class Shown(Drawn["Run | None"]):
@@ -71,7 +39,7 @@ class Shown(Drawn["Run | None"]):
         for field in FIELDS[1:]:
             text = field.show(e)
             if text and not (field.name == "tile" and not e.tile):
-                rows.append((field.title, text))
+                rows.append((titled(field), text))
             if field.name == "tile":
                 rows += [(name.replace("_", " ").capitalize(), str(value)) for name, value in e.options.items()]
         return [line((f"{title:<13.12}", MUTED), text) for title, text in rows]
@@ -82,7 +50,7 @@ class ReplayScreen(SessionScreen):
     ReplayScreen #what { height: auto; }
     ReplayScreen.-narrow #line { display: none; }
     """
-    BINDINGS = [
+    BINDINGS: ClassVar = [
         Binding("space", "play", "Play", id="play", tooltip="play and pause; from the end it begins again"),
         Binding("full_stop", "step(1)", "Step", id="step", key_display=".", tooltip="one event on (telemetry is no event)"),
         Binding("comma", "step(-1)", "Step back", id="step.back", key_display=",", show=False, tooltip="one event back"),
@@ -132,6 +100,7 @@ class ReplayScreen(SessionScreen):
             "escape", "back", "Back", id="back", show=False, tooltip="back to the newest run, then to the dashboard if it is open"
         ),
         *COMMON,
+        BASELINE,  # last: on 60 columns the footer has no room for it
     ]
     NAME = "Replay"
 
@@ -140,7 +109,8 @@ class ReplayScreen(SessionScreen):
         self.recording = recording
         self.player = Player(recording.loaded.lines)
         self.player.speed = recording.speed
-        self.player.seek(recording.start)
+        self.player.seek(recording.start or first_seconds(recording.loaded.lines))
+        self._origin = recording.origin
         self._bands = bands(recording.loaded.lines, self.player.duration)
         self._playing_first = playing
 
@@ -158,9 +128,9 @@ class ReplayScreen(SessionScreen):
         if self._playing_first:
             self.player.play()
 
-    def tick(self) -> None:
-        """Let the player go on; called about ten times a second."""
-        self.player.tick(time.monotonic())
+    def tick(self, now: float) -> None:
+        """Let the player go on to `now` seconds of a monotonic clock; called about ten times a second."""
+        self.player.tick(now)
         self._follow()
         self.update()
 
@@ -186,7 +156,7 @@ class ReplayScreen(SessionScreen):
 
     def _position(self) -> Position:
         p, r = self.player, self.recording
-        return Position(p.position, p.duration, p.playing, p.speed, p.loop, r.name, r.origin, r.problems)
+        return Position(p.position, p.duration, p.playing, p.speed, p.loop, r.name, self._origin, r.problems)
 
     def _follow(self) -> None:
         """Make the model agree with the player."""
@@ -261,31 +231,3 @@ class ReplayScreen(SessionScreen):
     @property
     def _over_dashboard(self) -> bool:
         return any(isinstance(screen, SessionScreen) and screen is not self for screen in self.app.screen_stack)
-
-
-def bands(lines: Sequence[Line], duration: float) -> tuple[Band, ...]:
-    """What the timeline shows: runs from start to end, markers, faults."""
-    found: list[Band] = []
-    begun: dict[int, float] = {}
-    for recorded in lines:
-        match recorded.event:
-            case events.RunStarted() as e:
-                begun[e.run] = e.t
-            case events.RunDone() as e if e.run in begun:
-                found.append(Band(begun.pop(e.run), e.t, "run"))
-            case events.Marker() as e:
-                found.append(Band(e.t, e.t, "marker"))
-            case events.Fault() as e:
-                found.append(Band(e.t, e.t, "fault"))
-                if e.run in begun:
-                    found.append(Band(begun.pop(e.run), e.t, "run"))
-    return (*found, *(Band(start, duration, "run") for start in begun.values()))
-
-
-def _of_kind(lines: Sequence[Line], kind: type[events.Device]) -> Iterator[events.Device]:
-    return (recorded.event for recorded in lines if isinstance(recorded.event, kind))
-
-
-def named(path: Path) -> str:
-    """The file's name as it is shown."""
-    return path.name.removesuffix(".fwt.jsonl")

@@ -66,7 +66,6 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
     RunPanel Headline, RunPanel Phases, RunPanel Outside, RunPanel Meters, RunPanel Checked { margin-top: 1; }
     RunPanel .-empty { display: none; }
-    .-short RunPanel Drawn, .-flat RunPanel Drawn { margin-top: 0; }
     """
     PARTS = (Title, Headline, Phases, Meters, Outside, Checked)
 

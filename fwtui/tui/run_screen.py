@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
@@ -26,7 +26,7 @@ from fwtui.tui.dialogs import FormScreen, MarkerScreen
 from fwtui.tui.draft import Draft
 from fwtui.tui.drawn import MUTED, line
 from fwtui.tui.form import ExperimentForm
-from fwtui.tui.screen import COMMON, SessionScreen
+from fwtui.tui.screen import BASELINE, COMMON, SessionScreen
 from fwtui.tui.topbar import Top
 from kernels.plan import Kernel
 
@@ -68,7 +68,7 @@ class RunScreen(SessionScreen):
     RunScreen Button { margin-right: 1; min-width: 14; }
     """
     AUTO_FOCUS = "#field-kernel"
-    BINDINGS = [
+    BINDINGS: ClassVar = [
         Binding(
             "r,ctrl+r", "run", "Run", id="run", key_display="r", tooltip="start what the form says (ctrl+r also while typing)"
         ),
@@ -78,6 +78,7 @@ class RunScreen(SessionScreen):
         Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording"),
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
         Binding("escape", "back", "Back", id="back", show=False, tooltip="back to the newest run; cancels a run that is going"),
+        BASELINE,
         *COMMON,
     ]
     NAME = "Run"
@@ -88,6 +89,7 @@ class RunScreen(SessionScreen):
         self._found = found  # what GPUs are here; None until somebody has looked
         self.draft = Draft(experiment, self._simulated, self._settled)
         self._recording_since = 0.0
+        self._wrong = False  # whether the form says what cannot run
 
     def left(self) -> Widget:
         return Vertical(
@@ -140,7 +142,7 @@ class RunScreen(SessionScreen):
             return
         busy = self.source.busy
         self.query_one("#cancel", Button).disabled = not busy
-        self.query_one("#run", Button).disabled = busy or bool(self.draft.misread())
+        self.query_one("#run", Button).disabled = busy or self._wrong
         super().update(forced)
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
@@ -163,6 +165,7 @@ class RunScreen(SessionScreen):
 
     def _say_draft(self) -> None:
         errors = self.draft.errors()
+        self._wrong = bool(errors)
         words = wording.summary(self._rough()) if not errors else next(iter(errors.values()))
         style = "" if not errors else "$text-error"
         self.query_one("#line", Static).update(line((words, style), ("   e edit", MUTED)))

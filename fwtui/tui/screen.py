@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -36,11 +38,22 @@ WORDS = (
     ("throttled", "the GPU lowered its clocks while the clean passes ran"),
     ("n/a", "not known on this machine; it never means 0"),
 )
+BASELINE = Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)")
 COMMON = (
-    Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)"),
     Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
     Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
+)
+
+
+EVERYWHERE = (
+    Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
+    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
+)
+MOVES = (
+    Binding("up", "", "Up", tooltip="mark the run above"),
+    Binding("down", "", "Down", tooltip="mark the run below"),
+    Binding("enter", "", "Show", tooltip="show the marked run"),
 )
 
 
@@ -52,11 +65,15 @@ class SessionScreen(Screen[None]):
     SessionScreen #body { height: 1fr; min-height: 4; border-bottom: solid $border-blurred; }
     SessionScreen #history { height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
     SessionScreen #line { display: none; height: 1; padding: 0 1; }
+    SessionScreen.-short RunPanel Drawn { margin-top: 0; }
+    SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
+    SessionScreen.-flat TelemetryStrip { max-height: 1; }
     SessionScreen #small { display: none; height: 1fr; width: 1fr; content-align: center middle; text-align: center; }
     SessionScreen .heading { color: $text-muted; text-style: bold; height: 1; }
     SessionScreen TopBar { border-bottom: none; }
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-narrow #line { display: block; }
+    SessionScreen.-high #history { height: 18; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
     SessionScreen.-short #body, SessionScreen.-flat #body { border-bottom: none; }
@@ -64,7 +81,7 @@ class SessionScreen(Screen[None]):
     SessionScreen.-tiny #small { display: block; }
     """
     AUTO_FOCUS = "HistoryTable"
-    COMMANDS = {commands.Commands}
+    COMMANDS: ClassVar = {commands.Commands}
     NAME = ""
 
     def __init__(self, model: Model):
@@ -75,6 +92,7 @@ class SessionScreen(Screen[None]):
         self._told: Entry | None = None  # what the screen itself had to say last
         self._said_at = -1  # index of the model at that time
         self._shown: object = None
+        self._possible: tuple[bool | None, ...] = ()
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
@@ -146,7 +164,14 @@ class SessionScreen(Screen[None]):
         self.query_one(HistoryTable).show(model, baseline, self.app.size.width - 2)
         self.query_one(TelemetryStrip).show(model)
         self.query_one(LogLine).show(self._latest())
-        self.refresh_bindings()
+        self._refresh_keys()
+
+    def _refresh_keys(self) -> None:
+        # only when they change: it makes the whole footer again
+        possible = tuple(self.check_action(b.action, ()) for b in type(self).BINDINGS if isinstance(b, Binding))
+        if possible != self._possible:
+            self._possible = possible
+            self.refresh_bindings()
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence of the screen itself on the log line, until something newer happens."""
@@ -180,13 +205,7 @@ class SessionScreen(Screen[None]):
 
     def action_help(self) -> None:
         own = [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
-        table = [b for b in HistoryTable.BINDINGS if isinstance(b, Binding) and b.key in ("up", "down", "enter")]
-        moving = [Binding(b.key, b.action, b.description, tooltip=_MOVES[b.key]) for b in table]
-        everywhere = [
-            Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
-            Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
-        ]
-        groups = (("This screen", own), ("Table of runs", moving), ("Everywhere", everywhere))
+        groups = (("This screen", own), ("Table of runs", MOVES), ("Everywhere", EVERYWHERE))
         self.app.push_screen(HelpScreen(groups, WORDS))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -196,17 +215,12 @@ class SessionScreen(Screen[None]):
 
     def commands(self) -> Iterator[commands.Command]:
         """What the palette offers here."""
-        from fwtui.tui.app import FwtuiApp
-
         for active in self.active_bindings.values():
             binding = active.binding
             if active.enabled and active.node is self and binding.action != "help":
-                yield commands.Command(
-                    f"{binding.description}: {binding.tooltip}",
-                    lambda action=binding.action: self.call_later(self.run_action, action),
-                )
-        if isinstance(self.app, FwtuiApp):
-            yield from self.app.sessions()
+                words = f"{binding.description}: {binding.tooltip}"
+                yield commands.Command(words, partial(self._do, binding.action))
 
-
-_MOVES = {"up": "the run above", "down": "the run below", "enter": "show the marked run"}
+    def _do(self, action: str) -> None:
+        # not before the palette is closed
+        self.call_later(self.run_action, action)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,7 +21,7 @@ BINS = 10  # of the little history
 BIN_SECONDS = 0.5
 BARS = "▁▂▃▄▅▆▇█"
 GAP = "   "
-LABEL, TEXT = 7, 8  # cells of a label and of a text where histories are shown
+LABEL, TEXT = 8, 8  # cells of a label and of a text where histories are shown
 
 
 class Quantity(NamedTuple):
@@ -108,10 +108,12 @@ def _gpu(model: Model, now: events.Telemetry) -> tuple[Quantity, ...]:
             gpu.power_limit_watts or 700,
             width=6,
         ),
-        Quantity("SM", _whole(now.gpu_clock_mhz, "MHz"), history(past, lambda r: r.gpu_clock_mhz), 0, gpu.max_clock_mhz or 2000),
+        Quantity(
+            "SM clock", _whole(now.gpu_clock_mhz, "MHz"), history(past, lambda r: r.gpu_clock_mhz), 0, gpu.max_clock_mhz or 2000
+        ),
         Quantity("temp", _whole(now.gpu_temperature, "°C"), history(past, lambda r: r.gpu_temperature), 20, 95, width=6),
         Quantity("util", _share(now.gpu_utilisation), history(past, lambda r: r.gpu_utilisation), width=5),
-        Quantity("occ", _share(now.sm_occupancy), history(past, lambda r: r.sm_occupancy), width=5),
+        Quantity("SM occ", _share(now.sm_occupancy), history(past, lambda r: r.sm_occupancy), width=5),
         Quantity("DRAM", _share(now.dram_utilisation), history(past, lambda r: r.dram_utilisation), width=5),
         Quantity("memory", held + total, (), words=True, width=13),
         Quantity("throttle", throttle, (), words=True, width=max(11, len(throttle))),
@@ -169,9 +171,9 @@ class TelemetryStrip(Widget):
     TelemetryStrip { height: auto; max-height: 2; padding: 0 1; }
     TelemetryStrip .telemetry--label { color: $text-muted; }
     TelemetryStrip .telemetry--value { color: $foreground; }
-    TelemetryStrip .telemetry--history { color: $accent; }
+    TelemetryStrip .telemetry--history { color: $primary; }
     """
-    COMPONENT_CLASSES = {"telemetry--label", "telemetry--value", "telemetry--history"}
+    COMPONENT_CLASSES: ClassVar = {"telemetry--label", "telemetry--value", "telemetry--history"}
 
     def __init__(self, *, id: str | None = None):
         super().__init__(id=id)

@@ -20,7 +20,7 @@ class TopBar(Drawn[Top]):
     DEFAULT_CSS = "TopBar { background: $panel; padding: 0 1; height: 1; }"
 
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
-        left = line(("fwtui", f"{STRONG} $text-accent"), ("  " + subject.screen, STRONG))
+        left = line(("fwtui", f"{STRONG} $text-primary"), ("  " + subject.screen, STRONG))
         right = line((subject.device, MUTED))
         if subject.recording:
             recording = line(("● REC ", f"{STRONG} $text-error"), subject.recording)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events as ui
@@ -45,7 +45,7 @@ class PositionLine(Drawn[Position]):
         state = "▶ playing" if p.playing else "‖ paused "
         at_end = " (end)" if p.duration and p.seconds >= p.duration else ""
         left = line(
-            (state, f"{STRONG} $text-accent"),
+            (state, f"{STRONG} $text-primary"),
             (f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}", STRONG),
             (f"  speed {p.speed:g}x", ""),
             ("  loop" if p.loop else "", ""),
@@ -87,9 +87,9 @@ class Timeline(Widget):
     Timeline .timeline--run { color: $secondary; }
     Timeline .timeline--marker { color: $text-warning; }
     Timeline .timeline--fault { color: $text-error; }
-    Timeline .timeline--position { color: $text-accent; text-style: bold; }
+    Timeline .timeline--position { color: $text-primary; text-style: bold; }
     """
-    COMPONENT_CLASSES = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
+    COMPONENT_CLASSES: ClassVar = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
 
     class Sought(Message):
         """The user pointed at this share (0..1) of the session."""

@@ -94,7 +94,7 @@ def verdict(run: Run) -> tuple[str, str]:
     if run.state == "running":
         return "not verified yet", CALM
     if run.state == "cancelled":
-        return "– cancelled", CALM
+        return "- cancelled", CALM
     if run.state == "failed":
         return "✗ failed", BAD
     found = run.verdict
@@ -120,7 +120,7 @@ def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
         share = run.progress.done if run.progress is not None else None
         return f"… {stage(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
     if run.state in ("cancelled", "failed"):
-        return f"{'–' if run.state == 'cancelled' else '✗'} {run.state}"
+        return f"{'-' if run.state == 'cancelled' else '✗'} {run.state}"
     word, _ = verdict(run)
     if run.simulated and run.verified:
         return "✓ simulated"
@@ -142,7 +142,14 @@ def speedup(run: Run, baseline: Run | None) -> str:
         return ""
     if run.id == baseline.id:
         return "baseline"
-    if run.n != baseline.n or not run.seconds or not baseline.seconds or doubtful(run) or doubtful(baseline):
+    if (
+        run.state == "running"
+        or run.n != baseline.n
+        or not run.seconds
+        or not baseline.seconds
+        or doubtful(run)
+        or doubtful(baseline)
+    ):
         return ""
     return f"{units.digits(baseline.seconds / run.seconds)}x"
 

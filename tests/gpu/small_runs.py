@@ -19,7 +19,8 @@ def experiments(sizes: tuple[int, ...]) -> list[Experiment]:
         for k in registry().values()
         if k.backend == "cuda"
         for n, dtype, tile, mode in product(sizes, k.dtypes, k.tiles or (0,), k.launch_modes)
-        for options in [dict(zip([o.name for o in k.options], values, strict=True)) for values in product(*[o.values for o in k.options])]
+        for values in product(*[o.values for o in k.options])
+        for options in [dict(zip([o.name for o in k.options], values, strict=True))]
     ]
 
 

@@ -84,7 +84,8 @@ def test_the_generator_writes_the_same_bytes_as_numpy(engine):
     from fwtui.graphs.generate import fill_numpy
     from fwtui.graphs.recipe import recipe_for
 
-    kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, {"exact": True}, {"exact": True, "connected": True}]
+    exact = {"exact": True}
+    kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, exact, {**exact, "connected": True}]
     for changes in kinds:
         for dtype in ("float32", "int32", "int16"):
             if dtype == "int16" and "negative" in changes:

@@ -16,7 +16,8 @@ from fwtui import experiment as experiments
 from fwtui import requests
 from fwtui.commands import asking
 from fwtui.errors import Refused
-from fwtui.experiment import FIELDS, MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
+from fwtui.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
+from fwtui.fields import FIELDS, Field
 from kernels import registry
 from kernels.plan import Kernel, Shape
 
@@ -249,7 +250,7 @@ def test_what_cannot_run_is_refused_in_words(changes: dict[str, Any], simulated:
 
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(FIELDS), st.text(max_size=12) | st.from_regex(r"\A\s?-?[0-9_.%einfa]{1,9}\s?\Z"))
-def test_no_text_breaks_a_field(field: experiments.Field, text: str) -> None:
+def test_no_text_breaks_a_field(field: Field, text: str) -> None:
     try:
         changes = field.read(text)
     except Refused as refusal:

@@ -16,13 +16,14 @@ from scipy.sparse.csgraph import floyd_warshall
 
 import kernels
 from fwtui import events, experiment
+from fwtui.events import SAMPLES_TOLD
 from fwtui.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH, fletcher64
 from fwtui.graphs.generate import generate
 from fwtui.measure import memory, runner
 from fwtui.measure.engine import Cancelled
 from fwtui.measure.host_engine import HostEngine
-from fwtui.measure.runner import MOST_SAMPLES, Runner
+from fwtui.measure.runner import Runner
 from fwtui.model import Model
 from kernels import registry
 from kernels.cpu_program import CpuProgram
@@ -258,8 +259,8 @@ def test_negative_edges_are_verified(bench: Bench) -> None:
 
 
 def test_many_repeats_tell_a_hundred_samples(bench: Bench) -> None:
-    run = bench.run(kernel="serial", n=2, repeats=MOST_SAMPLES + 50)
-    assert len(run.samples) == MOST_SAMPLES and run.done.count == MOST_SAMPLES + 50
+    run = bench.run(kernel="serial", n=2, repeats=SAMPLES_TOLD + 50)
+    assert len(run.samples) == SAMPLES_TOLD and run.done.count == SAMPLES_TOLD + 50
 
 
 def test_rounds_are_told(bench: Bench) -> None:

@@ -1,0 +1,54 @@
+"""Screens under test: no clock, no children, no GPU that is not scripted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.sessions import reader
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.picture import screen_text
+from fwtui.tui.recording import Recording, named
+
+
+@pytest.fixture(autouse=True)
+def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> FakeLive:
+    return FakeLive(folder=tmp_path / "sessions")
+
+
+@pytest.fixture
+def dashboard(live: FakeLive) -> FwtuiApp:
+    """The dashboard on a machine without a GPU."""
+    return FwtuiApp(
+        live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
+    )
+
+
+@pytest.fixture
+def replay_of(tmp_path: Path) -> Callable[..., FwtuiApp]:
+    """A replay of these events, paused at `start` seconds (the end by default)."""
+
+    def make(told: list[events.Event], start: float | None = None, closed: bool = True) -> FwtuiApp:
+        path = scenes.write(tmp_path / "synthetic.fwt.jsonl", told, closed)
+        loaded = reader.load(path)
+        return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration if start is None else start), still=True)
+
+    return make
+
+
+@pytest.fixture
+def text() -> Callable[[FwtuiApp], str]:
+    return screen_text

@@ -1,0 +1,103 @@
+"""A live session whose children are a script: what fwtui.live.Live is to the dashboard, without processes."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+import scenes
+
+from fwtui import codec, events
+from fwtui.codec import Line
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, kernel_named, settle
+from fwtui.model import Model
+from fwtui.sessions.recorder import Recorder
+
+
+class FakeLive:
+    """Each drain() takes the next `pace` scripted events; time is that of the last one."""
+
+    def __init__(self, device: events.Device = scenes.NO_GPU, pace: int = 1000, folder: Path | None = None):
+        self.model = Model()
+        self.recorder: Recorder | None = None
+        self.pace = pace
+        self.started: list[Experiment] = []
+        self.cancelled = 0
+        self.closed = ""
+        self.verdict: events.Verdict | None = None
+        self._folder = folder
+        self._script: deque[events.Event] = deque()
+        self._active: int | None = None
+        for event in (scenes.header(), device):
+            self.model.apply(event)
+
+    @property
+    def now(self) -> float:
+        return self.model.t
+
+    @property
+    def busy(self) -> bool:
+        return self._active is not None
+
+    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
+        simulated = kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None
+        return settle(experiment, simulated), simulated
+
+    def start(self, experiment: Experiment) -> int:
+        if self.busy:
+            raise Refused("a run is still going; cancel it or wait for its end")
+        experiment, simulated = self.settled(experiment)
+        kernel = kernel_named(experiment.kernel)
+        self.started.append(experiment)
+        self._active = len(self.started)
+        told = scenes.run(
+            self._active,
+            self.model.t + 0.1,
+            experiment,
+            title=kernel.title,
+            backend="simulator" if simulated else kernel.backend,
+            seconds=0.02 / self._active,
+            verdict=self.verdict,
+        )
+        self._script.extend(told)
+        return self._active
+
+    def tell(self, *told: events.Event) -> None:
+        """Let these events be the next ones."""
+        self._script.extend(told)
+
+    def cancel(self) -> None:
+        assert self._active is not None
+        self.cancelled += 1
+        self._script.clear()
+        self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
+
+    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
+        self.recorder = Recorder.create(self._folder, title, scenes.header())
+        return self.recorder
+
+    def stop_recording(self, reason: str = "closed") -> None:
+        assert self.recorder is not None
+        self.recorder.close(reason)
+        self.recorder = None
+
+    def mark(self, text: str) -> None:
+        self._script.append(events.Marker(t=self.model.t, text=text))
+
+    def drain(self) -> int:
+        taken = 0
+        while self._script and taken < self.pace:
+            event = self._script.popleft()
+            taken += 1
+            if self.recorder is not None:
+                self.recorder.write(Line(codec.encode(event)[:-1], event))
+            self.model.apply(event)
+            ended = isinstance(event, events.RunDone) or (isinstance(event, events.Fault) and event.run is not None)
+            if ended and getattr(event, "run", None) == self._active:
+                self._active = None
+                self._script.clear()
+        return taken
+
+    def close(self, reason: str = "closed") -> None:
+        self.closed = reason

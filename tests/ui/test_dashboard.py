@@ -1,0 +1,314 @@
+"""The dashboard, driven by keys against a scripted live session."""
+
+from __future__ import annotations
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.binding import Binding
+from textual.command import CommandPalette
+from textual.pilot import Pilot
+from textual.widgets import Button, Input
+
+from fwtui import events
+from fwtui.sessions import reader
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.dialogs import FormScreen, HelpScreen, LogScreen, MarkerScreen
+from fwtui.tui.history import HistoryTable
+from fwtui.tui.picture import screen_text
+from fwtui.tui.replay_screen import ReplayScreen
+from fwtui.tui.run_screen import RunScreen
+
+WIDE, NARROW = (120, 40), (80, 24)
+
+
+async def go(pilot: Pilot[None], *keys: str) -> str:
+    """Press keys, let the session go on, and read the screen."""
+    assert isinstance(pilot.app, FwtuiApp)
+    await pilot.press(*keys)
+    await pilot.pause()
+    pilot.app.tick()
+    await pilot.pause()
+    await pilot.pause()  # the table lays itself out when idle
+    return screen_text(pilot.app)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_newcomer_presses_r_and_sees_a_verified_result(
+    dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int]
+) -> None:
+    async with dashboard.run_test(size=size) as pilot:
+        assert "Press r to run" in await go(pilot)
+        shown = await go(pilot, "r")
+    assert live.started[0].kernel == "tiled-cpu"
+    assert "✓ verified · fletcher 9f3c…e1" in shown
+    assert "20.0 ms ± 0.3 %" in shown and "(12 runs)" in shown
+    assert all(phase.title in shown for phase in scenes.PHASES)
+    assert "90.0 %" in shown and "18.4 ms" in shown
+    assert "model, not DRAM traffic" in shown
+    assert "no GPU: CPU kernels, simulator, replay" in shown
+
+
+async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.pace = 20  # stops in the middle of the clean passes
+    async with dashboard.run_test(size=WIDE) as pilot:
+        shown = await go(pilot, "r")
+        assert "clean passes" in shown and "left" in shown and "timed" in shown
+        assert "not verified yet" in shown
+        assert dashboard.screen.query_one("#run", Button).disabled
+        shown = await go(pilot, "c")
+        assert live.cancelled == 1
+        assert "- cancelled" in shown
+        assert not dashboard.screen.query_one("#run", Button).disabled
+
+
+async def test_escape_cancels_a_running_run_only(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.pace = 10
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "escape")
+        assert live.cancelled == 0
+        await go(pilot, "r")
+        await go(pilot, "escape")
+        assert live.cancelled == 1
+
+
+async def test_history_is_newest_first_and_enter_shows_an_older_run(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        for _ in range(3):
+            await go(pilot, "r")
+        table = dashboard.screen.query_one(HistoryTable)
+        assert [str(table.get_row_at(row)[0]) for row in range(3)] == ["3", "2", "1"]
+        table.focus()
+        shown = await go(pilot, "down", "down", "enter")
+        assert "RUN 1  " in shown and "20.0 ms" in shown
+        assert "RUN 3  " in await go(pilot, "escape")
+
+
+async def test_a_new_run_is_shown_even_if_an_older_one_was(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        await go(pilot, "r")
+        dashboard.screen.query_one(HistoryTable).focus()
+        assert "RUN 1  " in await go(pilot, "down", "enter")
+        assert "RUN 3  " in await go(pilot, "r")
+
+
+async def test_only_changed_cells_are_written(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    plain = HistoryTable.update_cell
+
+    def counting(self: HistoryTable, row: str, column: str, *rest: object, **named: object) -> None:
+        written.append(f"{row}:{column}")
+        plain(self, row, column, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(HistoryTable, "update_cell", counting)
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        written.clear()
+        await go(pilot)
+        assert written == []
+        await go(pilot, "b")
+        assert written == ["1:vs base"]
+
+
+async def test_baseline_compares_runs_of_the_same_size(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        await go(pilot, "b")
+        shown = await go(pilot, "r")
+        assert "2.00x" in shown and "2.00x run 1" in shown
+        dashboard.screen.query_one("#field-n", Input).value = "256"
+        await go(pilot, "r")
+        row = dashboard.screen.query_one(HistoryTable).get_row("3")
+        assert "x" not in str(row[8])
+
+
+async def test_again_repeats_the_run_that_is_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        screen.choose("serial")
+        await go(pilot, "r")
+        screen.query_one(HistoryTable).focus()
+        await go(pilot, "down", "enter")
+        await go(pilot, "a")
+        assert [e.kernel for e in live.started] == ["tiled-cpu", "serial", "tiled-cpu"]
+        assert screen.draft.kernel.id == "tiled-cpu"
+
+
+async def test_wrong_numbers_are_struck_through_and_said(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.verdict = scenes.verdict("wrong", "wrong at (3, 17): 12, expected 11; 4 cells differ")
+    async with dashboard.run_test(size=(160, 40)) as pilot:
+        shown = await go(pilot, "r")
+        assert "✗ WRONG at (3, 17): 12, expected 11" in shown
+        struck = [
+            segment.text
+            for strip in dashboard.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style is not None and segment.style.strike
+        ]
+    words = " ".join(struck)
+    for number in ("612 us", "1.43 ms", "18.4 ms", "1.26 GB/s", "20.4 ms", "6.71 Grelax/s", "6.71 G/s"):
+        assert number in words
+    assert words.count("20.0 ms") == 2  # headline and table
+
+
+async def test_a_negative_cycle_names_its_vertices(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.verdict = scenes.verdict("negative cycle", "vertex 3 has a negative distance to itself", (3, 7))
+    async with dashboard.run_test(size=WIDE) as pilot:
+        assert "↻ negative cycle through 3 → 7 → 3" in await go(pilot, "r")
+
+
+async def test_a_simulated_run_shows_no_time_anywhere(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        screen.choose("katz-kider")
+        screen.query_one("#field-n", Input).value = "16"
+        shown = await go(pilot, "r")
+        panel = "\n".join(part for line in shown.split("\n")[:27] for part in line.split("│")[1:])
+    assert live.started[0].tile in (4, 8)
+    assert "simulated: correct, not timed" in panel
+    for unit in (" ms", " us", "relax/s", "B/s", " of peak"):
+        assert unit not in panel
+    assert "not timed" in shown
+
+
+async def test_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.pace = 8
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        live._script.clear()
+        died = "the worker died (signal 9, killed) during compile; the next run gets a new one"
+        live.tell(events.Fault(t=live.now, source="worker", code="died", run=1, message=died, stderr="Segmentation fault\nbye"))
+        shown = await go(pilot)
+        assert died[:40] in shown and "✗ failed" in shown
+        assert "bye" in await go(pilot, "l")
+        await go(pilot, "escape")
+        assert "signal 9" not in (await go(pilot, "r")).split("HISTORY")[0].split("run 1")[0]
+
+
+async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        assert "REC" not in await go(pilot, "m")
+        shown = await go(pilot, "R")
+        assert "● REC 00:00" in shown and "recording to" in shown
+        assert live.recorder is not None
+        path = live.recorder.path
+        await go(pilot, "r")
+        await go(pilot, "m")
+        assert isinstance(dashboard.screen, MarkerScreen)
+        await go(pilot, *"rq", "enter")
+        assert "marker: rq" in await go(pilot)
+        assert "REC" not in (await go(pilot, "R")).split("\n")[0]
+    loaded = reader.load(path)
+    assert loaded.closed
+    assert any(isinstance(line.event, events.Marker) and line.event.text == "rq" for line in loaded.lines)
+
+
+async def test_no_run_no_baseline_and_no_marker_without_a_recording(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        offered = {active.binding.action for active in dashboard.screen.active_bindings.values()}
+        assert {"run", "record", "help", "leave"} <= offered
+        assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
+
+
+async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 60)) as pilot:
+        shown = await go(pilot, "question_mark")
+        assert isinstance(dashboard.screen, HelpScreen)
+    bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Binding)]
+    assert len(bindings) >= 10
+    for binding in bindings:
+        assert binding.id and binding.tooltip
+        assert f" {binding.description} " in shown
+    assert len({b.id for b in bindings}) == len(bindings)
+
+
+async def test_the_footer_fits_into_80_columns(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.pace = 20
+    async with dashboard.run_test(size=NARROW) as pilot:
+        for keys in ((), ("R",), ("r",)):
+            last = (await go(pilot, *keys)).rstrip("\n").split("\n")[-1]
+            assert last.endswith("^p palette") and "Quit" in last, last
+
+
+async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path) -> None:
+    folder = tmp_path / "data" / "fwtui" / "sessions"
+    folder.mkdir(parents=True)
+    scenes.write(folder / "one-two.fwt.jsonl", scenes.cpu_session())
+    async with dashboard.run_test(size=WIDE) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        words = [command.words for command in (*screen.commands(), *dashboard.commands())]
+        assert "Kernel: katz-kider" in words and "Replay: one-two" in words
+        assert any(w.startswith("Run: ") for w in words)
+        assert not any(w.startswith("Cancel: ") for w in words)
+        await go(pilot, "ctrl+p")
+        assert isinstance(dashboard.screen, CommandPalette)
+        await pilot.press(*"kernel: ser")
+        await dashboard.workers.wait_for_complete()
+        await pilot.pause(0.2)
+        await pilot.press("down", "enter")
+        await pilot.pause(0.2)
+        assert screen.draft.kernel.id == "serial"
+        next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
+        for _ in range(50):
+            await pilot.pause(0.05)
+            if isinstance(dashboard.screen, ReplayScreen):
+                break
+        assert isinstance(dashboard.screen, ReplayScreen)
+        await go(pilot, "q")
+        assert isinstance(dashboard.screen, RunScreen)
+
+
+async def test_a_session_that_cannot_be_opened_is_a_sentence_on_the_log_line(dashboard: FwtuiApp, tmp_path) -> None:
+    broken = tmp_path / "broken.fwt.jsonl"
+    broken.write_text("nothing\n")
+    async with dashboard.run_test(size=WIDE) as pilot:
+        dashboard.open(broken)
+        for _ in range(50):
+            await pilot.pause(0.05)
+            if "is not a fwtui session" in screen_text(dashboard):
+                break
+        assert "is not a fwtui session" in screen_text(dashboard)
+
+
+async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        live.tell(events.Notice(t=live.now, text="caches are warm", level="warning"))
+        shown = await go(pilot)
+        assert "! caches are warm" in shown
+        shown = await go(pilot, "l")
+        assert isinstance(dashboard.screen, LogScreen)
+        assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
+
+
+async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=NARROW) as pilot:
+        assert "tiled-cpu · n 512 · d 0.3 · t 64 · f32" in await go(pilot)
+        await go(pilot, "e")
+        assert isinstance(dashboard.screen, FormScreen)
+        field = dashboard.screen.query_one("#field-n", Input)
+        field.focus()
+        field.value = "9999999"
+        shown = await go(pilot, "enter")
+        assert isinstance(dashboard.screen, FormScreen) and "outside" in shown
+        field.value = "64"
+        shown = await go(pilot, "enter")
+        assert isinstance(dashboard.screen, RunScreen)
+        assert live.started[0].n == 64
+        assert "n 64" in shown
+
+
+async def test_quitting_cancels_the_run(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.pace = 10
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        await pilot.press("q")
+        await pilot.pause()
+    assert live.cancelled == 1
+    assert dashboard.return_code == 0

@@ -1,0 +1,148 @@
+"""The form: what it offers is what fwtui.experiment and the kernels offer, and nothing is said twice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fake_live import FakeLive
+from textual.widgets import Input, Select
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, settle
+from fwtui.fields import FIELDS
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.draft import OPTION, Draft
+from fwtui.tui.picture import screen_text
+from fwtui.tui.run_screen import RunScreen
+from kernels import registry
+from kernels.plan import Kernel
+
+
+def draft(kernel: str = "katz-kider", gpu: bool = True, **changes: object) -> Draft:
+    def simulated(chosen: Kernel, device: str) -> bool:
+        return chosen.backend == "cuda" and (not gpu or device == "simulator")
+
+    def settled(experiment: Experiment) -> Experiment:
+        return settle(experiment, simulated(registry()[experiment.kernel], experiment.device))
+
+    return Draft(Experiment(kernel=kernel, **changes), simulated, settled)  # type: ignore[arg-type]
+
+
+def test_every_field_and_every_option_is_a_row_once() -> None:
+    rows = [row.key for row in draft().rows()]
+    options = {OPTION + option.name for kernel in registry().values() for option in kernel.options}
+    assert [key for key in rows if key not in options] == [field.name for field in FIELDS]
+    assert set(rows) == {field.name for field in FIELDS} | options
+    assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize("kernel", list(registry()))
+@pytest.mark.parametrize("gpu", [True, False])
+def test_what_the_form_says_first_can_run(kernel: str, gpu: bool) -> None:
+    said = draft(kernel, gpu, n=16).experiment()
+    assert said.kernel == kernel and said.n == 16
+    simulated = registry()[kernel].backend == "cuda" and not gpu
+    assert said == settle(Experiment(kernel=kernel, n=16), simulated)
+
+
+def test_it_says_what_it_was_given() -> None:
+    given = settle(
+        Experiment(
+            kernel="katz-kider", n=777, density=0.25, low=-2, high=5.5, real=True, connected=True, exact=True, seed=99, tile=16,
+            options={"threads": 64}, launch="eager", memory="pinned", repeats=3, budget=1.5, verify="off", device="0",
+        )
+    )  # fmt: skip
+    form = draft()
+    form.take(given)
+    assert form.experiment() == given
+
+
+def test_choices_follow_the_kernel_and_wishes_are_remembered() -> None:
+    form = draft("katz-kider")
+    form.set("tile", "8")
+    form.set(OPTION + "threads", "64")
+    form.set("kernel", "tiled-cpu")
+    assert form.text("tile") == "64"  # 8 is not offered
+    form.set("kernel", "serial")
+    assert [row.choices for row in form.rows() if row.key == "tile"] == [()]
+    assert form.experiment().tile == 0
+    form.set("kernel", "katz-kider")
+    assert form.text("tile") == "8" and form.experiment().options == {"threads": 64}
+
+
+def test_the_simulator_offers_its_own_tiles() -> None:
+    form = draft("katz-kider", n=16)
+    form.set("device", "simulator")
+    assert form.experiment().tile in registry()["katz-kider"].simulator_tiles
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "part"),
+    [
+        ("n", "many", "not a whole number"),
+        ("n", "70000", "outside 1 to 65536"),
+        ("density", "1.5", "outside 0 to 1"),
+        ("weights", "5..1", "run backwards"),
+        ("budget", "nan", "outside"),
+        ("file", "graph.txt", "neither .gr nor .mtx"),
+        ("device", "third", "neither auto"),
+    ],
+)
+def test_a_mistake_is_a_sentence_under_its_row(key: str, text: str, part: str) -> None:
+    form = draft()
+    form.set(key, text)
+    assert list(form.errors()) == [key]
+    assert part in form.errors()[key]
+    with pytest.raises(Refused, match=re.escape(form.errors()[key])):
+        form.experiment()
+
+
+async def test_the_sentence_is_shown_and_nothing_starts(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        field = dashboard.screen.query_one("#field-density", Input)
+        field.value = "7"
+        await pilot.pause()
+        await pilot.press("r")
+        await pilot.pause()
+        shown = screen_text(dashboard)
+        assert shown.count("density 7 is outside 0 to 1") >= 2  # under the field and on the log line
+        assert live.started == []
+        field.value = "30%"
+        await pilot.pause()
+        assert "is outside" not in screen_text(dashboard)
+        await pilot.press("r")
+        assert live.started[0].density == pytest.approx(0.3)
+
+
+async def test_keys_work_while_a_number_has_the_focus(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        field = dashboard.screen.query_one("#field-n", Input)
+        field.focus()
+        await pilot.press("end", "backspace", "backspace", "backspace", "6", "4")
+        assert field.value == "64"
+        await pilot.press("r")
+        assert field.value == "64" and live.started[0].n == 64
+
+
+async def test_letters_are_typed_into_a_path(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        field = dashboard.screen.query_one("#field-file", Input)
+        field.focus()
+        await pilot.press(*"qr.gr")
+        assert field.value == "qr.gr" and live.started == []
+
+
+async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        tile = screen.query_one("#field-tile", Select)
+        threads = screen.query_one("#row-option-threads")
+        assert tile.value == "64" and not threads.display
+        screen.query_one("#field-kernel", Select).value = "katz-kider"
+        await pilot.pause()
+        assert tile.value in ("4", "8") and threads.display
+        screen.query_one("#field-kernel", Select).value = "serial"
+        await pilot.pause()
+        assert tile.disabled and not threads.display

@@ -1,0 +1,158 @@
+"""Somebody else's session: whatever its strings and numbers say, nothing is obeyed and nothing breaks.
+
+Strings go straight into the Model here, past the decoder's cleaning: markup must be harmless without it. Escape
+sequences are the decoder's business, so those go through a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.widgets import DataTable
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui import render
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.picture import screen_text
+
+MARKUP = [
+    "[@click=app.pwn]free[/]",
+    "[/",
+    "[/]",
+    "[/red]",
+    "[link='https://example.com']here[/link]",
+    "[bold red on blue]loud[/]",
+    "$accent $nothing %s {0} \\[x]",
+    "kernel[tile=32]",
+]
+ESCAPES = [
+    "\x1b]52;c;aGVsbG8=\x07",
+    "\x1b]0;title\x07",
+    "\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\",
+    "\x1b[2J\x1b[31m",
+    "\x9b31m\x9d0;title\x9c",
+    "\u202egnp.exe\u2066",
+    "a\x00b\x07c\x08d\x7f",
+    "line\nbreak\r\x85\u2028",
+]
+
+
+def hostile(event: Any, text: str) -> Any:
+    """The event with that text in every string that is shown as it is."""
+    if isinstance(event, str):
+        return text
+    if isinstance(event, tuple):
+        return tuple(hostile(part, text) for part in event)
+    if isinstance(event, dict):
+        return {f"{text} {key}": value for key, value in event.items()}
+    if isinstance(event, msgspec.Struct):
+        # those decide what is shown, so they keep their meaning
+        kept = ("kind", "format", "backend", "outcome", "phase", "key", "op", "stage", "launch")
+        return type(event)(
+            **{f: getattr(event, f) if f in kept else hostile(getattr(event, f), text) for f in event.__struct_fields__}
+        )
+    return event
+
+
+class Watched(FwtuiApp):
+    """Knows whether an action from a string ran."""
+
+    ran = 0
+
+    def action_pwn(self) -> None:
+        Watched.ran += 1
+
+
+def told(text: str) -> list[events.Event]:
+    session = [hostile(event, text) for event in scenes.gpu_session() if not isinstance(event, events.Telemetry)]
+    end = session[-1].t
+    fault = events.Fault(t=end, source="worker", code="died", message=text, stderr=f"{text}\n{text}")
+    return [*session, events.Notice(t=end, text=text, level=text), events.Marker(t=end, text=text), fault]
+
+
+@pytest.mark.parametrize("text", MARKUP)
+async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) -> None:
+    Watched.ran = 0
+    live = FakeLive(scenes.GPU)
+    app = Watched(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
+    for event in told(text):
+        live.model.apply(event)
+    async with app.run_test(size=(120, 40), tooltips=True) as pilot:
+        app.tick()
+        await pilot.pause()
+        await pilot.pause()
+        shown = screen_text(app)
+        assert shown.count(text[:12]) >= 4  # as it was written: banner, log line, title, table
+        for y, line in enumerate(shown.split("\n")[:38]):
+            for match in re.finditer("free|here|loud", line):
+                await pilot.click(offset=(match.start() + 1, y))
+        await pilot.press("l")
+        await pilot.pause()
+        assert text[:12] in screen_text(app)
+        await pilot.press("escape")
+        app.screen.query_one(DataTable).focus()
+        await pilot.press("down", "enter", "b")
+        await pilot.pause()
+    assert Watched.ran == 0
+
+
+@pytest.mark.parametrize("text", ESCAPES)
+def test_no_escape_sequence_reaches_a_picture(tmp_path: Path, text: str) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", told(text))
+    for name in ("out.txt", "out.svg"):
+        render(path, None, (120, 40), tmp_path / name)
+        shown = (tmp_path / name).read_text(encoding="utf-8")
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e\u2066-\u2069]", shown)
+
+
+NUMBERS = [0, 2**60, 1e15, -1e15, 5e-324]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_extreme_numbers_break_no_panel(replay_of: Callable[..., FwtuiApp], number: float) -> None:
+    """Every number that the decoder lets through, in every field that takes it."""
+
+    def extreme(event: Any) -> Any:
+        if isinstance(event, tuple):
+            return tuple(extreme(part) for part in event)
+        if not isinstance(event, msgspec.Struct):
+            return event
+        values = {f: getattr(event, f) for f in event.__struct_fields__}
+        for name, value in values.items():
+            if name in ("t", "run", "since", "version", "minor"):
+                continue
+            changed = (
+                extreme(value)
+                if isinstance(value, tuple | msgspec.Struct)
+                else type(value)(number)
+                if type(value) in (int, float)
+                else value
+            )
+            try:
+                # as the decoder would: an event with a number out of bounds is dropped, so here it keeps the old one
+                msgspec.convert(msgspec.to_builtins(type(event)(**{**values, name: changed})), type(event))
+            except (msgspec.ValidationError, OverflowError):
+                continue
+            values[name] = changed
+        return type(event)(**values)
+
+    session = [extreme(event) for event in scenes.gpu_session()]
+    app = replay_of(session)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for size in ((120, 40), (80, 24), (61, 16)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await pilot.pause()
+            assert "RUN 3" in screen_text(app)
+            assert "nan" not in screen_text(app) and "inf " not in screen_text(app)
+        await pilot.press("home", "right", "left_square_bracket", "comma", "end")
+        await pilot.pause()

@@ -1,0 +1,161 @@
+"""The replay screen: the same panels, moved by keys and by the mouse; and pictures without a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from textual.binding import Binding
+from textual.pilot import Pilot
+
+from fwtui import codec
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.tui import render
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.dialogs import HelpScreen
+from fwtui.tui.picture import screen_text
+from fwtui.tui.replay_screen import ReplayScreen
+from fwtui.tui.transport import Timeline
+
+Replay = Callable[..., FwtuiApp]
+SIZE = (120, 40)
+
+
+async def keyed(pilot: Pilot[None], *keys: str) -> str:
+    assert isinstance(pilot.app, FwtuiApp)
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    return screen_text(pilot.app)
+
+
+def screen(app: FwtuiApp) -> ReplayScreen:
+    assert isinstance(app.screen, ReplayScreen)
+    return app.screen
+
+
+async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> None:
+    async with replay_of(scenes.gpu_session()).run_test(size=SIZE) as pilot:
+        shown = await keyed(pilot)
+    assert "RUN 3  Katz-Kider · n 4096" in shown and "61.2 ms" in shown
+    assert "(end)" in shown and "‖ paused" in shown
+    assert "synthetic, for tests · recorded on Example GPU · 2025-01-01" in shown
+    assert "Example GPU · 132 SM · 4.81 TB/s peak" in shown
+    assert "Tile         16" in shown and "Threads      256" in shown
+    assert "DRAM (GPM)" in shown and "measured" in shown
+    assert "incomplete" not in shown
+
+
+async def test_wherever_it_goes_the_model_is_what_the_file_says(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with app.run_test(size=SIZE) as pilot:
+        shown = screen(app)
+        lines = shown.player.lines
+        keys = ["end", "left", "shift+left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
+        for key in [*keys, "right", "shift+right", "right_square_bracket", "comma", "end", "home"]:
+            await keyed(pilot, key)
+            fresh = Model()
+            for line in lines[: shown.player.index]:
+                fresh.apply(line.event)
+            assert shown.model == fresh, key
+
+
+async def test_runs_are_stepped_through(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with app.run_test(size=SIZE) as pilot:
+        assert "No run has begun yet" in await keyed(pilot)
+        for number in (1, 2, 3):
+            assert f"RUN {number}  " in await keyed(pilot, "right_square_bracket")
+        assert "RUN 2  " in await keyed(pilot, "left_square_bracket")
+
+
+async def test_playing_moves_with_time_and_pausing_stops(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with app.run_test(size=SIZE) as pilot:
+        player = screen(app).player
+        begun = player.position
+        assert begun == pytest.approx(0.1)  # where something first happens
+        await pilot.press("space", "greater_than_sign", "greater_than_sign")
+        assert player.playing and player.speed == 4
+        app.tick(100.0)
+        app.tick(100.5)
+        assert player.position == pytest.approx(begun + 2.0)
+        assert "speed 4x" in await keyed(pilot) and "▶ playing" in screen_text(app)
+        await pilot.press("space")
+        app.tick(105.0)
+        assert player.position == pytest.approx(begun + 2.0) and not player.playing
+        for _ in range(10):
+            await pilot.press("less_than_sign")
+        assert player.speed == 0.25
+        await pilot.press("L")
+        assert player.loop and "loop" in await keyed(pilot)
+
+
+async def test_the_timeline_is_clicked(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        line = app.screen.query_one(Timeline)
+        await pilot.click(line, offset=(line.size.width // 2, 0))
+        await pilot.pause()
+        player = screen(app).player
+        assert player.position == pytest.approx(player.duration / 2, rel=0.02)
+        assert screen(app).model.index == player.index
+
+
+def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "cut.fwt.jsonl", scenes.cpu_session(), closed=False)
+    render(path, None, SIZE, tmp_path / "cut.txt")
+    assert "! incomplete" in (tmp_path / "cut.txt").read_text()
+    path = tmp_path / "damaged.fwt.jsonl"
+    told = [codec.encode(event) for event in scenes.cpu_session()]
+    told[5] = told[5].replace(b'"t":', b'"T":')
+    path.write_bytes(b"".join(told))
+    out = tmp_path / "damaged.txt"
+    render(path, None, SIZE, out)
+    assert "! damaged: 1 line" in out.read_text()
+
+
+async def test_help_lists_every_key_of_the_replay(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 60)) as pilot:
+        shown = await keyed(pilot, "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+    bindings = [b for b in ReplayScreen.BINDINGS if isinstance(b, Binding)]
+    for binding in bindings:
+        assert binding.id and f" {binding.description} " in shown
+    assert len({b.id for b in bindings}) == len(bindings)
+
+
+async def test_q_ends_a_replay_that_is_all_there_is(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("q")
+        await pilot.pause()
+    assert app.return_code == 0
+
+
+def test_pictures_are_the_same_every_time(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
+    for name in ("a.svg", "b.svg"):
+        render(path, 3.0, (100, 30), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()[:200]
+    render(path, 3.0, (100, 30), tmp_path / "c.txt")
+    rows = (tmp_path / "c.txt").read_text().split("\n")
+    assert "RUN 1" in "".join(rows) and all(len(row) <= 100 for row in rows) and len(rows) == 31
+
+
+@pytest.mark.parametrize("size", [(0, 10), (1000, 10), (10, 0)])
+def test_a_picture_has_a_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
+    with pytest.raises(Refused, match="outside 1x1"):
+        render(tmp_path / "any", None, size, tmp_path / "out.svg")
+
+
+def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("hello\n")
+    with pytest.raises(Refused, match="not a fwtui session"):
+        render(tmp_path / "x", None, SIZE, tmp_path / "out.svg")

@@ -1,0 +1,109 @@
+"""Every size down to 1 x 1, every theme, and no colour at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.theme import BUILTIN_THEMES
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.picture import screen_text
+from fwtui.tui.screen import LEAST
+
+SIZES = [(80, 24), (120, 40), (200, 60), (60, 16), (59, 15), (59, 40), (120, 15), (20, 5), (1, 1), (3, 60), (200, 1)]
+
+
+async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.press("r")
+        dashboard.tick()
+        await pilot.pause()
+        for size in [*SIZES, (120, 40)]:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await pilot.pause()
+            shown = screen_text(dashboard)
+            if size[0] < LEAST[0] or size[1] < LEAST[1]:
+                assert "RUN 1" not in shown
+                if size[0] >= 25 and size[1] >= 2:
+                    assert f"needs {LEAST[0]} x {LEAST[1]}" in shown and f"has {size[0]} x {size[1]}" in shown
+            else:
+                assert "RUN 1" in shown and "✓ verified" in shown and "20.0 ms" in shown, size
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 16), (120, 40)])
+async def test_nothing_essential_is_lost(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await pilot.pause()
+        shown = screen_text(app)
+    for word in ("RUN 3", "✓ verified", "61.2 ms", "Trelax/s", "power", "W", "Help", "katz-kider", "remaining tiles"):
+        assert word in shown, word
+    if size != (60, 16):
+        for word in ("bandwidth (model)", "occupancy (theory)", "limited by registers", "instrumentation", "naive", "throttle"):
+            assert word in shown, word
+
+
+async def test_dialogs_survive_small_screens(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(60, 16)) as pilot:
+        for key in ("e", "question_mark", "l"):
+            await pilot.press(key)
+            for size in ((20, 5), (1, 1), (60, 16)):
+                await pilot.resize_terminal(*size)
+                await pilot.pause()
+            await pilot.press("escape")
+            await pilot.pause()
+    assert dashboard.return_code in (0, None)
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "dracula", "solarized-light"])
+async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..., FwtuiApp], theme: str) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        plain = screen_text(app)
+        app.theme = theme
+        await pilot.pause()
+        await pilot.pause()
+        assert screen_text(app) == plain
+
+
+async def test_every_theme_can_be_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24)) as pilot:
+        for theme in BUILTIN_THEMES:
+            app.theme = theme
+            await pilot.pause()
+            assert "✓ verified" in screen_text(app)
+    assert len(BUILTIN_THEMES) >= 15
+
+
+async def test_without_colour_every_state_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    live = FakeLive(scenes.GPU)
+    app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("r")
+        app.tick()
+        live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died"))
+        app.tick()
+        await pilot.pause()
+        await pilot.pause()
+        shown = screen_text(app)
+        colours = {
+            colour.triplet
+            for strip in app.screen._compositor.render_strips()
+            for segment in strip.apply_filter(app._filters[0], app.screen.background_colors[1])
+            if segment.style is not None
+            for colour in (segment.style.color, segment.style.bgcolor)
+            if colour is not None and colour.triplet is not None
+        }
+    assert "✓ verified" in shown and "✗ the telemetry process died" in shown and "━" in shown
+    assert colours and all(red == green == blue for red, green, blue in colours)

@@ -1,0 +1,37 @@
+"""Pictures of whole screens: what changes here was meant to change, or it is a mistake.
+
+After a change that was meant: pytest tests/ui/test_snapshots.py --snapshot-update, and look at the pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import scenes
+from fake_live import FakeLive
+from textual.pilot import Pilot
+
+from fwtui import events
+from fwtui.tui.app import FwtuiApp
+
+Compare = Callable[..., bool]
+
+
+def test_a_replay_at_its_end(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    assert snap_compare(replay_of(scenes.gpu_session()), terminal_size=(120, 40))
+
+
+def test_a_replay_in_the_middle_of_a_run_on_a_small_screen(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    assert snap_compare(replay_of(scenes.gpu_session(), start=6.5), terminal_size=(80, 24))
+
+
+def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, snap_compare: Compare) -> None:
+    async def story(pilot: Pilot[None]) -> None:
+        await pilot.press("r")
+        dashboard.tick()
+        live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died; telemetry stops"))
+        dashboard.tick()
+        await pilot.pause()
+        await pilot.pause()
+
+    assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)
