@@ -150,12 +150,13 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Phases(Event, frozen=True, kw_only=True):
-    """The phase pass: its own total, and each phase's share of it."""
+    """The phase pass: its own total, and each phase's share of it. Of several passes the one with the median total."""
 
     run: RunId
     seconds: Seconds
     parts: tuple[Part, ...]
     captured: bool = False  # timed inside a CUDA graph
+    passes: Count = 1
 
 
 class Round(Event, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 from rich.console import Console
@@ -10,6 +11,9 @@ from rich.console import Console
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.recording import Recording, named
+
+# fonts from somebody's server: a picture that is looked at should not ask for anything
+_FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool) -> str:
@@ -20,7 +24,7 @@ async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bo
     async with app.run_test(size=size) as pilot:
         for _ in range(3):  # mount, lay out, draw what the layout decided
             await pilot.pause()
-        return screen_text(app) if plain else app.export_screenshot(title="fwtui")
+        return screen_text(app) if plain else _FONTS.sub("", app.export_screenshot(title="fwtui"))
 
 
 def screen_text(app: FwtuiApp) -> str:
