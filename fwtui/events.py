@@ -104,7 +104,7 @@ class Stage(Event, frozen=True, kw_only=True):
     """A part of a run outside the timed passes; without seconds it begins, with them it is over."""
 
     run: RunId
-    name: str  # "graph", "compile", "load", "warm-up", "clean", "phases", "unload", "verify"
+    name: str  # "graph" (generated) or "read" (from a file), "compile", "load", "warm-up", "clean", "phases", "unload", "verify"
     seconds: Seconds | None = None
     bytes: Count | None = None
 
@@ -182,6 +182,14 @@ class Occupancy(Event, frozen=True, kw_only=True):
     max_warps: Count
     limiters: tuple[str, ...]
     source: str  # "driver" | "table"
+
+
+class Counters(Event, frozen=True, kw_only=True):
+    """Hardware counters of one launch of one op, profiled apart from the run: none of them is a timing of it."""
+
+    run: RunId
+    op: str
+    values: dict[str, Amount]  # keys, units: fwtui.counters.METRICS
 
 
 class Verdict(Event, frozen=True, kw_only=True):
@@ -276,6 +284,7 @@ ALL: tuple[type[Event], ...] = (
     Phases,
     Round,
     Occupancy,
+    Counters,
     Verdict,
     RunDone,
     Fault,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -117,7 +118,24 @@ class Live:
 
     def mark(self, text: str) -> None:
         """Leave a marker in the recording."""
-        self._say(events.Marker(t=self.now, text=text))
+        self.tell(events.Marker(t=self.now, text=text))
+
+    def tell(self, event: events.Event) -> None:
+        """A fact that the caller found out: it is recorded, shown and folded like those of the children."""
+        self._say(event)
+
+    @contextmanager
+    def without_sampler(self) -> Iterator[None]:
+        """No telemetry meanwhile: the sampler and a profiler would want the same hardware counters."""
+        arguments, self._sampler_arguments = self._sampler_arguments, None
+        if self._sampler is not None:
+            self._sampler.close(grace=1.0)
+            self._take(self._sampler)
+            self._sampler = None
+        try:
+            yield
+        finally:
+            self._sampler_arguments = arguments
 
     def drain(self) -> int:
         """Take what the children said since the last time; returns how many events that were."""

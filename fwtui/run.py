@@ -49,6 +49,7 @@ class Run:
     phase_pass: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
     occupancies: tuple[events.Occupancy, ...] = ()
+    counted: tuple[events.Counters, ...] = ()  # one for each op, where they were asked for
     verdict: events.Verdict | None = None
     done: events.RunDone | None = None
     finished: float | None = None
@@ -109,6 +110,11 @@ class Run:
         slowest = max(self.phases, key=lambda p: p.seconds).key if self.phases else self.occupancies[-1].op
         return next((o for o in self.occupancies if o.op == slowest), self.occupancies[-1])
 
+    @property
+    def counters(self) -> dict[str, dict[str, float]]:
+        """Hardware counters by op and key (fwtui.counters.METRICS), profiled apart; empty where none were asked for."""
+        return {c.op: c.values for c in self.counted}
+
     def stage_seconds(self, name: str) -> float | None:
         """How long a part outside the clock took; None if it did not (yet) happen."""
         if self.simulated:
@@ -148,6 +154,8 @@ class Run:
                 return replace(self, rounds=(*self.rounds, event))
             case events.Occupancy():
                 return replace(self, occupancies=(*self.occupancies, event))
+            case events.Counters():
+                return replace(self, counted=(*(c for c in self.counted if c.op != event.op), event))
             case events.Verdict():
                 return replace(self, verdict=event)
             case events.RunDone():

@@ -11,22 +11,31 @@ from kernels.plan import NO_EDGE, Buffers, Resources, Shape, Step
 
 
 class CpuProgram:
-    """Each op takes the matrix (padded x padded, row-major) and the step's args, and returns when it is done."""
+    """Each op takes the matrix and the step's args, and returns when it is done.
 
-    def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]]):
+    The matrix is padded x padded in row-major order; with `tiled` every tile lies together, row-major in itself, and the
+    array is (padded / tile)^2 tiles one below the other, each tile x tile.
+    """
+
+    def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], tiled: bool = False):
         self.shape = shape
         self.ops = ops
+        self._tiled = tiled
 
     def allocate(self) -> Buffers:
-        size = (self.shape.padded, self.shape.padded)
+        padded, tile = self.shape.padded, self.shape.tile
+        size = (padded * (padded // tile), tile) if self._tiled else (padded, padded)
         return [np.empty(size, self.shape.dtype), np.empty(size, self.shape.dtype)]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        n, kept = self.shape.n, buffers[1]
-        kept[:n, :n] = matrix
-        kept[n:, :] = kept[:, n:] = NO_EDGE[self.shape.dtype]
-        extra = np.arange(n, self.shape.padded)
-        kept[extra, extra] = 0
+        n, padded = self.shape.n, self.shape.padded
+        rows = np.empty((padded, padded), self.shape.dtype) if self._tiled else buffers[1]
+        rows[:n, :n] = matrix
+        rows[n:, :] = rows[:, n:] = NO_EDGE[self.shape.dtype]
+        extra = np.arange(n, padded)
+        rows[extra, extra] = 0
+        if self._tiled:
+            self._tiles_of(buffers[1])[...] = self._by_tile(rows)
         self.restore(buffers, stream)
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
@@ -36,7 +45,22 @@ class CpuProgram:
         self.ops[step.op](buffers[0], *step.args)
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
-        return buffers[0][: self.shape.n, : self.shape.n].copy()
+        n, padded = self.shape.n, self.shape.padded
+        if not self._tiled:
+            return buffers[0][:n, :n].copy()
+        rows = np.empty((padded, padded), self.shape.dtype)
+        self._by_tile(rows)[...] = self._tiles_of(buffers[0])
+        return rows[:n, :n]
 
     def resources(self) -> Mapping[str, Resources]:
         return {}
+
+    def _tiles_of(self, buffer: Any) -> Any:
+        """A tiled buffer seen as (row of tiles, column of tiles, row, column)."""
+        side, tile = self.shape.padded // self.shape.tile, self.shape.tile
+        return buffer.reshape(side, side, tile, tile)
+
+    def _by_tile(self, rows: Any) -> Any:
+        """A row-major matrix seen the same way, without a copy."""
+        side, tile = self.shape.padded // self.shape.tile, self.shape.tile
+        return rows.reshape(side, tile, side, tile).swapaxes(1, 2)

@@ -9,79 +9,165 @@ from typing import Any
 import numba
 import numpy as np
 
-from kernels.device import SIM, cuda, int32
+from kernels.device import SIM, copy_on_device, cuda, int32
 from kernels.plan import NO_EDGE, Buffers, Resources, Shape, Step, Target
+
+Args = tuple[int, ...]
+TRANSACTION = 128  # bytes that a warp's joined access moves at most; rows that start at a multiple of it split none
+
+
+def _only_the_matrix(args: Args) -> tuple[int, ...]:
+    return (0,)
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
     """A compiled function and how it is launched: its block, and its grid as a function of the step's args.
 
-    The function takes the matrix (padded x padded, row-major) and then the step's args as int32.
+    The function takes the buffers that `buffers` names for these args (the matrix alone, unless told otherwise) and
+    then the args as int32.
     """
 
     function: Any
     block: tuple[int, int]
-    grid: Callable[[tuple[int, ...]], tuple[int, int]]
+    grid: Callable[[Args], tuple[int, int]]
+    buffers: Callable[[Args], tuple[int, ...]] = _only_the_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Another order of the cells in device memory: two compiled functions (from, to) over whole matrices."""
+
+    pack: Any  # row-major -> this order
+    unpack: Any
+    block: tuple[int, int]
+    grid: tuple[int, int]
 
 
 class CudaProgram:
-    """Keeps two device buffers, the matrix and its input, so that a run can be repeated without copying over PCIe."""
+    """Working matrices (buffers 0, 1, ...) and, last, the input, so that a run can be repeated without copying over PCIe.
 
-    def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op]):
+    `columns` is the length of a row in memory where rows are pitched; `result` the working matrix that holds the distances
+    in the end.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        target: Target,
+        ops: Mapping[str, Op],
+        *,
+        matrices: int = 1,
+        result: int = 0,
+        columns: int | None = None,
+        order: Order | None = None,
+    ):
         self.shape = shape
         self.ops = ops
+        self._size = (shape.padded, columns or shape.padded)
+        self._matrices = matrices
+        self._result = result
+        self._order = order
         self._target = target
-        self._host: Any = None
+        self._pinned: Any = None
         self._configured: dict[tuple[Any, ...], Any] = {}
 
     def allocate(self) -> Buffers:
-        size = (self.shape.padded, self.shape.padded)
         dtype = np.dtype(self.shape.dtype)
         # a pinned host copy is what the copy engine reads and writes without an extra hop
         if self.shape.memory == "pinned":
-            self._host = cuda.pinned_array(size, dtype)
-        return [cuda.device_array(size, dtype), cuda.device_array(size, dtype)]
+            self._pinned = cuda.pinned_array(self._size, dtype)
+        new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
+            self.shape.memory, cuda.device_array
+        )
+        return [new(self._size, dtype) for _ in range(self._matrices + 1)]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        n, padded = self.shape.n, self.shape.padded
-        host = self._host
-        if host is None and n == padded:
-            host = np.ascontiguousarray(matrix)
+        kept = buffers[-1]
+        if self._shared_with_host:
+            stream.synchronize()
+            self._pad(matrix, kept)
         else:
-            host = np.empty((padded, padded), self.shape.dtype) if host is None else host
-            host[:n, :n] = matrix
-            host[n:, :] = host[:, n:] = NO_EDGE[self.shape.dtype]
-            extra = np.arange(n, padded)
-            host[extra, extra] = 0
-        buffers[1].copy_to_device(host, stream=stream)
+            host = self._host_form(matrix)
+            if self._order is None:
+                kept.copy_to_device(host, stream=stream)
+            else:
+                buffers[0].copy_to_device(host, stream=stream)
+                self._reorder(self._order.pack, buffers[0], kept, stream)
         self.restore(buffers, stream)
         # the host array may be freed once this returns
         stream.synchronize()
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        buffers[0].copy_to_device(buffers[1], stream=stream)
+        to, kept = buffers[0], buffers[-1]
+        if self.shape.memory == "mapped":
+            # it is the host's memory: a copy on the device would cross the link twice
+            stream.synchronize()
+            np.copyto(to, kept)
+        elif self.shape.memory == "managed":
+            # the device copies, so that the pages are there when the clock starts
+            copy_on_device(to, kept, kept.nbytes, stream)
+        else:
+            to.copy_to_device(kept, stream=stream)
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         op = self.ops[step.op]
         grid = op.grid(step.args)
         key = (step.op, grid, id(stream))
         configured = self._configured.get(key)
-        if configured is None:
+        # the simulator keeps one grid per function: the last one asked for
+        if configured is None or SIM:
             configured = self._configured[key] = op.function[grid, op.block, stream]
-        configured(buffers[0], *map(np.int32, step.args))
+        configured(*[buffers[b] for b in op.buffers(step.args)], *map(np.int32, step.args))
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
-        n = self.shape.n
-        host = self._host if self._host is not None else np.empty(buffers[0].shape, self.shape.dtype)
-        buffers[0].copy_to_host(host, stream=stream)
+        n, result = self.shape.n, buffers[self._result]
+        if self._shared_with_host:
+            stream.synchronize()
+            return np.array(result[:n, :n])
+        if self._order is not None:
+            unpacked = cuda.device_array(self._size, np.dtype(self.shape.dtype))
+            self._reorder(self._order.unpack, result, unpacked, stream)
+            result = unpacked
+        host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
+        result.copy_to_host(host, stream=stream)
         stream.synchronize()
-        return np.array(host[:n, :n]) if self._host is not None else host[:n, :n]
+        return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:
             return {}
         return {name: resources_of(op, self._target) for name, op in self.ops.items() if op.function.overloads}
+
+    @property
+    def _shared_with_host(self) -> bool:
+        """Whether the buffers are NumPy arrays too, which the host reads and writes where they are."""
+        return self.shape.memory in ("mapped", "managed")
+
+    def _host_form(self, matrix: Any) -> Any:
+        """The matrix as the device has it: padded, in the pinned array if there is one."""
+        if self._pinned is None and matrix.shape == self._size:
+            return np.ascontiguousarray(matrix)
+        host = np.empty(self._size, self.shape.dtype) if self._pinned is None else self._pinned
+        self._pad(matrix, host)
+        return host
+
+    def _pad(self, matrix: Any, host: Any) -> None:
+        n = self.shape.n
+        host[:n, :n] = matrix
+        host[n:, :] = host[:, n:] = NO_EDGE[self.shape.dtype]
+        extra = np.arange(n, self.shape.padded)
+        host[extra, extra] = 0
+
+    def _reorder(self, function: Any, source: Any, to: Any, stream: Any) -> None:
+        assert self._order is not None
+        function[self._order.grid, self._order.block, stream](source, to)
+
+
+def pitched(shape: Shape) -> int:
+    """The length in cells of a row that is padded in memory, so that every row starts where a memory transaction does."""
+    cells = TRANSACTION // shape.itemsize
+    return -(-shape.padded // cells) * cells
 
 
 def resources_of(op: Op, target: Target) -> Resources:
@@ -100,6 +186,6 @@ def resources_of(op: Op, target: Target) -> Resources:
     )
 
 
-def signature(shape: Shape, args: int) -> tuple[Any, ...]:
-    """The numba types of an op with that many args, for compiling without a GPU."""
-    return (numba.from_dtype(np.dtype(shape.dtype))[:, ::1], *[int32] * args)
+def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[Any, ...]:
+    """The numba types of an op with that many args and buffers, for compiling without a GPU."""
+    return (*[numba.from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)

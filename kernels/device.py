@@ -18,6 +18,9 @@ cuda: Any = _cuda
 # NumPy's types, not numba's: they are part of the key of numba's disk cache, and only these pickle alike in every process
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
 int32: Any = numba.int32
+uint32: Any = np.uint32
+# what a shared array needs where load4 and store4 are used on it; the simulator knows no alignment
+ALIGN16 = None if SIM else 16
 # the options that the simulator's jit() takes; it raises on all others
 _SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 
@@ -31,6 +34,12 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 
 if SIM:
-    from kernels.simulator import mend_shared_arrays
+    from kernels import simulator as vectors
 
-    mend_shared_arrays()
+    vectors.mend_shared_arrays()
+else:
+    from kernels import vectors
+load4: Any = vectors.load4
+store4: Any = vectors.store4
+# (to, source, bytes, stream): managed arrays lack what their own copy methods ask for
+copy_on_device: Any = None if SIM else cuda.cudadrv.driver.device_to_device

@@ -1,79 +1,153 @@
-"""Tiles and threads: the blocked algorithm on all cores of a CPU."""
+"""Tiles and threads: the blocked algorithm on a CPU, with its data order, its cores and its vector instructions to choose."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from kernels import blocked
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.plan import Kernel, Option, Program, Shape, Target
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # a global, not a closure: numba's disk cache misses for ever where one closure calls another
-    global relax_tile
+    # globals, not closures: numba's disk cache misses for ever where one closure calls another
+    global place, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
 
     from kernels.cpu_program import CpuProgram
 
     @njit(cache=True)
-    def relax_tile(distance, top, left, low, tile):
-        """Tile (top, left) through the vertices low .. low + tile, whose own tile is closed (or is not this one)."""
-        number = distance.dtype.type
-        # copies that nothing else can alias: the compiler then keeps whole vectors of them in registers
-        middle = distance[low : low + tile, left : left + tile].copy()
-        row = np.empty(tile, distance.dtype)
-        for i in range(top, top + tile):
-            row[:] = distance[i, left : left + tile]
-            # four k at once: four relaxations for each load and store of the row
-            for k in range(0, tile, 4):
-                a0, a1 = distance[i, low + k], distance[i, low + k + 1]
-                a2, a3 = distance[i, low + k + 2], distance[i, low + k + 3]
-                for j in range(tile):
-                    best = row[j]
-                    via = number(a0 + middle[k, j])
-                    best = via if via < best else best
-                    via = number(a1 + middle[k + 1, j])
-                    best = via if via < best else best
-                    via = number(a2 + middle[k + 2, j])
-                    best = via if via < best else best
-                    via = number(a3 + middle[k + 3, j])
-                    row[j] = via if via < best else best
-            distance[i, left : left + tile] = row
+    def place(row, column, side, tile, tiled):
+        """Where a tile begins: in the row-major matrix, or in the tiles one below the other."""
+        if tiled:
+            return (row * side + column) * tile, 0
+        return row * tile, column * tile
 
     @njit(cache=True)
-    def pivot(distance, p, tile):
+    def relax_row_scalar(row, middle, to, one):
+        """As the vector loop, one column at a time: `one` is read again each time, so the compiler cannot count the loop."""
+        number = row.dtype.type
+        end = np.uint64(row.size)
+        for k in range(0, to.size, 4):
+            a0, a1, a2, a3 = to[k], to[k + 1], to[k + 2], to[k + 3]
+            m0, m1, m2, m3 = middle[k], middle[k + 1], middle[k + 2], middle[k + 3]
+            j = np.uint64(0)
+            while j < end:
+                best = row[j]
+                via = number(a0 + m0[j])
+                best = via if via < best else best
+                via = number(a1 + m1[j])
+                best = via if via < best else best
+                via = number(a2 + m2[j])
+                best = via if via < best else best
+                via = number(a3 + m3[j])
+                row[j] = via if via < best else best
+                j += one[0]
+
+    @njit(cache=True)
+    def relax_tile(distance, own, to, middle, tile, one):
+        """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself."""
         number = distance.dtype.type
-        low = p * tile
-        own = distance[low : low + tile, low : low + tile].copy()
+        own_top, own_left = own
+        to_top, to_left = to
+        top, left = middle
+        # copies that nothing else can alias: the compiler then keeps whole vectors of them in registers
+        middle = distance[top : top + tile, left : left + tile].copy()
+        row = np.empty(tile, distance.dtype)
+        for i in range(tile):
+            row[:] = distance[own_top + i, own_left : own_left + tile]
+            if one.size:
+                relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
+            else:
+                # four k at once: four relaxations for each load and store of the row
+                for k in range(0, tile, 4):
+                    at = to_left + k
+                    a0, a1 = distance[to_top + i, at], distance[to_top + i, at + 1]
+                    a2, a3 = distance[to_top + i, at + 2], distance[to_top + i, at + 3]
+                    for j in range(tile):
+                        best = row[j]
+                        via = number(a0 + middle[k, j])
+                        best = via if via < best else best
+                        via = number(a1 + middle[k + 1, j])
+                        best = via if via < best else best
+                        via = number(a2 + middle[k + 2, j])
+                        best = via if via < best else best
+                        via = number(a3 + middle[k + 3, j])
+                        row[j] = via if via < best else best
+            distance[own_top + i, own_left : own_left + tile] = row
+
+    @njit(cache=True)
+    def pivot(distance, p, side, tile, tiled, one):
+        number = distance.dtype.type
+        top, left = place(p, p, side, tile, tiled)
+        own = distance[top : top + tile, left : left + tile].copy()
+        end = np.uint64(tile)
         for k in range(tile):
             middle = own[k].copy()
             for i in range(tile):
-                to_k = own[i, k]
-                for j in range(tile):
-                    via = number(to_k + middle[j])
-                    own[i, j] = via if via < own[i, j] else own[i, j]
-        distance[low : low + tile, low : low + tile] = own
+                row = own[i]
+                to_k = row[k]
+                if one.size:
+                    j = np.uint64(0)
+                    while j < end:
+                        via = number(to_k + middle[j])
+                        row[j] = via if via < row[j] else row[j]
+                        j += one[0]
+                else:
+                    for j in range(tile):
+                        via = number(to_k + middle[j])
+                        row[j] = via if via < row[j] else row[j]
+        distance[top : top + tile, left : left + tile] = own
 
     @njit(cache=True, parallel=True)
-    def panels(distance, p, tile):
-        for t in prange(2 * (distance.shape[0] // tile)):
+    def panels(distance, p, side, tile, tiled, one):
+        closed = place(p, p, side, tile, tiled)
+        for t in prange(2 * side):
             other = t // 2
             # with a closed pivot a panel is one product: no step depends on the one before
             if other != p and t % 2 == 0:
-                relax_tile(distance, p * tile, other * tile, p * tile, tile)
+                own = place(p, other, side, tile, tiled)
+                relax_tile(distance, own, closed, own, tile, one)
             elif other != p:
-                relax_tile(distance, other * tile, p * tile, p * tile, tile)
+                own = place(other, p, side, tile, tiled)
+                relax_tile(distance, own, own, closed, tile, one)
 
     @njit(cache=True, parallel=True)
-    def rest(distance, p, tile):
-        side = distance.shape[0] // tile
+    def rest(distance, p, side, tile, tiled, one):
         for t in prange(side * side):
-            if t // side != p and t % side != p:
-                relax_tile(distance, t // side * tile, t % side * tile, p * tile, tile)
+            i, j = t // side, t % side
+            if i != p and j != p:
+                own = place(i, j, side, tile, tiled)
+                relax_tile(distance, own, place(i, p, side, tile, tiled), place(p, j, side, tile, tiled), tile, one)
 
-    ops = {"pivot": pivot, "panels": panels, "rest": rest}
-    return CpuProgram(shape, {name: partial(run, tile=shape.tile) for name, run in ops.items()})
+    chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
+    tiled = bool(chosen["order"])
+    # how far the scalar loop goes at a time; empty: the vector loop
+    one = np.ones(0 if chosen["vector"] else 1, np.uint64)
+    named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one}
+    ops: dict[str, Callable[..., None]] = {
+        name: partial(run, **named) for name, run in (("pivot", pivot), ("panels", panels), ("rest", rest))
+    }
+    if not chosen["cores"]:
+        ops = {name: on_one_core(run) for name, run in ops.items()}
+    return CpuProgram(shape, ops, tiled)
+
+
+def on_one_core(run: Callable[..., None]) -> Callable[..., None]:
+    """The same compiled loop, given to one thread."""
+    from numba import get_num_threads, set_num_threads
+
+    def alone(*args: Any) -> None:
+        before = get_num_threads()
+        set_num_threads(1)
+        try:
+            run(*args)
+        finally:
+            set_num_threads(before)
+
+    return alone
 
 
 KERNEL = Kernel(
@@ -87,13 +161,20 @@ KERNEL = Kernel(
     phases=blocked.PHASES,
     plan=blocked.plan,
     build=build,
-    summary="Three phases of tiles that fit the cache, on all cores, with vector instructions.",
+    summary="Three phases of tiles that fit the cache, on all cores, with vector instructions; each can be switched off.",
     lesson=(
         "The serial loop drags the whole matrix through the cache for every k. Tiles change the order: `tile` values of k are "
         "taken at once, so three tiles stay in the cache while tile x tile x tile relaxations use them. First the pivot "
         "tile, which depends on itself alone; then its row and column, which depend on it; then all the rest, whose tiles "
-        "are independent of each other, so every core takes some."
+        "are independent of each other, so every core takes some. A vector instruction does several relaxations of a row at "
+        "once. Tile by tile in memory, a tile's rows lie side by side instead of a whole row of the matrix apart, which spares "
+        "page lookups and cache conflicts; tiles are copied before use, so little of that is left to gain."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,
+    options=(
+        Option("order", (0, 1), 1, "order of the cells in memory: 0 = row by row, 1 = tile by tile"),
+        Option("cores", (0, 1), 1, "0 = one thread, 1 = a thread on every core"),
+        Option("vector", (0, 1), 1, "0 = one relaxation per instruction, 1 = as many as a vector register holds"),
+    ),
 )

@@ -15,38 +15,46 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
     everything = Rect(0, 0, n, n)
     # every task asks memory for d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
-    cost = Cost(n * n, 4 * n * n * shape.itemsize)
+    asked = 4 * n * n * shape.itemsize
+    # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
+    cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
     for k in range(n):
         yield Step("relax", "all", (k,), cost, (everything,), (everything,))
 
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
+    from kernels.cuda_program import CudaProgram, Op, pitched
     from kernels.device import NUMBER, cuda, int32, jit
 
     number = NUMBER[shape.dtype]
-    n = shape.n
 
     @jit
     def relax(distance, k):
         # neighbouring threads take neighbouring columns: their loads join into whole memory transactions
         j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
         i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
-        if i < distance.shape[0] and j < distance.shape[1]:
+        # a pitched row is longer than the matrix is wide
+        n = distance.shape[0]
+        if i < n and j < n:
             distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
     threads = shape.option("threads")
     block = (4, 4) if target.backend == "simulator" else (WARP, threads // WARP)  # a simulated thread is a real one
-    grid = (-(-n // block[0]), -(-n // block[1]))
-    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)})
+    grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
+    columns = pitched(shape) if shape.option("pitch") else None
+    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=columns)
 
 
 KERNEL = Kernel(
     id="naive",
     title="Naive",
     backend="cuda",
-    papers=("P. Harish, P. J. Narayanan, Accelerating Large Graph Algorithms on the GPU Using CUDA, HiPC 2007",),
+    papers=(
+        "P. Harish, P. J. Narayanan, Accelerating Large Graph Algorithms on the GPU Using CUDA, HiPC 2007",
+        "A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (memory kinds)",
+        "A. S. Catinello, Parallel Floyd-Warshall, 2023 (pitched rows, threads per block)",
+    ),
     phases={"all": "all rounds"},
     plan=plan,
     build=build,
@@ -54,9 +62,15 @@ KERNEL = Kernel(
     lesson=(
         "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, and "
         "it is limited by memory: each relaxation asks for three numbers and writes one. Neighbouring threads share d[i, k] "
-        "and the caches serve most of the rest, so the model's bandwidth can exceed what the memory chips deliver."
+        "and the caches serve most of the rest, so the model's bandwidth can exceed what the memory chips deliver. The matrix "
+        "may also live elsewhere: mapped memory stays in the host, so no copy is needed but every access that no cache serves "
+        "crosses the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded so "
+        "that each starts on a 128-byte boundary, and a warp's access is never split over one transaction more."
     ),
-    options=(Option("threads", (64, 256, 1024), 256, "threads per block"),),
+    options=(
+        Option("threads", (64, 256, 1024), 256, "threads per block"),
+        Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes"),
+    ),
     launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
+    memories=("device", "pinned", "mapped", "managed"),
 )

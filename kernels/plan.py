@@ -164,7 +164,9 @@ class Kernel:
     launch_modes: tuple[str, ...] = ("eager",)
     memories: tuple[str, ...] = ("device",)
     max_n: int = 65536
+    matrices: int = 1  # in memory at once, besides the kept input
     compiles: bool = True  # False: the first launch compiles nothing
+    off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:

@@ -1,4 +1,6 @@
-"""A repair of Numba's simulator: its shared arrays are looked up and made without a lock, so two threads may get two."""
+"""What Numba's simulator needs: a repair (it makes shared arrays without a lock, so two threads may get two) and the
+intrinsics in plain Python.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +32,14 @@ def mend_shared_arrays() -> None:
     FakeCUDAShared.array = array
     # a waiting thread polls while it holds the interpreter: hand it over sooner (2 to 8 times faster, measured)
     sys.setswitchinterval(1e-5)
+
+
+def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
+    """Four neighbouring cells; `at` counts cells from the first one of the array, whatever its shape."""
+    flat = array.reshape(-1)
+    return flat[at], flat[at + 1], flat[at + 2], flat[at + 3]
+
+
+def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
+    flat = array.reshape(-1)
+    flat[at], flat[at + 1], flat[at + 2], flat[at + 3] = a, b, c, d

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwtui.experiment import Experiment
+from fwtui.experiment import Experiment, changed
 from fwtui.graphs.graph import GraphInput, blocks, survey
 from fwtui.graphs.hashing import ONE, PLAIN, ZERO
 from fwtui.graphs.recipe import Recipe, recipe_for
@@ -44,6 +44,11 @@ def generate(experiment: Experiment, fill: Fill | None = None) -> GraphInput:
         name=f"G({recipe.n}, {experiment.density:g})",
         note=_note(experiment, recipe),
     )
+
+
+def warm_up(experiment: Experiment, fill: Fill | None = None) -> None:
+    """Compile whatever generates such graphs, so that the next one's time is the time of generating."""
+    generate(changed(experiment, n=2, density=1.0), fill)
 
 
 def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:

@@ -9,29 +9,40 @@ import psutil
 from fwtui.errors import Refused
 from fwtui.measure.engine import Engine
 from fwtui.units import memory
-from kernels.plan import Shape
+from kernels.plan import Kernel, Shape
 
-# input, padded copy, result, and the canonical result that is checked (4 bytes a cell)
+# the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
-_CPU_BUFFERS = _DEVICE_BUFFERS = 2
 _KEEP_FREE = 1 << 28  # for everything else on the machine
+_ROW = 128  # pitched rows begin at multiples of so many bytes
+_MANAGED_SHARE = 2  # managed memory is only for what is well below the free memory
 
 
-def check_memory(shape: Shape, engine: Engine) -> None:
+def check_memory(kernel: Kernel, shape: Shape, engine: Engine) -> None:
     """Raises Refused with what the run needs, what is free, and which n fits instead."""
     free_device = engine.free_bytes()
-    on_host = _HOST_COPIES + (_CPU_BUFFERS if free_device is None else 0)
-    _check("host", shape, on_host * shape.itemsize + _CANONICAL, psutil.virtual_memory().available)
-    if free_device is not None:
-        _check("device", shape, _DEVICE_BUFFERS * shape.itemsize, free_device)
+    matrices = kernel.matrices + 1  # and the kept input
+    in_host = free_device is None or shape.memory == "mapped"
+    on_host = (_HOST_COPIES + (matrices if in_host else 0)) * shape.itemsize + _CANONICAL
+    _check("host", shape, on_host, psutil.virtual_memory().available)
+    if free_device is not None and not in_host:
+        managed = shape.memory == "managed"
+        _check(
+            "managed" if managed else "device",
+            shape,
+            matrices * shape.itemsize,
+            free_device // _MANAGED_SHARE if managed else free_device,
+        )
 
 
 def _check(where: str, shape: Shape, per_cell: int, free: int) -> None:
     usable = max(0, free - _KEEP_FREE)
-    needed = per_cell * shape.padded**2
+    row = -(-shape.padded * per_cell // _ROW) * _ROW
+    needed = row * shape.padded
     if needed > usable:
         fits = isqrt(usable // per_cell) // shape.tile * shape.tile
+        share = " (half of what is free, as managed memory must not fill a GPU)" if where == "managed" else ""
         raise Refused(
-            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} memory and {memory(free)} are free; "
+            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} memory and {memory(free)} are free{share}; "
             f"choose n up to {fits}"
         )

@@ -168,7 +168,14 @@ def outside(s: Subject, width: int) -> list[Content]:
         words = [f"{units.duration(run.phase_pass.seconds)}{captured}", *more]
         lines += hanging("phase pass", LABEL, words, width, "strike" if wording.doubtful(run) else "")
     ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
-    names = (("load", ways[0]), ("unload", ways[1]), ("compile", "compile"), ("graph", "graph"), ("verify", "verify"))
+    names = (
+        ("load", ways[0]),
+        ("unload", ways[1]),
+        ("compile", "compile"),
+        ("read", "file"),
+        ("graph", "graph"),
+        ("verify", "verify"),
+    )
     told = [(word, run.stage_seconds(name)) for name, word in names]
     words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
     lines += hanging("outside the clock", LABEL, words, width)

@@ -9,6 +9,7 @@ from fwtui.run import Run
 
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
 STAGES = {
+    "read": "reading the file",
     "graph": "making the graph",
     "compile": "compiling",
     "load": "copying in",

@@ -30,6 +30,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),
+    "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
 # one process; each import in a fork of it, so that the next one is as clean

@@ -22,7 +22,7 @@ from fwtui.measure.host_engine import HostEngine
 from fwtui.measure.memory import check_memory
 from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
 from fwtui.measure.resources import occupancies
-from kernels import blocked
+from kernels import blocked, registry
 from kernels.plan import Cost, Rect, Resources, Shape, Step, Target
 
 PHASES = ("pivot", "panels", "rest")
@@ -125,6 +125,9 @@ def test_one_of_each_op_compiles_everything() -> None:
     assert [(s.op, s.phase) for s in one_of_each_op(plan)] == [("x", "a"), ("y", "a"), ("z", "b")]
 
 
+PLAIN = registry()["katz-kider"]
+
+
 def engine_with(free_device: int | None) -> Any:
     return SimpleNamespace(free_bytes=lambda: free_device)
 
@@ -138,22 +141,22 @@ def test_what_does_not_fit_is_refused_with_what_would(monkeypatch: pytest.Monkey
     shape = Shape(8192, 64, "float32")
     sentence = r"^n = 8192 float32 needs 1\.50 GiB of host memory and 1\.00 GiB are free; choose n up to \d+$"
     with pytest.raises(Refused, match=sentence) as caught:
-        check_memory(shape, engine_with(None))
+        check_memory(PLAIN, shape, engine_with(None))
     fits = int(str(caught.value).rpartition(" ")[2])
     assert fits % 64 == 0
-    check_memory(replace(shape, n=fits), engine_with(None))
+    check_memory(PLAIN, replace(shape, n=fits), engine_with(None))
     with pytest.raises(Refused):
-        check_memory(replace(shape, n=fits + 1), engine_with(None))
+        check_memory(PLAIN, replace(shape, n=fits + 1), engine_with(None))
 
 
 def test_device_memory_is_checked_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, 2**40)
-    check_memory(Shape(8192), engine_with(2**30))
+    check_memory(PLAIN, Shape(8192), engine_with(2**30))
     with pytest.raises(Refused, match=r"device memory and 512 MiB are free; choose n up to 5792$"):
-        check_memory(Shape(8192), engine_with(2**29))
+        check_memory(PLAIN, Shape(8192), engine_with(2**29))
     have(monkeypatch, 0)
     with pytest.raises(Refused, match=r"host memory and 0 B are free; choose n up to 0$"):
-        check_memory(Shape(10), engine_with(2**40))
+        check_memory(PLAIN, Shape(10), engine_with(2**40))
 
 
 class Notes:

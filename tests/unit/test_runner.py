@@ -20,7 +20,7 @@ from fwtui.events import SAMPLES_TOLD
 from fwtui.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH, fletcher64
 from fwtui.graphs.generate import generate
-from fwtui.measure import memory, runner
+from fwtui.measure import inputs, memory
 from fwtui.measure.engine import Cancelled
 from fwtui.measure.host_engine import HostEngine
 from fwtui.measure.runner import Runner
@@ -181,7 +181,7 @@ def test_a_bad_file_is_refused_within_the_run(bench: Bench, tmp_path: Path, name
 
 def test_a_run_that_does_not_fit_is_refused_before_it_allocates(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, 2**29)
-    monkeypatch.setattr(runner, "generate", lambda *asked: pytest.fail("allocated before it was checked"))
+    monkeypatch.setattr(inputs, "generate", lambda *asked: pytest.fail("allocated before it was checked"))
     run = bench.run(kernel="serial", n=60000)
     assert run.state == "refused" and "n = 60000 float32 needs" in run.done.message and "choose n up to" in run.done.message
 
@@ -276,7 +276,7 @@ def test_the_same_graph_is_not_made_twice(bench: Bench, monkeypatch: pytest.Monk
         made.append(asked)
         return generate(asked, *rest)
 
-    monkeypatch.setattr(runner, "generate", counted)
+    monkeypatch.setattr(inputs, "generate", counted)
     for kernel, repeats in (("serial", 2), ("tiled-cpu", 2), ("serial", 3)):
         assert bench.run(n=20, kernel=kernel, repeats=repeats).verified is True
     assert len(made) == 1

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from kernels import k40_katz_kider, registry
+from kernels import k45_katz_kider, registry
 
 ROOT = Path(__file__).resolve().parents[2]
 CUDA = [k for k in registry().values() if k.backend == "cuda"]
-SIZES = (1, 3, 4, 5, 9, 13, 16)
+# around a tile, odd ones, and several tiles a side where the tile is small
+SIZES = {1: (1, 2, 5, 9), 4: (1, 3, 4, 5, 13), 8: (7, 9, 16)}
 
 # runs one case after another in a process of its own: the simulator is chosen when numba is imported
 HARNESS = """
@@ -64,7 +65,8 @@ def verdict(kernel, n, tile, dtype, threads=None, **graph):
     program.load(graph.matrix, buffers, stream)
     for repetition in range(2):
         program.restore(buffers, stream)
-        assert (np.asarray(buffers[0].copy_to_host())[:n, :n] == graph.matrix).all()
+        if program._order is None:
+            assert (np.asarray(buffers[0].copy_to_host())[:n, :n] == graph.matrix).all()
         for step in kernel.plan(shape, False):
             program.launch(step, buffers, stream)
         if n > 5:
@@ -118,9 +120,9 @@ def assert_all(cases: list[dict[str, Any]], verdict: str) -> None:
 def test_every_cuda_kernel_is_right_in_the_simulator(kernel: Any) -> None:
     cases: list[dict[str, Any]] = []
     for tile in kernel.tiles_for(True) or (1,):
-        for at, n in enumerate(SIZES if kernel.tiles else SIZES[1:6]):
-            # every type at the sizes around a tile, one type in turn at the others
-            types = kernel.dtypes if n in (5, 9) else (kernel.dtypes[at % len(kernel.dtypes)],)
+        for at, n in enumerate(SIZES[tile]):
+            # every type around one tile, one type in turn at the others
+            types = kernel.dtypes if n == tile + 1 else (kernel.dtypes[at % len(kernel.dtypes)],)
             cases += [{"kernel": kernel.id, "n": n, "tile": tile, "dtype": dtype} for dtype in types]
     tile = (kernel.tiles_for(True) or (1,))[0]
     base: dict[str, Any] = {"kernel": kernel.id, "n": 9, "tile": tile}
@@ -132,18 +134,11 @@ def test_every_cuda_kernel_is_right_in_the_simulator(kernel: Any) -> None:
             cases.append({**base, "dtype": dtype, "negative": 0.4, "density": 0.1})
     if "float32" in kernel.dtypes:
         cases.append({**base, "dtype": "float32", "real": True})
-    assert_all(cases, "verified")
-
-
-@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
-def test_a_negative_cycle_is_found_in_the_simulator(kernel: Any) -> None:
-    tile = (kernel.tiles_for(True) or (1,))[0]
-    cases = [
-        {"kernel": kernel.id, "n": 9, "tile": tile, "dtype": dtype, "low": -3, "high": 5, "density": 0.6}
-        for dtype in kernel.dtypes
-        if dtype != "int16"
-    ]
-    assert_all(cases, "negative cycle")
+    cycles = [{**base, "dtype": dtype, "low": -3, "high": 5, "density": 0.6} for dtype in kernel.dtypes if dtype != "int16"]
+    told = verdicts(cases + cycles)
+    wanted = ["verified"] * len(cases) + ["negative cycle"] * len(cycles)
+    wrong = [(case, got) for case, got, want in zip(cases + cycles, told, wanted, strict=True) if got[-1] != want]
+    assert not wrong
 
 
 def test_several_results_per_thread() -> None:
@@ -188,8 +183,8 @@ def mutant(source: str, what: tuple[str, str, int]) -> str:
 
 
 def test_broken_kernels_are_caught(tmp_path: Path) -> None:
-    assert k40_katz_kider.__file__ is not None
-    source = Path(k40_katz_kider.__file__).read_text()
+    assert k45_katz_kider.__file__ is not None
+    source = Path(k45_katz_kider.__file__).read_text()
     cases: list[dict[str, Any]] = []
     # a race may come out right by luck, and a graph may not need what is missing: seven graphs
     unchanged: dict[str, tuple[str, str, int]] = {"unchanged": ("for k in range(tile):", "for k in range(tile):", 0)}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernels import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
+if TYPE_CHECKING:
+    from kernels.cuda_program import Op
+
 cuda: Any
+THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells")
 
 
 def threads_of(shape: Shape) -> int:
@@ -15,9 +19,10 @@ def threads_of(shape: Shape) -> int:
     return min(shape.option("threads"), shape.tile**2)
 
 
-def build(shape: Shape, target: Target) -> Program:
+def pivot_and_panels(shape: Shape) -> dict[str, Op]:
+    """The first two phases, which the rungs that change the third one share."""
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
+    from kernels.cuda_program import Op
     from kernels.device import NUMBER, cuda, int32, jit
 
     number = NUMBER[shape.dtype]
@@ -76,6 +81,20 @@ def build(shape: Shape, target: Target) -> Program:
         for r in range(y, tile, stride):
             distance[top + r, left + x] = own[r, x]
 
+    others = shape.padded // tile - 1
+    return {"pivot": Op(pivot, block, lambda args: (1, 1)), "panels": Op(panels, block, lambda args: (others, 2))}
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    block = (tile, threads_of(shape) // tile)
+    stride = block[1]
+
     @jit
     def rest(distance, p):
         own = cuda.shared.array((tile, tile), number)
@@ -105,15 +124,8 @@ def build(shape: Shape, target: Target) -> Program:
             distance[top + r, left + x] = own[r, x]
 
     others = shape.padded // tile - 1
-    return CudaProgram(
-        shape,
-        target,
-        {
-            "pivot": Op(pivot, block, lambda args: (1, 1)),
-            "panels": Op(panels, block, lambda args: (others, 2)),
-            "rest": Op(rest, block, lambda args: (others, others)),
-        },
-    )
+    ops = {**pivot_and_panels(shape), "rest": Op(rest, block, lambda args: (others, others))}
+    return CudaProgram(shape, target, ops)
 
 
 KERNEL = Kernel(
@@ -130,9 +142,9 @@ KERNEL = Kernel(
         "relaxations without asking global memory again: the traffic falls by a factor of `tile`. Of every round's three "
         "phases only the last has work for the whole GPU; the pivot occupies a single multiprocessor."
     ),
-    tiles=(8, 16, 32),
+    tiles=(2, 4, 8, 16, 32),
     default_tile=32,
-    options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells"),),
+    options=(THREADS,),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
 )

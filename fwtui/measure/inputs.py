@@ -1,0 +1,86 @@
+"""The graph of a run: generated or read, checked, and kept for the next run that asks for the same."""
+
+from __future__ import annotations
+
+import os
+
+from fwtui import events
+from fwtui.errors import Refused
+from fwtui.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.graphs.bounds import check_range
+from fwtui.graphs.files import read
+from fwtui.graphs.generate import generate, warm_up
+from fwtui.graphs.graph import GraphInput
+from fwtui.measure.engine import Check, Engine
+from fwtui.measure.memory import check_memory
+from fwtui.measure.teller import Teller
+from kernels.plan import Kernel
+
+GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled
+Key = tuple[object, ...]  # equal keys, equal graphs
+
+
+class Inputs:
+    """Keeps the last graph, and remembers which generators are compiled."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Key, GraphInput] | None = None
+        self._compiled: set[tuple[object, str]] = set()
+
+    def graph(
+        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, check: Check
+    ) -> tuple[Key, GraphInput]:
+        """The experiment's graph and its key, told as a Graph event. Raises Refused where it cannot be had or does not fit."""
+        if not experiment.file:
+            check_memory(kernel, experiment.shape(experiment.n), engine)
+        stamp = file_stamp(experiment.file)
+        key = (*experiment.graph, experiment.dtype, *stamp)
+        if self._last is None or self._last[0] != key:
+            self._last = None  # so that two graphs are never held at once
+            if experiment.file:
+                most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
+                with teller.stage("read", stamp[1]):
+                    graph = read(experiment.file, experiment.dtype, most)
+            else:
+                graph = self._generated(teller, experiment, engine)
+            self._last = key, graph
+        graph = self._last[1]
+        check()
+        if experiment.file:
+            check_memory(kernel, experiment.shape(graph.n), engine)
+            refusal = kernel.refuses(experiment.shape(graph.n))
+            if refusal:
+                raise Refused(refusal)
+        proof = check_range(graph, experiment.dtype)
+        teller.tell(
+            events.Graph,
+            vertices=graph.n,
+            edges=graph.edges,
+            low=graph.low,
+            high=graph.high,
+            negative_share=graph.negative_share,
+            name=graph.name,
+            note="; ".join(filter(None, (graph.note, f"range {proof}" if proof else ""))),
+        )
+        # a graph is the same whatever type computes on it: checksums may be compared across types
+        return (*experiment.graph, *stamp), graph
+
+    def _generated(self, teller: Teller, experiment: Experiment, engine: Engine) -> GraphInput:
+        fill = engine.fill if experiment.n >= GENERATED_THERE else None
+        compiled = (fill, experiment.dtype)
+        if compiled not in self._compiled:
+            warm_up(experiment, fill)
+            self._compiled.add(compiled)
+        with teller.stage("graph"):
+            return generate(experiment, fill)
+
+
+def file_stamp(path: str) -> tuple[int | None, int | None]:
+    """What changes when a file does: its time stamp and its size in bytes."""
+    if not path:
+        return (None, None)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return (None, None)  # the reader says what is wrong with it
+    return (status.st_mtime_ns, status.st_size)

@@ -1,0 +1,116 @@
+"""The passes of one run over its plan: compiling, warming up, timed clean, timed by phase."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import median
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.measure import statistics
+from fwtui.measure.engine import Check, Engine, one_of_each_op, stretches
+from fwtui.measure.phases import parts_of, rounds_of
+from fwtui.measure.resources import occupancies
+from fwtui.measure.teller import Teller
+from kernels.plan import Buffers, Kernel, Program, Step
+
+TELL_EVERY = 0.1  # seconds
+PHASE_PASSES, PHASE_SECONDS = 5, 0.5  # at most so many phase passes, begun within so much time
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """A program with its buffers loaded, and everything that running it takes."""
+
+    teller: Teller
+    experiment: Experiment
+    kernel: Kernel
+    engine: Engine
+    program: Program
+    plan: Sequence[Step]
+    buffers: Buffers
+    check: Check  # raises Cancelled
+
+    def compile(self) -> None:
+        """Launch each op once, and tell what the compiler made of it."""
+        with self.teller.stage("compile"):
+            for step in one_of_each_op(self.plan):
+                self.program.launch(step, self.buffers, self.engine.stream)
+            self.engine.synchronize()
+        for estimate in occupancies(self.program, self.engine.target):
+            self.teller.tell(events.Occupancy, **estimate)
+
+    def warm_up(self) -> float:
+        """One pass, untimed but told as it goes; returns roughly what it took."""
+        self._restore()
+        begin = time.perf_counter()
+        with self.teller.stage("warm-up"):
+            self.engine.warm_up(self.program, self.plan, self.buffers, self.check, self._progress(begin))
+        return time.perf_counter() - begin
+
+    def clean(self, samples: list[float], guess: float) -> None:
+        """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps what it has."""
+        e = self.experiment
+        timed = self.engine.clean_pass(self.program, self.plan, self.buffers, e.launch)
+        told = 0.0
+        with self.teller.stage("clean"):
+            while not statistics.enough(samples, e.repeats, e.budget):
+                self.check()
+                one = median(samples) if samples else guess
+                left = statistics.expected_seconds(samples, one, e.repeats, e.budget) + one
+                if not samples or self.teller.now() - told > TELL_EVERY:
+                    told = self.teller.now()
+                    self.teller.tell(events.Progress, stage="clean", done=sum(samples) / (sum(samples) + left), left=left)
+                self._restore()
+                since = self.teller.now()
+                samples.append(timed(self.check))
+                if len(samples) <= events.SAMPLES_TOLD:
+                    self.teller.tell(events.Sample, seconds=samples[-1], since=since)
+
+    def by_phase(self) -> float:
+        """Passes with a clock around each phase; tells the middle one and returns its total."""
+        parts = stretches(self.plan)
+        phases = tuple(self.kernel.phases)
+        timed = self.engine.phase_pass(self.program, parts, self.buffers, self.experiment.launch)
+        with self.teller.stage("phases"):
+            passes: list[list[float]] = []
+            while not passes or (len(passes) < PHASE_PASSES and sum(map(sum, passes)) < PHASE_SECONDS):
+                self._restore()
+                passes.append(timed(self.check))
+            # one pass as it was, not a mixture: phases add up to its total
+            seconds = sorted(passes, key=sum)[(len(passes) - 1) // 2]
+        self.teller.tell(
+            events.Phases,
+            seconds=sum(seconds),
+            parts=parts_of(parts, seconds, phases),
+            captured=self.experiment.launch == "graph",
+            passes=len(passes),
+        )
+        for index, first, row in rounds_of(parts, seconds, phases):
+            self.teller.tell(events.Round, index=index, first=first, seconds=row)
+        return sum(seconds)
+
+    def _restore(self) -> None:
+        self.program.restore(self.buffers, self.engine.stream)
+        self.engine.synchronize()
+
+    def _progress(self, begin: float) -> Callable[[int], None]:
+        """Tells the warm-up's progress by relaxations, at most ten times a second."""
+        done = list(accumulate(s.cost.relaxations for s in self.plan))
+        told = begin
+
+        def tell(finished: int) -> None:
+            nonlocal told
+            clock = time.perf_counter()
+            if clock - told < TELL_EVERY:
+                return
+            told = clock
+            share = done[finished - 1] / done[-1]
+            one = (clock - begin) / share
+            timed = statistics.expected_seconds((), one, self.experiment.repeats, self.experiment.budget) + one
+            self.teller.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=(1 - share) * one + timed)
+
+        return tell

@@ -1,0 +1,25 @@
+"""What a GPU could compute at most, from its data sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fwtui.events import Device
+
+# 32-bit floating-point additions per clock and multiprocessor: CUDA C++ Programming Guide, table "Throughput of Native
+# Arithmetic Instructions"
+FP32_LANES: Mapping[tuple[int, int], int] = {
+    **dict.fromkeys(((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)), 64),
+    **dict.fromkeys(((5, 0), (5, 2), (5, 3), (6, 1), (6, 2), (8, 6), (8, 7), (8, 9), (9, 0)), 128),
+    **dict.fromkeys(((10, 0), (10, 3), (11, 0), (12, 0), (12, 1)), 128),
+}
+
+
+def fp32_flops(device: Device | None) -> float | None:
+    """FLOP/s at the highest clock, a fused multiply-add counting as two; None where the GPU or its table row is unknown."""
+    if device is None or device.compute_capability is None:
+        return None
+    lanes = FP32_LANES.get(device.compute_capability)
+    if lanes is None or not device.multiprocessors or not device.max_clock_mhz:
+        return None
+    return 2.0 * lanes * device.multiprocessors * device.max_clock_mhz * 1e6

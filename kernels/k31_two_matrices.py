@@ -1,0 +1,69 @@
+"""The naive kernel with two matrices that change places after each k (Sing, Fuerst and Lantavos-Stratigakis)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+
+cuda: Any
+WARP = 32
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    n = shape.n
+    # as the naive kernel: every task asks for three cells and writes one, only in another matrix
+    cost = Cost(n * n, 4 * n * n * shape.itemsize)
+    for k in range(n):
+        source, to = sides((k,))
+        yield Step("relax", "all", (k,), cost, (Rect(0, 0, n, n, source),), (Rect(0, 0, n, n, to),))
+
+
+def sides(args: tuple[int, ...]) -> tuple[int, int]:
+    """The matrix that step k reads, and the one that it writes."""
+    return args[0] % 2, 1 - args[0] % 2
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+
+    @jit
+    def relax(source, to, k):
+        j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
+        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+        if i < source.shape[0] and j < source.shape[1]:
+            # every cell is written, also one that stays as it is: the other matrix holds an older distance
+            to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
+
+    threads = shape.option("threads")
+    block = (4, 4) if target.backend == "simulator" else (WARP, threads // WARP)  # a simulated thread is a real one
+    grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
+    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid, sides)}, matrices=2, result=shape.n % 2)
+
+
+KERNEL = Kernel(
+    id="two-matrices",
+    title="Naive, two matrices",
+    backend="cuda",
+    papers=("A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (Thrust transform)",),
+    phases={"all": "all rounds"},
+    plan=plan,
+    build=build,
+    summary="The naive kernel, reading one matrix and writing the other, which change places after each k.",
+    lesson=(
+        "A parallel loop that overwrites its own input looks dangerous, so a library call that maps an input to an output takes "
+        "two matrices and swaps them. Here the caution is not needed: in step k neither row k nor column k changes as long as "
+        "there is no negative cycle, so working in place gives the same distances. The second matrix doubles the memory, and "
+        "the caches have to hold both. It does not change how much each task asks for, so both rungs can be expected to "
+        "perform much alike."
+    ),
+    options=(Option("threads", (64, 256, 1024), 256, "threads per block"),),
+    launch_modes=("eager", "graph"),
+    memories=("device", "pinned"),
+    matrices=2,
+)

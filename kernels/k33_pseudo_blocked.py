@@ -1,0 +1,71 @@
+"""A square of results per thread, straight from global memory (Catinello 2023, section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+
+cuda: Any
+WARP, THREADS = 32, 256
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    n = shape.n
+    everything = Rect(0, 0, n, n)
+    # every result asks for its three cells again, whoever's thread it is: a store in between may have changed them
+    cost = Cost(n * n, 4 * n * n * shape.itemsize)
+    for k in range(n):
+        yield Step("relax", "all", (k,), cost, (everything,), (everything,))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from kernels.cuda_program import CudaProgram, Op, pitched
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+    results = shape.option("results")
+
+    @jit
+    def relax(distance, k):
+        left = int32((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * results)
+        top = int32((cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y) * results)
+        n = distance.shape[0]
+        # rows are padded in memory to a multiple of every square's side, so only whole rows can be missing
+        if left < n:
+            for r in range(results):
+                i = int32(top + r)
+                if i < n:
+                    for c in range(results):
+                        # neighbouring threads are `results` columns apart: the larger the square, the less their accesses join
+                        j = int32(left + c)
+                        distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
+
+    block = (2, 4) if target.backend == "simulator" else (WARP, THREADS // WARP)  # a simulated thread is a real one
+    grid = (-(-shape.n // (block[0] * results)), -(-shape.n // (block[1] * results)))
+    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=pitched(shape))
+
+
+KERNEL = Kernel(
+    id="pseudo-blocked",
+    title="Pseudo-blocked",
+    backend="cuda",
+    papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, sections 2.3 and 3.3",),
+    phases={"all": "all rounds"},
+    plan=plan,
+    build=build,
+    summary="Each thread computes a small square of results instead of one, still from global memory.",
+    lesson=(
+        "Blocks are the idea of the next rungs; this one takes only their shape. A thread computes a square of h x h results, so "
+        "there are fewer threads to start, and row k and column k are used again by the same thread, from the nearest cache. "
+        "But k still advances by one per launch, so the matrix passes by as often as before. And neighbouring threads are "
+        "now h columns apart: one instruction of a warp touches h times as many memory segments, of which it uses a part. "
+        "With large h there are also too few threads to hide how long memory takes. A little of it may help; much of it "
+        "undoes what coalescing gave."
+    ),
+    options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),
+    launch_modes=("eager", "graph"),
+    memories=("device", "pinned"),
+)

@@ -1,0 +1,84 @@
+"""Blocked, but the tile that is being improved stays in global memory in the third phase (CS542200, before its optimisation)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from kernels import blocked
+from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
+from kernels.plan import Kernel, Program, Shape, Step, Target
+
+cuda: Any
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """As blocked.plan, with the bytes of the third phase: two panel tiles read once, the own tile read and written for each k."""
+    bytes_per_tile = shape.tile**2 * shape.itemsize
+    for step in blocked.plan(shape, stepwise):
+        if step.op == "rest":
+            tiles = step.cost.relaxations // shape.tile**3
+            step = replace(step, cost=step.cost._replace(device_bytes=tiles * (2 + 2 * shape.tile) * bytes_per_tile))
+        yield step
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    block = (tile, threads_of(shape) // tile)
+    stride = block[1]
+
+    @jit
+    def rest(distance, p):
+        to = cuda.shared.array((tile, tile), number)
+        middle = cuda.shared.array((tile, tile), number)
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        base = int32(p * tile)
+        row = int32(cuda.blockIdx.y)
+        column = int32(cuda.blockIdx.x)
+        if row >= p:
+            row += int32(1)
+        if column >= p:
+            column += int32(1)
+        top = int32(row * tile)
+        left = int32(column * tile)
+        for r in range(y, tile, stride):
+            to[r, x] = distance[top + r, base + x]
+            middle[r, x] = distance[base + r, left + x]
+        cuda.syncthreads()
+        for k in range(tile):
+            for r in range(y, tile, stride):
+                # a load and a store that leave the multiprocessor, for one addition and one minimum
+                distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
+
+    others = shape.padded // tile - 1
+    ops = {**pivot_and_panels(shape), "rest": Op(rest, block, lambda args: (others, others))}
+    return CudaProgram(shape, target, ops)
+
+
+KERNEL = Kernel(
+    id="blocked-global",
+    title="Blocked, own tile in global memory",
+    backend="cuda",
+    papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
+    phases=blocked.PHASES,
+    plan=plan,
+    build=build,
+    summary="The panels are in shared memory, but the tile that they improve is read and written in global memory for each k.",
+    lesson=(
+        "This is a blocked kernel with one thing left undone. The two panel tiles sit in shared memory, so reading them is "
+        "cheap; the tile that is being improved does not, so each of the `tile` steps loads it from global memory and stores it "
+        "back. Nobody else looks at those values in between: the trips are for nothing. A cache shortens the loads, "
+        "but every store still has to be sent on its way. The next rungs fetch the tile once and write it once."
+    ),
+    tiles=(8, 16, 32),
+    default_tile=32,
+    options=(THREADS,),
+    launch_modes=("eager", "graph"),
+)

@@ -1,0 +1,153 @@
+"""Blocked, with a launch of its own for each side of the pivot (CS542200, its block configuration)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kernels import blocked
+from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
+from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+
+cuda: Any
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """Per round p: the pivot, up to four panel launches and up to four of the rest.
+
+    The second argument says which: for the panels 0 left, 1 right, 2 above, 3 below the pivot; for the rest the quadrants
+    0 above left, 1 above right, 2 below left, 3 below right. At the matrix's edges there are fewer.
+    """
+    for step in blocked.plan(shape, stepwise):
+        if step.op == "pivot":
+            yield step
+            continue
+        p = step.args[0]
+        low, high = p * shape.tile, (p + 1) * shape.tile
+        whole = sum(map(_area, step.writes))
+        for part in step.writes:
+            cost = Cost(step.cost.relaxations * _area(part) // whole, step.cost.device_bytes * _area(part) // whole)
+            below, right = int(part.top >= high), int(part.left >= high)
+            if step.op == "panels":
+                side = 2 + below if part.left == low else right
+                sources: tuple[Rect, ...] = (Rect(low, low, high, high),)
+            else:
+                side = 2 * below + right
+                sources = (Rect(low, part.left, high, part.right), Rect(part.top, low, part.bottom, high))
+            yield Step(step.op, step.phase, (p, side), cost, (*sources, part), (part,))
+
+
+def _area(rect: Rect) -> int:
+    return (rect.bottom - rect.top) * (rect.right - rect.left)
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from kernels.cuda_program import Args, CudaProgram, Op
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    block = (tile, threads_of(shape) // tile)
+    stride = block[1]
+
+    @jit
+    def panels(distance, p, side):
+        own = cuda.shared.array((tile, tile), number)
+        closed = cuda.shared.array((tile, tile), number)
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        base = int32(p * tile)
+        at = int32(cuda.blockIdx.x)
+        # right of and below the pivot counting starts after it; in one launch for all, every block must step over it
+        if side % 2 == 1:
+            at += int32(p + 1)
+        top = base
+        left = base
+        if side < 2:
+            left = int32(at * tile)
+        else:
+            top = int32(at * tile)
+        for r in range(y, tile, stride):
+            closed[r, x] = distance[base + r, base + x]
+            own[r, x] = distance[top + r, left + x]
+        cuda.syncthreads()
+        for k in range(tile):
+            for r in range(y, tile, stride):
+                if side < 2:
+                    via = number(closed[r, k] + own[k, x])
+                else:
+                    via = number(own[r, k] + closed[k, x])
+                if via < own[r, x]:
+                    own[r, x] = via
+            cuda.syncthreads()
+        for r in range(y, tile, stride):
+            distance[top + r, left + x] = own[r, x]
+
+    @jit
+    def rest(distance, p, side):
+        own = cuda.shared.array((tile, tile), number)
+        to = cuda.shared.array((tile, tile), number)
+        middle = cuda.shared.array((tile, tile), number)
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        base = int32(p * tile)
+        row = int32(cuda.blockIdx.y)
+        column = int32(cuda.blockIdx.x)
+        if side >= 2:
+            row += int32(p + 1)
+        if side % 2 == 1:
+            column += int32(p + 1)
+        top = int32(row * tile)
+        left = int32(column * tile)
+        for r in range(y, tile, stride):
+            to[r, x] = distance[top + r, base + x]
+            middle[r, x] = distance[base + r, left + x]
+            own[r, x] = distance[top + r, left + x]
+        cuda.syncthreads()
+        for k in range(tile):
+            for r in range(y, tile, stride):
+                own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
+        for r in range(y, tile, stride):
+            distance[top + r, left + x] = own[r, x]
+
+    others = shape.padded // tile - 1
+
+    def tiles(p: int, after: int) -> int:
+        """How many tiles there are before or after the pivot in one direction."""
+        return others - p if after else p
+
+    def panels_grid(args: Args) -> tuple[int, int]:
+        return tiles(args[0], args[1] % 2), 1
+
+    def rest_grid(args: Args) -> tuple[int, int]:
+        return tiles(args[0], args[1] % 2), tiles(args[0], args[1] // 2)
+
+    pivot = pivot_and_panels(shape)["pivot"]
+    return CudaProgram(
+        shape, target, {"pivot": pivot, "panels": Op(panels, block, panels_grid), "rest": Op(rest, block, rest_grid)}
+    )
+
+
+KERNEL = Kernel(
+    id="blocked-many-launches",
+    title="Blocked, many launches",
+    backend="cuda",
+    papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
+    phases=blocked.PHASES,
+    plan=plan,
+    build=build,
+    summary="Each side of the pivot and each quadrant of the rest is a launch of its own: up to nine a round instead of three.",
+    lesson=(
+        "It is natural to treat what lies left, right, above and below the pivot one after the other, and it makes the "
+        "arithmetic inside each launch a little simpler. But launches in one stream run one after the other: the next begins "
+        "when the last block of the one before has finished. Each launch costs its start, and at its end multiprocessors "
+        "stand idle while the last blocks run. Four small launches do that four times, and the parts near the matrix's edge "
+        "are too small to fill a GPU at all. One launch over everything that may run at once lets the hardware deal out the "
+        "blocks."
+    ),
+    tiles=(8, 16, 32),
+    default_tile=32,
+    options=(THREADS,),
+    launch_modes=("eager", "graph"),
+)

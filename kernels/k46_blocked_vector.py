@@ -1,0 +1,176 @@
+"""Blocked, with four 16-bit cells per thread and 64-bit loads and stores (Catinello, section 2.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernels import blocked
+from kernels.plan import Kernel, Option, Program, Shape, Target
+
+cuda: Any
+load4: Any
+store4: Any
+keep_less: Any
+LANES = 4
+
+
+def threads_of(shape: Shape) -> int:
+    """Threads per block: as asked, but never more than the tile has quadruples."""
+    return min(shape.option("threads"), shape.tile**2 // LANES)
+
+
+def build(shape: Shape, target: Target) -> Program:
+    # globals, not closures: numba's disk cache misses for ever where a kernel closes over compiled functions
+    global cuda, load4, store4, keep_less
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import ALIGN16, NUMBER, cuda, int32, jit, load4, store4
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    cells = tile * tile
+    wide = tile // LANES
+    block = (wide, threads_of(shape) // wide)
+    stride = block[1]
+
+    @jit(device=True, inline="always")
+    def keep_less(own, at, a, b, c, d):
+        """Only what improved: storing all four would rewrite column k while others read it."""
+        if a < own[at]:
+            own[at] = a
+        if b < own[at + 1]:
+            own[at + 1] = b
+        if c < own[at + 2]:
+            own[at + 2] = c
+        if d < own[at + 3]:
+            own[at + 3] = d
+
+    @jit
+    def pivot(distance, p):
+        own = cuda.shared.array(cells, number, ALIGN16)
+        x = int32(cuda.threadIdx.x * LANES)
+        y = int32(cuda.threadIdx.y)
+        n = distance.shape[1]
+        base = p * tile
+        for r in range(y, tile, stride):
+            a, b, c, d = load4(distance, (base + r) * n + base + x)
+            store4(own, r * tile + x, a, b, c, d)
+        cuda.syncthreads()
+        for k in range(tile):
+            a, b, c, d = load4(own, k * tile + x)
+            for r in range(y, tile, stride):
+                to = own[r * tile + k]
+                keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
+            cuda.syncthreads()
+        for r in range(y, tile, stride):
+            a, b, c, d = load4(own, r * tile + x)
+            store4(distance, (base + r) * n + base + x, a, b, c, d)
+
+    @jit
+    def panels(distance, p):
+        own = cuda.shared.array(cells, number, ALIGN16)
+        closed = cuda.shared.array(cells, number, ALIGN16)
+        x = int32(cuda.threadIdx.x * LANES)
+        y = int32(cuda.threadIdx.y)
+        n = distance.shape[1]
+        base = p * tile
+        at = int32(cuda.blockIdx.x)
+        if at >= p:
+            at += int32(1)
+        top = base
+        left = base
+        if cuda.blockIdx.y == 0:
+            left = at * tile
+        else:
+            top = at * tile
+        for r in range(y, tile, stride):
+            a, b, c, d = load4(distance, (base + r) * n + base + x)
+            store4(closed, r * tile + x, a, b, c, d)
+            a, b, c, d = load4(distance, (top + r) * n + left + x)
+            store4(own, r * tile + x, a, b, c, d)
+        cuda.syncthreads()
+        for k in range(tile):
+            for r in range(y, tile, stride):
+                if cuda.blockIdx.y == 0:
+                    to = closed[r * tile + k]
+                    a, b, c, d = load4(own, k * tile + x)
+                else:
+                    to = own[r * tile + k]
+                    a, b, c, d = load4(closed, k * tile + x)
+                keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
+            cuda.syncthreads()
+        for r in range(y, tile, stride):
+            a, b, c, d = load4(own, r * tile + x)
+            store4(distance, (top + r) * n + left + x, a, b, c, d)
+
+    @jit
+    def rest(distance, p):
+        own = cuda.shared.array(cells, number, ALIGN16)
+        to = cuda.shared.array(cells, number, ALIGN16)
+        middle = cuda.shared.array(cells, number, ALIGN16)
+        x = int32(cuda.threadIdx.x * LANES)
+        y = int32(cuda.threadIdx.y)
+        n = distance.shape[1]
+        base = p * tile
+        row = int32(cuda.blockIdx.y)
+        column = int32(cuda.blockIdx.x)
+        if row >= p:
+            row += int32(1)
+        if column >= p:
+            column += int32(1)
+        top = row * tile
+        left = column * tile
+        for r in range(y, tile, stride):
+            a, b, c, d = load4(distance, (top + r) * n + base + x)
+            store4(to, r * tile + x, a, b, c, d)
+            a, b, c, d = load4(distance, (base + r) * n + left + x)
+            store4(middle, r * tile + x, a, b, c, d)
+            a, b, c, d = load4(distance, (top + r) * n + left + x)
+            store4(own, r * tile + x, a, b, c, d)
+        cuda.syncthreads()
+        for k in range(tile):
+            # one 64-bit load brings what four threads of the scalar kernel load one by one
+            a, b, c, d = load4(middle, k * tile + x)
+            for r in range(y, tile, stride):
+                first = to[r * tile + k]
+                e, f, g, h = load4(own, r * tile + x)
+                e, f = min(e, number(first + a)), min(f, number(first + b))
+                g, h = min(g, number(first + c)), min(h, number(first + d))
+                store4(own, r * tile + x, e, f, g, h)
+        for r in range(y, tile, stride):
+            a, b, c, d = load4(own, r * tile + x)
+            store4(distance, (top + r) * n + left + x, a, b, c, d)
+
+    others = shape.padded // tile - 1
+    return CudaProgram(
+        shape,
+        target,
+        {
+            "pivot": Op(pivot, block, lambda args: (1, 1)),
+            "panels": Op(panels, block, lambda args: (others, 2)),
+            "rest": Op(rest, block, lambda args: (others, others)),
+        },
+    )
+
+
+KERNEL = Kernel(
+    id="blocked-vector",
+    title="Blocked, four cells at a time",
+    backend="cuda",
+    papers=("Catinello, Floyd-Warshall on CUDA, section 2.5 (blocked vectorised)",),
+    phases=blocked.PHASES,
+    plan=blocked.plan,
+    build=build,
+    summary="Three tiles in shared memory, 16-bit distances, and each load or store moves four of them.",
+    lesson=(
+        "Shared memory hands each thread a 32-bit word at a time by default, and a 16-bit distance fills only half of it. Here "
+        "a thread takes four neighbouring distances with one 64-bit load, adds the same first leg to all four, and stores four "
+        "minima at once: a quarter of the loads and stores for the same relaxations, and a quarter of the loop around them. "
+        "The additions and minima themselves are still done one by one. The price is that a tile has work for only a quarter "
+        "as many threads, so large blocks want large tiles."
+    ),
+    dtypes=("int16",),
+    tiles=(8, 16, 32, 64),
+    default_tile=32,
+    options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells, four or more"),),
+    launch_modes=("eager", "graph"),
+)

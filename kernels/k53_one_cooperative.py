@@ -1,0 +1,168 @@
+"""The blocked algorithm's three phases and all its rounds in one cooperative launch (Catinello 2023, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kernels import blocked
+from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+
+cuda: Any
+relax_tile: Any
+# what a multiprocessor of every supported generation can hold at least
+REGISTERS, THREADS, SHARED = 65536, 1024, 49152
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """One step for all rounds, or one for each; the bytes are those of the three phases."""
+    n, rounds = shape.padded, shape.padded // shape.tile
+    everything = Rect(0, 0, n, n)
+    costs = [Cost(0, 0)] * rounds
+    for step in blocked.plan(shape, stepwise):
+        p = step.args[0]
+        costs[p] = Cost(costs[p].relaxations + step.cost.relaxations, costs[p].device_bytes + step.cost.device_bytes)
+    for first, last in [(p, p + 1) for p in range(rounds)] if stepwise else [(0, rounds)]:
+        relaxations, device_bytes, _ = map(sum, zip(*costs[first:last], strict=True))
+        yield Step("rounds", "all", (first, last), Cost(relaxations, device_bytes), (everything,), (everything,))
+
+
+def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
+    """So many that all of them are resident: a grid-wide barrier never ends if a block still waits for its place."""
+    results = shape.tile**2 // threads
+    # a thread with more results needs more registers; the compiler is held to this number by launch_bounds
+    registers = 64 if results == 1 else 80 if results <= 4 else 255
+    shared = 3 * shape.tile**2 * shape.itemsize
+    return max(1, min(REGISTERS // (registers * threads), THREADS // threads, SHARED // shared))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    # a global, not a closure: numba's disk cache misses for ever where one closure calls another
+    global cuda, relax_tile
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    threads = min(shape.option("threads"), tile**2)
+    # each thread owns the cells y, y + stride, ... of its column
+    stride, results = threads // tile, tile**2 // threads
+    resident = blocks_per_multiprocessor(shape, threads)
+
+    @jit(device=True, inline="always")
+    def relax_tile(own, first, second, number, tile, stride, results, x, y):
+        """The tile `own` through tile vertices, a barrier after each: `own` may be `first` or `second` too."""
+        for k in range(tile):
+            for s in range(results):
+                r = int32(y + s * stride)
+                via = number(first[r, k] + second[k, x])
+                # row k and column k do not change in step k, so nobody reads what another writes
+                if via < own[r, x]:
+                    own[r, x] = via
+            cuda.syncthreads()
+
+    @jit(launch_bounds=(threads, resident))
+    def rounds(distance, begin, end):
+        own = cuda.shared.array((tile, tile), number)
+        first = cuda.shared.array((tile, tile), number)
+        second = cuda.shared.array((tile, tile), number)
+        grid = cuda.cg.this_grid()
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        block = int32(cuda.blockIdx.x)
+        blocks = int32(cuda.gridDim.x)
+        others = int32(distance.shape[0] // tile - 1)
+        for p in range(begin, end):
+            base = int32(p * tile)
+            if block == 0:
+                for s in range(results):
+                    r = int32(y + s * stride)
+                    own[r, x] = distance[base + r, base + x]
+                cuda.syncthreads()
+                relax_tile(own, own, own, number, tile, stride, results, x, y)
+                for s in range(results):
+                    r = int32(y + s * stride)
+                    distance[base + r, base + x] = own[r, x]
+            # every other block of the grid has waited here for the pivot
+            grid.sync()
+            for t in range(block, int32(2 * others), blocks):
+                at = int32(t // 2)
+                if at >= p:
+                    at += int32(1)
+                top = base
+                left = base
+                if t % 2 == 0:
+                    left = int32(at * tile)
+                else:
+                    top = int32(at * tile)
+                for s in range(results):
+                    r = int32(y + s * stride)
+                    first[r, x] = distance[base + r, base + x]
+                    own[r, x] = distance[top + r, left + x]
+                cuda.syncthreads()
+                if t % 2 == 0:
+                    relax_tile(own, first, own, number, tile, stride, results, x, y)
+                else:
+                    relax_tile(own, own, first, number, tile, stride, results, x, y)
+                for s in range(results):
+                    r = int32(y + s * stride)
+                    distance[top + r, left + x] = own[r, x]
+            grid.sync()
+            for t in range(block, int32(others * others), blocks):
+                row = int32(t // others)
+                column = int32(t % others)
+                if row >= p:
+                    row += int32(1)
+                if column >= p:
+                    column += int32(1)
+                top = int32(row * tile)
+                left = int32(column * tile)
+                for s in range(results):
+                    r = int32(y + s * stride)
+                    first[r, x] = distance[top + r, base + x]
+                    second[r, x] = distance[base + r, left + x]
+                    own[r, x] = distance[top + r, left + x]
+                cuda.syncthreads()
+                # the panels are closed: no barrier is needed between the steps of k
+                for k in range(tile):
+                    for s in range(results):
+                        r = int32(y + s * stride)
+                        own[r, x] = min(own[r, x], number(first[r, k] + second[k, x]))
+                for s in range(results):
+                    r = int32(y + s * stride)
+                    distance[top + r, left + x] = own[r, x]
+                # the next tile of this block overwrites the panels that others may still read
+                cuda.syncthreads()
+            grid.sync()
+
+    # the simulator's grid barrier holds back one block only
+    blocks = 1 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
+    return CudaProgram(shape, target, {"rounds": Op(rounds, (tile, stride), lambda args: (blocks, 1))})
+
+
+KERNEL = Kernel(
+    id="one-cooperative",
+    title="Blocked, one cooperative launch",
+    backend="cuda",
+    papers=(
+        "A. S. Catinello, Parallel Floyd-Warshall, 2023, section 4",
+        "G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",
+    ),
+    phases={"all": "all rounds"},
+    plan=plan,
+    build=build,
+    summary="All three phases of all rounds in one launch, with barriers across the whole grid between them.",
+    lesson=(
+        "Three launches per round cost time on the host, so do all rounds in one: blocks stay on the GPU, take tile after tile, "
+        "and wait for each other at a barrier of the whole grid. That needs every block to be resident at once, so the grid "
+        "is as large as the GPU, not as large as the work. Its size suits the third phase; in the first, one block works "
+        "and all others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU "
+        "is not free either, and captured launches cost the host little. Where a round is long there is nothing to gain; "
+        "where rounds are short the saved launches count."
+    ),
+    tiles=(8, 16, 32),
+    default_tile=32,
+    options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells"),),
+    memories=("device", "pinned"),
+    off_gpu=False,
+)

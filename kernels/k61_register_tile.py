@@ -1,0 +1,85 @@
+"""As optimized & blocked, with the tile that is being improved in registers (Lund and Smith, section 4.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernels import blocked
+from kernels.plan import Kernel, Program, Shape, Target
+from kernels.tiles import RESULTS, pivot_and_panels
+
+cuda: Any
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import ALIGN16, NUMBER, cuda, jit, uint32
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    cells = tile * tile
+    rows = tile // RESULTS
+    step = rows * tile
+
+    @jit
+    def rest(distance, p):
+        to = cuda.shared.array(cells, number, ALIGN16)
+        middle = cuda.shared.array(cells, number, ALIGN16)
+        # nobody else looks at these cells; an array whose every index is known when compiling becomes registers
+        own = cuda.local.array(RESULTS, number)
+        matrix = distance.flat
+        n = uint32(distance.shape[1])
+        x = uint32(cuda.threadIdx.x)
+        y = uint32(cuda.threadIdx.y)
+        base = uint32(p)
+        row = uint32(cuda.blockIdx.y)
+        column = uint32(cuda.blockIdx.x)
+        if row >= base:
+            row = uint32(row + 1)
+        if column >= base:
+            column = uint32(column + 1)
+        mine = uint32(y * tile + x)
+        from_row = uint32((row * tile + y) * n + base * tile + x)
+        from_column = uint32((base * tile + y) * n + column * tile + x)
+        here = uint32((row * tile + y) * n + column * tile + x)
+        for m in range(RESULTS):
+            to[mine + m * step] = matrix[from_row + m * rows * n]
+            middle[mine + m * step] = matrix[from_column + m * rows * n]
+            own[m] = matrix[here + m * rows * n]
+        cuda.syncthreads()
+        k = uint32(0)
+        while k < tile:
+            through = middle[k * tile + x]
+            for m in range(RESULTS):
+                own[m] = min(own[m], number(to[(y + m * rows) * tile + k] + through))
+            k = uint32(k + 1)
+        for m in range(RESULTS):
+            matrix[here + m * rows * n] = own[m]
+
+    others = shape.padded // tile - 1
+    ops = {**pivot_and_panels(shape), "rest": Op(rest, (tile, rows), lambda args: (others, others))}
+    return CudaProgram(shape, target, ops)
+
+
+KERNEL = Kernel(
+    id="register-tile",
+    title="Register tile",
+    backend="cuda",
+    papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.1",),
+    phases=blocked.PHASES,
+    plan=blocked.plan,
+    build=build,
+    summary="The tile that is being improved lives in registers; shared memory keeps only the two panel tiles.",
+    lesson=(
+        "The two panel tiles are read by many threads and belong in shared memory. A cell that is being improved is read and "
+        "written by one thread alone, and a multiprocessor has more room in registers than in shared memory, so that is where "
+        "it goes: a block now needs two tiles instead of three. Registers have no addresses, so the little array works only "
+        "if every index into it is known when the kernel is compiled. Needing less pays only where shared memory is what "
+        "limits the number of blocks on a multiprocessor; the authors expected no gain from this step alone, because on their "
+        "machine two tiles still left room for just one block."
+    ),
+    tiles=(32,),
+    default_tile=32,
+    launch_modes=("eager", "graph"),
+)

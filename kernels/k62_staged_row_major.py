@@ -1,0 +1,114 @@
+"""The panels come to shared memory in slices of four, from a row-major matrix (Lund and Smith, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernels import blocked
+from kernels.plan import Kernel, Program, Shape, Target
+from kernels.tiles import pivot_and_panels, shares
+
+cuda: Any
+cell: Any
+to_at: Any
+middle_at: Any
+SLICE = 4  # values of k in shared memory at a time
+RESULTS = 16  # cells per thread
+
+
+def first_cell(t: Any, width: Any) -> Any:
+    """Row and column of thread t's first cell in the tile: `width` threads side by side."""
+    return t // width, t % width
+
+
+def to_word(i: Any, k: Any) -> Any:
+    """Where the slice of the column panel keeps cell (i, k)."""
+    return i * SLICE + k
+
+
+def middle_word(k: Any, j: Any, tile: Any) -> Any:
+    """Where the slice of the row panel keeps cell (k, j)."""
+    return k * tile + j
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda, cell, to_at, middle_at
+    from kernels.cuda_program import CudaProgram, Op
+    from kernels.device import ALIGN16, NUMBER, cuda, jit, uint32
+
+    cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    threads = tile * tile // RESULTS
+    rows, columns, down, across = shares(tile)
+    cells = SLICE * tile
+    loads = cells // threads  # of each slice, by each thread
+
+    @jit
+    def rest(distance, p):
+        to = cuda.shared.array(cells, number, ALIGN16)
+        middle = cuda.shared.array(cells, number, ALIGN16)
+        own = cuda.local.array(RESULTS, number)
+        matrix = distance.flat
+        n = uint32(distance.shape[1])
+        t = uint32(cuda.threadIdx.x)
+        base = uint32(p)
+        row = uint32(cuda.blockIdx.y)
+        column = uint32(cuda.blockIdx.x)
+        if row >= base:
+            row = uint32(row + 1)
+        if column >= base:
+            column = uint32(column + 1)
+        i, j = cell(t, across)
+        here = uint32((row * tile + i) * n + column * tile + j)
+        for r in range(rows):
+            for c in range(columns):
+                own[r * columns + c] = matrix[here + r * down * n + c * across]
+        low = uint32(0)
+        while low < tile:
+            for m in range(loads):
+                w = uint32(t + m * threads)
+                # four cells of a row, then the next row: 16 bytes here, 16 bytes there
+                to[w] = matrix[uint32((row * tile + w // SLICE) * n + base * tile + low + w % SLICE)]
+                middle[w] = matrix[uint32((base * tile + low + w // tile) * n + column * tile + w % tile)]
+            cuda.syncthreads()
+            k = uint32(0)
+            while k < SLICE:
+                for r in range(rows):
+                    first = to[to_at(i + r * down, k)]
+                    for c in range(columns):
+                        via = number(first + middle[middle_at(k, j + c * across, tile)])
+                        own[r * columns + c] = min(own[r * columns + c], via)
+                k = uint32(k + 1)
+            # the next slice overwrites this one
+            cuda.syncthreads()
+            low = uint32(low + SLICE)
+        for r in range(rows):
+            for c in range(columns):
+                matrix[here + r * down * n + c * across] = own[r * columns + c]
+
+    others = shape.padded // tile - 1
+    ops = {**pivot_and_panels(shape), "rest": Op(rest, (threads, 1), lambda args: (others, others))}
+    return CudaProgram(shape, target, ops)
+
+
+KERNEL = Kernel(
+    id="staged-row-major",
+    title="Staged load, row-major",
+    backend="cuda",
+    papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.2",),
+    phases=blocked.PHASES,
+    plan=blocked.plan,
+    build=build,
+    summary="Shared memory holds only four columns of one panel and four rows of the other at a time.",
+    lesson=(
+        "A relaxation with vertex k needs column k of one panel and row k of the other, and nothing else. So bring four of "
+        "each, do all relaxations with these four, and bring the next four: the panels then take 1,024 bytes in float32, not "
+        "8,192. A block is 64 threads with 16 results each in registers, so many blocks share a multiprocessor, and while one "
+        "of them waits for memory, others compute. The price is two barriers for each slice, and a bad shape: in a "
+        "row-major matrix four columns are 16 bytes from each of 32 rows, and memory delivers pieces of at least 32 bytes."
+    ),
+    tiles=(32,),
+    default_tile=32,
+    launch_modes=("eager", "graph"),
+)

@@ -1,0 +1,130 @@
+"""What the CPU kernels let a user choose: data order, cores, vector instructions."""
+
+from __future__ import annotations
+
+import platform
+import re
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernels import k20_tiled_cpu, registry
+from kernels.plan import NO_EDGE, Shape, Target
+
+TILED = registry()["tiled-cpu"]
+SERIAL = registry()["serial"]
+CHOICES = [dict(zip(("order", "cores", "vector"), values, strict=True)) for values in product((0, 1), repeat=3)]
+PACKED = re.compile(r"\bv?(addps|minps|padd[wd]|pmins[wd])\b")
+
+
+def graph(n: int, dtype: str, negative: bool = False) -> np.ndarray:
+    random = np.random.default_rng(n)
+    matrix = np.full((n, n), NO_EDGE[dtype], dtype)
+    weights = random.integers(1, 17, (n, n))
+    if negative:
+        height = random.integers(0, 16, n)
+        weights = weights + height[:, None] - height[None, :]
+    edge = random.random((n, n)) < 0.1
+    matrix[edge] = weights[edge]
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def expected(matrix: np.ndarray) -> np.ndarray:
+    d = matrix.copy()
+    for k in range(len(d)):
+        d = np.minimum(d, (d[:, k, None] + d[None, k, :]).astype(d.dtype))
+    return d
+
+
+def made(n: int, tile: int, dtype: str, **options: int) -> tuple[Shape, Any]:
+    shape = Shape(n, tile, dtype, options=tuple(sorted({**{o.name: o.default for o in TILED.options}, **options}.items())))
+    return shape, TILED.build(shape, Target("cpu"))
+
+
+def solved(matrix: np.ndarray, tile: int, **options: int) -> np.ndarray:
+    shape, program = made(len(matrix), tile, matrix.dtype.name, **options)
+    buffers = program.allocate()
+    program.load(matrix, buffers, None)
+    for step in TILED.plan(shape, False):
+        program.launch(step, buffers, None)
+    return program.unload(buffers, None)
+
+
+@pytest.mark.parametrize("chosen", CHOICES, ids=str)
+def test_every_choice_gives_the_same_distances(chosen: dict[str, int]) -> None:
+    for n in (1, 15, 16, 17, 50):
+        for matrix in (graph(n, "float32"), graph(n, "float32", negative=True), graph(n, "int16")):
+            np.testing.assert_array_equal(solved(matrix, 16, **chosen), expected(matrix))
+
+
+@pytest.mark.parametrize("chosen", [{"order": 1}, {"vector": 0}], ids=str)
+def test_negative_edges_and_a_negative_cycle_in_int32(chosen: dict[str, int]) -> None:
+    matrix = graph(50, "int32", negative=True)
+    np.testing.assert_array_equal(solved(matrix, 16, **chosen), expected(matrix))
+    matrix[3, 4], matrix[4, 3] = -2, 1
+    assert (np.diagonal(solved(matrix, 16, **chosen)) < 0).any()
+
+
+def test_tile_by_tile_means_each_tile_lies_together() -> None:
+    shape, program = made(7, 4, "int32", order=1)
+    matrix = np.arange(49, dtype=np.int32).reshape(7, 7)
+    buffers = program.allocate()
+    program.load(matrix, buffers, None)
+    padded = np.full((8, 8), NO_EDGE["int32"], np.int32)
+    padded[:7, :7], padded[7, 7] = matrix, 0
+    tiles = [padded[i : i + 4, j : j + 4] for i in (0, 4) for j in (0, 4)]
+    for buffer in buffers:
+        assert buffer.flags.c_contiguous and buffer.size == shape.padded**2
+        np.testing.assert_array_equal(buffer.ravel(), np.concatenate([t.ravel() for t in tiles]))
+    np.testing.assert_array_equal(program.unload(buffers, None), matrix)
+    _, program = made(7, 4, "int32", order=0)
+    buffers = program.allocate()
+    program.load(matrix, buffers, None)
+    np.testing.assert_array_equal(buffers[0], padded)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of packed instructions are those of x86")
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+def test_the_scalar_loop_has_no_vector_instruction_and_the_other_has(dtype: str) -> None:
+    from numba import njit
+
+    made(16, 16, dtype)
+    module: Any = k20_tiled_cpu
+    tile, row = np.zeros((16, 16), dtype), np.zeros(16, dtype)
+    # compiled anew: what comes from the disk cache shows no assembly
+    scalar: Any = njit(module.relax_row_scalar.py_func)
+    scalar(row, tile, row.copy(), np.ones(1, np.uint64))
+    vector: Any = njit(module.relax_tile.py_func)
+    vector(tile, (0, 0), (0, 0), (0, 0), 16, np.ones(0, np.uint64))
+    (plain,), (packed,) = scalar.inspect_asm().values(), vector.inspect_asm().values()
+    assert not PACKED.findall(plain) and PACKED.findall(packed)
+
+
+def test_one_core_is_one_thread_and_others_get_theirs_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    asked: list[int] = []
+    change = numba.set_num_threads
+    monkeypatch.setattr(numba, "set_num_threads", lambda n: (asked.append(n), change(n)))
+    before = numba.get_num_threads()
+    matrix = graph(40, "float32")
+    np.testing.assert_array_equal(solved(matrix, 16, cores=0), expected(matrix))
+    assert asked == [1, before] * 9 and numba.get_num_threads() == before
+    asked.clear()
+    solved(matrix, 16, cores=1)
+    assert asked == []
+
+
+@pytest.mark.parametrize("dtype", SERIAL.dtypes)
+def test_the_serial_loop_takes_every_type(dtype: str) -> None:
+    matrix = graph(23, dtype)
+    shape = Shape(23, 1, dtype)
+    program = SERIAL.build(shape, Target("cpu"))
+    buffers = program.allocate()
+    program.load(matrix, buffers, None)
+    for step in SERIAL.plan(shape, False):
+        program.launch(step, buffers, None)
+    np.testing.assert_array_equal(program.unload(buffers, None), expected(matrix))
