@@ -9,17 +9,27 @@ import msgspec
 
 from fwtui import units
 from fwtui.model import Model
-from fwtui.run import Run
+from fwtui.peak import fp32_flops
+from fwtui.run import PhaseTime, Run
 
-STAGES = ("graph", "load", "compile", "warm-up", "unload", "verify")
+STAGES = ("read", "graph", "load", "compile", "warm-up", "unload", "verify")
 
 
-def result(model: Model, run: Run) -> dict[str, Any]:
-    """Everything known of one run under stable names; seconds, bytes and shares of 1, None where not known."""
+COPIES = {"read": "file", "load": "h2d", "unload": "d2h"}  # stages that move bytes, and what they are called
+SHOWN_DIGITS = 8  # of a checksum in a table: those of the sum that depends on where each distance is
+
+
+def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
+    """Everything known of one run under stable names; seconds, bytes and shares of 1, None where not known.
+
+    `baseline` is the kernel whose run the speed-up is against.
+    """
     evidence = model.evidence(run)
     occupancy = run.main_occupancy
     gpu = model.gpu if run.backend == "cuda" else None
     experiment = msgspec.to_builtins(run.experiment)
+    flops = fp32_flops(gpu)
+    against = baseline_run(model, run, baseline)
     return {
         "run": run.id,
         "kernel": run.experiment.kernel,
@@ -45,7 +55,13 @@ def result(model: Model, run: Run) -> dict[str, Any]:
         "relaxations_per_second": run.rate,
         "model_bytes_per_second": run.bandwidth,
         "peak_bytes_per_second": gpu.peak_bytes_per_second if gpu is not None else None,
+        "peak_flops_per_second": flops,
+        "flops_per_task": flops_per_task(model, run),
+        "baseline": against.id if against is not None else None,
+        "speedup": speedup(run, against),
         "phases": {p.key: p.seconds for p in run.phases},
+        "phase_details": [_phase(p) for p in run.phases],
+        "copies": _copies(run),
         "stages": {name: run.stage_seconds(name) for name in STAGES if run.stage_seconds(name) is not None},
         "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
         "occupancy_limited_by": list(occupancy.limiters) if occupancy is not None else [],
@@ -53,14 +69,74 @@ def result(model: Model, run: Run) -> dict[str, Any]:
         "gpu_power_watts": evidence.power_watts if evidence is not None and gpu is not None else None,
         "gpu_clock_mhz": evidence.gpu_clock_mhz if evidence is not None and gpu is not None else None,
         "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,
+        "counters": run.counters,
     }
 
 
-COLUMNS = ("run", "kernel", "n", "tile", "dtype", "total", "", "rate", "bandwidth", "of peak", "phases", "result")
+def _phase(phase: PhaseTime) -> dict[str, Any]:
+    seconds = phase.seconds or None
+    return {
+        "phase": phase.key,
+        "title": phase.title,
+        "seconds": phase.seconds,
+        "share": phase.share,
+        "launches": phase.launches,
+        "relaxations": phase.relaxations,
+        "relaxations_per_second": phase.relaxations / seconds if seconds else None,
+        "model_bytes": phase.device_bytes,
+        "model_bytes_per_second": phase.device_bytes / seconds if seconds and phase.device_bytes else None,
+    }
 
 
-def row(model: Model, run: Run) -> tuple[str, ...]:
-    """The run under COLUMNS, for people."""
+def _copies(run: Run) -> dict[str, Any]:
+    """Reading a file and, on a GPU, copying in (with the change of layout) and out: seconds, bytes, bytes per second."""
+    told = {}
+    for stage in run.stages:
+        name = COPIES.get(stage.name)
+        if name is None or stage.seconds is None or run.simulated or (name != "file" and run.backend != "cuda"):
+            continue
+        rate = stage.bytes / stage.seconds if stage.bytes and stage.seconds else None
+        told[name] = {"seconds": stage.seconds, "bytes": stage.bytes, "bytes_per_second": rate}
+    return told
+
+
+def flops_per_task(model: Model, run: Run) -> float | None:
+    """Floating-point operations that the GPU could have done in the time of one relaxation (Lund and Smith)."""
+    flops = fp32_flops(model.gpu) if run.backend == "cuda" else None
+    return flops / run.rate if flops is not None and run.rate else None
+
+
+def baseline_run(model: Model, run: Run, baseline: str | None) -> Run | None:
+    """The latest finished run of that kernel with the same n, one of the same number type before all others."""
+    same = [
+        other
+        for other in model.runs.values()
+        if other.experiment.kernel == baseline
+        and other.n == run.n
+        and other.state == "done"
+        and other.seconds
+        and not other.wrong
+    ]
+    return max(same, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
+
+
+def speedup(run: Run, against: Run | None) -> float | None:
+    """How many times as fast the run is; None where either has no time, or wrong distances."""
+    if against is None or not against.seconds or not run.seconds or run.wrong:
+        return None
+    return against.seconds / run.seconds
+
+
+COLUMNS = (
+    *("run", "kernel", "n", "tile", "dtype", "total", "", "rate", "vs", "bandwidth", "of peak", "FLOP/task"),
+    *("phases", "checksum", "result"),
+)
+
+
+def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
+    """The run under COLUMNS, for people; `vs` is against a run of the kernel `baseline`."""
+    faster = speedup(run, baseline_run(model, run, baseline))
+    flops = flops_per_task(model, run)
     peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
     share = run.bandwidth / peak if run.bandwidth is not None and peak else None
     return (
@@ -72,9 +148,12 @@ def row(model: Model, run: Run) -> tuple[str, ...]:
         "not timed" if run.simulated else units.duration(run.seconds),
         units.spread(run.done.spread if run.done is not None else None),
         units.rate(run.rate),
+        f"{units.digits(faster)}x" if faster is not None else "-",
         units.bandwidth(run.bandwidth),
         units.percent(share),
+        units.digits(flops) if flops is not None else units.ABSENT,
         " ".join(f"{p.title} {units.percent(p.share)}" for p in run.phases) if len(run.phases) > 1 else "-",
+        run.verdict.checksum[:SHOWN_DIGITS] if run.verdict is not None and run.verdict.checksum else "-",
         outcome(model, run),
     )
 

@@ -24,4 +24,6 @@ EXIT_CODES = (
     "exit codes: 0 ok, 1 wrong result or damaged file, 2 usage, 3 no GPU, 4 worker died, 5 recording incomplete, "
     "128+n ended by signal n"
 )
-COMMANDS = ("dashboard", "run", "replay", "list", "check", "kernels", "doctor", "render")
+COMMANDS = (
+    *("dashboard", "run", "replay", "list", "check", "kernels", "reproduce", "counters", "graph", "docs", "doctor", "render"),
+)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Container
 from itertools import product
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.fields import FIELDS, Field
 from kernels import registry
+from kernels.plan import Kernel
 
 SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
 
 
-def add_fields(parser: argparse.ArgumentParser) -> None:
-    """A flag for every field of an experiment and for every option that a kernel has of its own."""
+GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
+
+
+def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+    """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only."""
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
-    for field in FIELDS:
+    for field in FIELDS if only is None else [f for f in FIELDS if f.name in only]:
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
-        several = "; several with commas" if field.name in SEVERAL else ""
+        several = "; several with commas" if field.name in SEVERAL and only is None else ""
         group.add_argument(
             *flags, metavar=field.metavar, help=f"{field.help}{several}".replace("%", "%%"), dest=f"field_{field.name}"
         )
-    for name, about in kernel_options().items():
+    for name, about in kernel_options().items() if only is None else ():
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
 
 
@@ -38,18 +43,54 @@ def kernel_options() -> dict[str, str]:
 
 def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     """One experiment for every combination of what was asked; what was not asked is this machine's default."""
-    asked = {f: getattr(given, f"field_{f.name}") for f in FIELDS}
-    choices = [
+    return [_experiment(combination, given, gpu) for combination in product(*_choices(given))]
+
+
+def of_every_kernel(
+    given: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], object]
+) -> tuple[list[Experiment], list[tuple[str, str]]]:
+    """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not.
+
+    `settled` raises Refused for what cannot run here. Each kernel gets the first of the asked number types that it has (of
+    its own where none was asked for), and of the asked options those that it has.
+    """
+    if given.field_kernel is not None:
+        raise Refused("--all runs every kernel; leave out either it or --kernel")
+    fits: list[Experiment] = []
+    left_out: list[tuple[str, str]] = []
+    choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
+    asked_types = [text.strip() for text in given.field_dtype.split(",")] if given.field_dtype is not None else []
+    for combination in product(*choices):
+        for kernel in registry().values():
+            dtypes = [t for t in asked_types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes]
+            try:
+                if not dtypes:
+                    raise Refused(
+                        f"dtype {' or '.join(asked_types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}"
+                    )
+                experiment = _experiment(combination, given, gpu, every=(kernel, dtypes[0]))
+                settled(experiment)
+            except Refused as refusal:
+                left_out.append((kernel.id, str(refusal)))
+            else:
+                fits.append(experiment)
+    return fits, left_out
+
+
+def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
+    asked = {f: getattr(given, f"field_{f.name}", None) for f in FIELDS}
+    return [
         [(field, text) for text in (value.split(",") if field.name in SEVERAL else [value])]
         for field, value in asked.items()
         if value is not None
     ]
-    return [_experiment(combination, given, gpu) for combination in product(*choices)]
 
 
-def _experiment(combination: tuple[tuple[Field, str], ...], given: argparse.Namespace, gpu: bool) -> Experiment:
+def _experiment(
+    combination: tuple[tuple[Field, str], ...], given: argparse.Namespace, gpu: bool, every: tuple[Kernel, str] | None = None
+) -> Experiment:
     base = defaults(gpu)
-    changes: dict[str, object] = {}
+    changes: dict[str, object] = {"kernel": every[0].id, "dtype": every[1], "n": base.n} if every is not None else {}
     for field, text in combination:
         changes |= field.read(text.strip())
     kernel = kernel_named(str(changes.get("kernel", base.kernel)))
@@ -60,8 +101,8 @@ def _experiment(combination: tuple[tuple[Field, str], ...], given: argparse.Name
             base = changed(base, n=min(base.n, defaults(False).n))
     options: dict[str, int] = {}
     for name in kernel_options():
-        text = getattr(given, f"option_{name}")
-        if text is not None:
+        text = getattr(given, f"option_{name}", None)
+        if text is not None and (every is None or any(o.name == name for o in kernel.options)):
             try:
                 options[name] = int(text)
             except ValueError:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from fwtui import events, hardware, units
+from fwtui import counters, events, hardware, units
 from fwtui.codec import Line
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
-from fwtui.commands.asking import add_fields, experiments
+from fwtui.commands.asking import add_fields, experiments, of_every_kernel
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.live import Live
@@ -34,6 +34,11 @@ class Stopped(BaseException):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="every kernel that takes the graph here, each once; those that do not are named"
+    )
+    parser.add_argument("--baseline", metavar="ID", help="which of the kernels the speed-ups are against; it runs first")
+    parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
@@ -66,14 +71,17 @@ def live_session(given: argparse.Namespace) -> Live:
 
 
 def execute(given: argparse.Namespace) -> int:
-    asked = experiments(given, gpu=hardware.driver_present() and bool(hardware.gpus().gpus))
+    gpu = hardware.driver_present() and bool(hardware.gpus().gpus)
+    asked = [] if given.all else experiments(given, gpu)
     live = live_session(given)
     try:
+        if given.all:
+            asked = _every(live, given, gpu)
         for experiment in asked:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
-        return _run_all(
-            live, asked, as_table=given.table or (sys.stdout.isatty() and not given.json), wanted=given.record is not None
-        )
+        if given.baseline is not None:
+            asked = _first(given.baseline, asked)
+        return _run_all(live, asked, given)
     except Stopped as stopped:
         _on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         live.close(reason="signal")
@@ -82,7 +90,25 @@ def execute(given: argparse.Namespace) -> int:
         live.close()
 
 
-def _run_all(live: Live, asked: list[Experiment], as_table: bool, wanted: bool) -> int:
+def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]:
+    asked, left_out = of_every_kernel(given, gpu, live.settled)
+    for kernel, reason in left_out:
+        _say(f"left out: {kernel}: {reason}")
+    if not asked:
+        raise Refused("no kernel takes that here; ask for another n or dtype")
+    return asked
+
+
+def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
+    """The baseline's runs before the others, so that those can be compared with it."""
+    if all(e.kernel != baseline for e in asked):
+        kernels = ", ".join(dict.fromkeys(e.kernel for e in asked))
+        raise Refused(f"the baseline {baseline!r} is not among the kernels that run ({kernels}); add it to --kernel")
+    return sorted(asked, key=lambda e: e.kernel != baseline)
+
+
+def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace) -> int:
+    as_table, wanted = given.table or (sys.stdout.isatty() and not given.json), given.record is not None
     _on_signals(_stop)
     live.sinks.append(_narrate)
     if live.recorder is not None:
@@ -92,13 +118,15 @@ def _run_all(live: Live, asked: list[Experiment], as_table: bool, wanted: bool) 
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment)
+        if given.counters and live.model.run is not None and live.model.run.state == "done":
+            _count(live, experiment, live.model.run.id)
         run = live.model.run
         if run is not None and run.id != before:
             if as_table:
-                rows.append(row(live.model, run))
+                rows.append(row(live.model, run, given.baseline))
                 _say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
             else:
-                print(json.dumps(result(live.model, run)), flush=True)
+                print(json.dumps(result(live.model, run, given.baseline)), flush=True)
         worst = worst or code
     if as_table and len(rows) > 1:
         print("\n".join(table(rows)), flush=True)
@@ -128,6 +156,19 @@ def _run_one(live: Live, experiment: Experiment) -> int:
     if run.wrong:
         return WRONG
     return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+
+
+def _count(live: Live, experiment: Experiment, run: int) -> None:
+    """The run's hardware counters into the session, or why there are none to stderr."""
+    _show_progress(f"profiling run {run}")
+    with live.without_sampler():
+        found = counters.measure(live.settled(experiment)[0])
+    if isinstance(found, str):
+        _say(f"run {run} has no counters: {found}")
+        return
+    for op, values in found.items():
+        live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
+    _say(f"run {run} has counters ({counters.PROFILED}); --json shows them")
 
 
 def _narrate(line: Line) -> None:

@@ -1,0 +1,58 @@
+"""`fwtui counters`: what the hardware counted while a kernel ran under a profiler."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import msgspec
+
+from fwtui import hardware
+from fwtui.commands import NO_GPU, OK, USAGE
+from fwtui.commands.asking import add_fields, experiments
+from fwtui.counters import METRICS, PROFILED, Counters, measure, shown
+from fwtui.experiment import Experiment, settle
+from fwtui.report import table
+
+NAME = "counters"
+HELP = "profile one launch of each operation of a kernel with NVIDIA Nsight Compute and print its hardware counters, no timings"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_fields(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object per kernel on stdout")
+
+
+def execute(given: argparse.Namespace) -> int:
+    asked = [settle(e) for e in experiments(given, gpu=hardware.driver_present() and bool(hardware.gpus().gpus))]
+    worst = OK
+    for experiment in asked:
+        found = measure(experiment)
+        if isinstance(found, str):
+            print(f"fwtui: {found}", file=sys.stderr)
+            worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
+        elif given.json:
+            print(json.dumps(data(experiment, found)), flush=True)
+        else:
+            print("\n".join(words(experiment, found)), flush=True)
+    return worst
+
+
+def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object]:
+    """Plain data under stable names; seconds, bytes, shares of 1 and counts."""
+    return {
+        "kernel": experiment.kernel,
+        "experiment": msgspec.to_builtins(experiment),
+        "note": PROFILED,
+        "ops": {op: dict(values) for op, values in found.items()},
+    }
+
+
+def words(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
+    """A heading, and a table with a column for each op."""
+    what = experiment.file or f"n {experiment.n}"
+    tile = f", tile {experiment.tile}" if experiment.tile else ""
+    rows = [("", *found)]
+    rows += [(metric.title, *(shown(metric, values) for values in found.values())) for metric in METRICS]
+    return [f"{experiment.kernel}, {what}{tile}, {experiment.dtype}: one launch of each op, {PROFILED}", *table(rows)]

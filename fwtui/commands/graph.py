@@ -1,0 +1,42 @@
+"""`fwtui graph`: the input graph itself, saved or shown."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import msgspec
+
+from fwtui.commands.asking import GRAPH, add_fields, experiments
+from fwtui.errors import Refused
+from fwtui.experiment import settle
+from fwtui.live import worker_environment
+
+NAME = "graph"
+HELP = "save a graph as `fwtui run` makes or reads it (.gr, .mtx, .npz, .dot), or print a small one"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_fields(parser, only=GRAPH)
+    parser.add_argument(
+        "-o",
+        "--out",
+        default="",
+        metavar="FILE",
+        help="where to write; ends in .gr (DIMACS), .mtx (Matrix Market), .npz (NumPy: weights, no_edge) or .dot (Graphviz)",
+    )
+
+
+def execute(given: argparse.Namespace) -> int:
+    asked = experiments(given, gpu=False)
+    if len(asked) > 1:
+        raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
+    experiment = json.dumps(msgspec.to_builtins(settle(asked[0])))
+    # the generator is compiled: a process of its own keeps numba out of this one
+    child = subprocess.run(
+        [sys.executable, "-P", "-m", "fwtui.graphs", experiment, given.out], env={**os.environ, **worker_environment("real")}
+    )
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode

@@ -1,0 +1,184 @@
+"""`fwtui reproduce`: a document's experiments run again, and its claims answered."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from fwtui import events, hardware
+from fwtui.codec import Line
+from fwtui.commands import NOT_RECORDED, OK
+from fwtui.commands.run import Stopped, add_recording, live_session
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.report import table
+from fwtui.reproduce import MODULES, presets
+from fwtui.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
+from fwtui.reproduce.execute import Performer
+from fwtui.reproduce.preset import Preset, Scale
+from fwtui.reproduce.runs import LEFT_OUT, Results
+from fwtui.reproduce.slim import record
+from fwtui.sessions.library import resolve
+from fwtui.sessions.reader import load
+
+NAME = "reproduce"
+HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
+ALL = "all"
+COLUMNS = ("id", "claim", "document", "here", "answer")
+SAMPLING_HZ = 1.0
+Row = tuple[Claim, Answer]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("document", choices=(*MODULES, ALL), metavar="NAME", help=f"{', '.join(MODULES)} or {ALL}")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
+    parser.add_argument("--json", action="store_true", help="one JSON object per claim on stdout")
+    parser.add_argument("--counters", action="store_true", help="also hardware counters, profiled apart by ncu where it may")
+    parser.add_argument(
+        "--from",
+        dest="sessions",
+        nargs="+",
+        metavar="SESSION",
+        help="answer from a recorded session instead of running; further ones are compared with it where a claim is about that",
+    )
+    add_recording(parser)
+    parser.set_defaults(telemetry_hz=SAMPLING_HZ)
+
+
+def execute(given: argparse.Namespace) -> int:
+    chosen = [preset for name, preset in presets().items() if given.document in (name, ALL)]
+    if given.sessions:
+        if given.record is not None:
+            raise Refused("--record and --from do not go together; leave one of them out")
+        models = [_recorded(name) for name in given.sessions]
+        for preset in chosen:
+            _print(given, preset, Results(models[0], models[1:]))
+        return OK
+    return _live(given, chosen)
+
+
+def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
+    folder = _folder(given, several=len(chosen) > 1)
+    scale = Scale(gpu=hardware.driver_present() and bool(hardware.gpus().gpus), quick=given.quick)
+    before = {s: signal.signal(s, _stop) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    whole = True
+    try:
+        for preset in chosen:
+            whole &= _one(given, preset, scale, folder, alone=len(chosen) == 1)
+    except Stopped as stopped:
+        return 128 + stopped.signum
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+    return OK if whole else NOT_RECORDED
+
+
+def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> bool:
+    """Run one preset in a session of its own and print its answers; whether it was recorded as far as that was asked."""
+    live = live_session(argparse.Namespace(**{**vars(given), "record": None}))
+    reason = "closed"
+    try:
+        recorder = None
+        if given.record is not None:
+            path = Path(given.record) if given.record and alone else None
+            title = given.title or f"reproduce {preset.name}{' --quick' if given.quick else ''}"
+            recorder = record(live, preset, folder, path, title)
+            _say(f"recording to {recorder.path}")
+        live.sinks.append(_narrate)
+        performer = Performer(live, preset, scale, preset.limit(given.quick, alone), _say)
+        results = performer.perform()
+        if given.counters:
+            performer.count(results)
+        _print(given, preset, results)
+    except Stopped:
+        reason = "signal"
+        raise
+    finally:
+        live.close(reason=reason)
+    return recorder is None or recorder.failure is None
+
+
+def _folder(given: argparse.Namespace, several: bool) -> Path | None:
+    """Where sessions go when there is one for each of several documents; None is the user's own folder."""
+    if not (several and given.record):
+        return None
+    folder = Path(given.record)
+    if folder.exists() and not folder.is_dir():
+        raise Refused(f"{folder.name} is a file, and {ALL} records one session for each document; give a folder")
+    return folder
+
+
+def _recorded(name: str) -> Model:
+    path = resolve(name)
+    loaded = load(path)
+    if not loaded.complete:
+        _say(f"{path.name} is incomplete; `fwtui check` says what is missing")
+    model = Model()
+    for line in loaded.lines:
+        model.apply(line.event)
+    return model
+
+
+def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
+    rows = [(claim, claim.answer(results)) for claim in preset.claims]
+    if given.json:
+        for claim, answer in rows:
+            print(json.dumps(_data(preset, claim, answer)), flush=True)
+        return
+    print("\n".join(lines(preset, results, rows)), flush=True)
+
+
+def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
+    """Everything that a person is shown of one document."""
+    where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
+    out = [f"{preset.title}, here: {where}", ""]
+    out += _aligned([COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)])
+    for word in (REFUTED, UNTESTABLE):
+        out += [f"{c.id} {word}: {a.reason}" for c, a in rows if a.verdict == word and a.reason]
+    for figure in preset.figures(results):
+        out += ["", figure.title, *table(figure.rows)]
+    left_out = [m.text.removeprefix(LEFT_OUT) for m in results.model.markers if m.text.startswith(LEFT_OUT)]
+    out += ["", f"Rule: {RULE}."]
+    return [*out, *(f"Left out: {text}" for text in left_out), ""]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with every column flush left: these are words with numbers in them."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:
+    return {
+        "preset": preset.name,
+        "id": claim.id,
+        "claim": claim.words,
+        "document": claim.document,
+        "how": claim.how,
+        "here": answer.value,
+        "answer": answer.verdict,
+        "reason": answer.reason,
+    }
+
+
+def _narrate(line: Line) -> None:
+    match line.event:
+        case events.Notice(level="warning" | "error", text=text):
+            _say(text)
+        case events.Fault(message=message):
+            _say(message)
+        case events.RunDone(outcome="refused", message=message):
+            _say(message)
+
+
+def _say(text: str) -> None:
+    print(f"fwtui: {text}", file=sys.stderr, flush=True)
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    raise Stopped(signum)

@@ -1,0 +1,156 @@
+"""The parts of the README that could go stale: made from the registry and from a recorded session, between markers.
+
+A part begins with `<!-- NAME: made by fwtui docs -->` and ends with `<!-- end of NAME -->`, each on a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fwtui import units
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.run import Run
+from fwtui.sessions.folders import SUFFIX, shipped_folder, why
+from fwtui.sessions.reader import load, open_session
+from fwtui.text import clean
+from kernels import registry
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+LADDER_N = 4096  # vertices: every rung is compared at this size
+TITLE = "ladder"
+NAIVE = "naive"
+
+
+def rewrite(path: Path, check: bool = False) -> bool:
+    """Put every part into the file; returns whether that changes it. With `check` the file is left alone. Raises Refused."""
+    try:
+        before = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path.name} cannot be read: {why(error)}; run this in a source tree, or name the file") from None
+    after = before
+    for name, lines in PARTS.items():
+        after = _replaced(after, name, lines(), path.name)
+    if after != before and not check:
+        try:
+            path.write_text(after, encoding="utf-8")
+        except OSError as error:
+            raise Refused(f"{path.name} cannot be written: {why(error)}; check its permissions") from None
+    return after != before
+
+
+def ladder(folder: Path | None = None) -> list[str]:
+    """The table of all rungs at n = 4096 from the newest session of the folder titled "ladder ..."; no lines without one."""
+    session = _newest(folder or shipped_folder())
+    if session is None:
+        return []
+    model = Model()
+    for line in load(session).lines:
+        model.apply(line.event)
+    lines = _table(("kernel", "idea", "time", "relaxations/s", "as fast as the rung before", "as naive"), _rungs(model), right=4)
+    return [*lines, "", _machine(model, session)]
+
+
+def kernel_list() -> list[str]:
+    """Every kernel: where it runs, what it offers, and who thought of it."""
+    rows = [
+        (
+            f"`{k.id}`",
+            {"cpu": "CPU", "cuda": "CUDA"}[k.backend],
+            ", ".join(k.dtypes),
+            ", ".join(map(str, k.tiles)) or "-",
+            "; ".join(f"{o.name} {', '.join(map(str, o.values))}" for o in k.options) or "-",
+            "; ".join(k.papers) or "-",
+        )
+        for k in registry().values()
+    ]
+    return _table(("kernel", "where", "types", "tiles", "options", "source"), rows)
+
+
+PARTS: dict[str, Callable[[], list[str]]] = {"ladder": ladder, "kernels": kernel_list}
+
+
+def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:
+    begin, end = f"<!-- {name}: made by fwtui docs -->\n", f"<!-- end of {name} -->\n"
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise Refused(
+            f"{file} does not have one line {begin.strip()!r} before one line {end.strip()!r}; put them where the part goes"
+        )
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    body = "".join(f"{line}\n" for line in lines)
+    return f"{before}{begin}{body}{end}{after}"
+
+
+def _newest(folder: Path) -> Path | None:
+    """The session of that title that was made last; what cannot be read is passed over."""
+    found: list[tuple[str, str, Path]] = []
+    for path in folder.glob(f"*{SUFFIX}"):
+        try:
+            with open_session(path) as session:
+                header = session.header
+        except Refused:
+            continue
+        if re.match(rf"{TITLE}\b", header.title, re.IGNORECASE):
+            found.append((header.created, path.name, path))
+    return max(found)[2] if found else None
+
+
+def _rungs(model: Model) -> list[tuple[str, ...]]:
+    """One row per kernel in the ladder's order, from its fastest verified run; n/a where there is none."""
+    best = {kernel: _best(model, kernel) for kernel in registry()}
+    naive = best.get(NAIVE)
+    rows = []
+    before: Run | None = None
+    for kernel in registry().values():
+        run = best[kernel.id]
+        rows.append(
+            (
+                f"`{kernel.id}`",
+                kernel.summary,
+                _seconds(run),
+                units.rate(run.rate).removesuffix("relax/s") if run is not None else units.ABSENT,
+                _times(before, run),
+                _times(naive, run),
+            )
+        )
+        before = run or before
+    return rows
+
+
+def _best(model: Model, kernel: str) -> Run | None:
+    runs = [
+        run
+        for run in model.runs.values()
+        if run.experiment.kernel == kernel and run.n == LADDER_N and run.state == "done" and run.verified and run.seconds
+    ]
+    return min(runs, key=lambda run: run.seconds or 0.0, default=None)
+
+
+def _seconds(run: Run | None) -> str:
+    return units.duration(run.seconds if run is not None else None)
+
+
+def _times(slow: Run | None, fast: Run | None) -> str:
+    if slow is None or fast is None or not slow.seconds or not fast.seconds:
+        return units.ABSENT
+    return f"{units.digits(slow.seconds / fast.seconds)}x"
+
+
+def _machine(model: Model, session: Path) -> str:
+    name = session.name.removesuffix(SUFFIX)
+    where = []
+    if model.gpu is not None:
+        where += [clean(model.gpu.name), f"driver {clean(model.gpu.driver)}" if model.gpu.driver else ""]
+        where += [f"CUDA {clean(model.gpu.cuda)}" if model.gpu.cuda else ""]
+    if model.header is not None:
+        where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
+    return f"n = {LADDER_N}, each kernel's fastest verified run: {', '.join(filter(None, where))}; `fwtui replay {name}`."
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: int = 0) -> list[str]:
+    """A Markdown table, its last `right` columns aligned to the right."""
+    rule = ["---"] * (len(head) - right) + ["---:"] * right
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (head, rule, *rows)]

@@ -1,0 +1,163 @@
+"""NVIDIA Nsight Compute's command line: where it is, whether it may read counters, how it is run, what it says.
+
+Options and output: Nsight Compute CLI documentation, "Command Line Options" and "CSV output".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
+PARAMETERS = "/proc/driver/nvidia/params"
+PRIVILEGES = "/proc/self/status"
+ABSENT = "ncu is not here; install NVIDIA Nsight Compute (it comes with the CUDA toolkit) and put it on PATH"
+FORBIDDEN = (
+    "the NVIDIA driver lets only administrators read hardware counters; run this as root, or put "
+    "`options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a file of /etc/modprobe.d and reboot "
+    "(a container needs --cap-add=SYS_ADMIN)"
+)
+MOST_SECONDS = 600.0
+_SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in Linux' sets of capabilities
+# ncu asked for base units, but a version may know better; what is not here counts as it is
+_SCALES = {
+    "%": 0.01,
+    **{f"{prefix}{unit}": scale for prefix, scale in (("n", 1e-9), ("u", 1e-6), ("m", 1e-3)) for unit in ("second", "s")},
+    **{
+        f"{prefix}{unit}": scale for prefix, scale in (("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)) for unit in ("byte", "hz")
+    },
+}
+
+
+class Said(NamedTuple):
+    """What came of one call: ncu's own words, and those of the program under it."""
+
+    code: int | None  # None: it took too long and was ended
+    log: str
+    stdout: str
+    stderr: str
+
+
+def find() -> str | None:
+    """Where ncu is: on PATH, in the toolkit that the environment names, or (the newest) where installers put it."""
+    found = shutil.which("ncu")
+    if found:
+        return found
+    named = [Path(os.environ[v]) / "bin" / "ncu" for v in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX") if os.environ.get(v)]
+    usual = [path for place in PLACES for path in sorted(Path("/").glob(place.lstrip("/")), key=_version, reverse=True)]
+    return next((str(path) for path in (*named, *usual) if os.access(path, os.X_OK)), None)
+
+
+def permitted() -> bool:
+    """Whether the driver lets this process read counters, as far as its parameters tell (ERR_NVGPUCTRPERM otherwise)."""
+    try:
+        parameters = Path(PARAMETERS).read_text(errors="replace")
+        held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(PRIVILEGES).read_text(), re.MULTILINE)
+    except OSError:
+        return True  # ncu itself will say
+    restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", parameters, re.MULTILINE) is not None
+    return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
+
+
+def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str]) -> Said:
+    """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop."""
+    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder) / "log.csv"
+        command = [tool, "--target-processes", "all", "--profile-from-start", "off", "--replay-mode", "kernel"]
+        # locked clocks and flushed caches would be another machine than the one that is timed
+        command += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
+        command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            # LC_ALL decides how numbers are written; a lock file of another user in /tmp would be in the way
+            env={**os.environ, **environment, "LC_ALL": "C", "TMPDIR": folder},
+        )
+        code: int | None = None
+        try:
+            stdout, stderr = process.communicate(timeout=MOST_SECONDS)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            stdout, stderr = process.communicate()
+        except BaseException:
+            _kill(process)
+            process.wait()
+            raise
+        told = log.read_bytes() if log.exists() else b""
+    return Said(code, *(part.decode("utf-8", "replace") for part in (told, stdout, stderr)))
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line of one of this program's own modules."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def rows(log: str) -> list[dict[str, float]]:
+    """The profiled kernels in launch order: ncu's metric -> value in seconds, bytes, hertz, shares of 1 or counts.
+
+    Takes the wide "raw" page: a header, a row of units, a row for each kernel, and ncu's own `==...==` lines anywhere. What
+    is no number (n/a) is left out.
+    """
+    found: list[dict[str, float]] = []
+    names: list[str] = []
+    units: list[str] = []
+    for cells in csv.reader(line for line in log.splitlines() if not line.startswith("==")):
+        if cells[:1] == ["ID"]:
+            names, units = cells, [""] * len(cells)
+        elif len(cells) != len(names) or not names:
+            continue  # not ours: the profiled program may print too
+        elif not cells[0]:
+            units = cells
+        else:
+            values = {n: (number(c), _scale(u)) for n, c, u in zip(names, cells, units, strict=True) if "__" in n}
+            found.append({name: value * scale for name, (value, scale) in values.items() if value is not None})
+    return found
+
+
+def number(text: str) -> float | None:
+    """A number as ncu writes it: 1234, 1,234,567.5, and in other locales 1.234.567,5; None for n/a and everything else.
+
+    A lone comma before three digits groups thousands, since ncu is asked for the C locale.
+    """
+    text = text.strip().replace("\u202f", "").replace("\xa0", "")
+    grouped = re.fullmatch(r"-?[1-9]\d{0,2},\d{3}(\.\d*)?", text)
+    if text.count(",") == 1 and not grouped:
+        text = text.replace(".", "").replace(",", ".")
+    elif text.count(".") > 1:
+        text = text.replace(".", "")
+    text = text.replace(",", "")
+    return float(text) if re.fullmatch(r"-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,2})?", text, re.IGNORECASE) else None
+
+
+def errors(log: str) -> list[str]:
+    """What ncu calls an error, without its mark."""
+    return re.findall(r"^==ERROR==\s+(.*\S)", log, re.MULTILINE)
+
+
+def _scale(unit: str) -> float:
+    amount, _, per = unit.partition("/")
+    return _SCALES.get(amount, 1.0) / _SCALES.get(per, 1.0)
+
+
+def _version(path: Path) -> list[int]:
+    return [int(x) for x in re.findall(r"\d+", str(path))]
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The tool and the program that it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

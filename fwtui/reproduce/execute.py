@@ -1,0 +1,145 @@
+"""Runs a preset on a live session, within its time; whatever is left out is named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fwtui import counters, events
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, changed
+from fwtui.live import Live
+from fwtui.reproduce.preset import Preset, Scale
+from fwtui.reproduce.runs import LEFT_OUT, Missing, Results, label, same
+from fwtui.run import Run
+from kernels import registry
+
+MOST_SECONDS = 60.0  # that one pass of a rung may take
+FULL_CHECK = 1024  # above, SciPy itself would take longer than everything else
+DRAIN_EVERY = 0.02
+LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
+CPU_RATE, GPU_RATE = 1e9, 2e11  # relaxations/s, for a kernel of which nothing is known yet
+FIRST_COMPILE = 2.0
+STAGES = ("graph", "read", "load", "unload", "verify")
+
+
+class Expected(NamedTuple):
+    """What a run will take."""
+
+    repeats: int
+    one: float  # seconds of one pass
+    total: float
+
+
+class Performer:
+    """Runs one preset from its first experiment to its last."""
+
+    def __init__(self, live: Live, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
+        self._live = live
+        self._preset = preset
+        self._scale = scale
+        self._limit = limit
+        self._say = say
+        self._begin = time.monotonic()
+        self._left_out: set[str] = set()
+
+    def perform(self) -> Results:
+        """The results; also of what could not be run, as markers of the session."""
+        self._live.mark(f"reproduce {self._preset.name}{' --quick' if self._scale.quick else ''}")
+        results = Results(self._live.model)
+        for wanted in self._preset.runs(results, self._scale):
+            self._one(wanted)
+        return results
+
+    def count(self, results: Results) -> None:
+        """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
+        for make in self._preset.counted:
+            try:
+                n = next(n for n in reversed(results.sizes(make)) if n <= self._preset.counted_at)
+            except (Missing, StopIteration):
+                continue
+            run = results.find(make(n))
+            self._say(f"counters of {label(make(n))}")
+            with self._live.without_sampler():
+                found = counters.measure(run.experiment)
+            if isinstance(found, str):
+                return self._say(f"no counters: {found}")
+            for op, values in found.items():
+                self._live.tell(events.Counters(t=self._live.now, run=run.id, op=op, values=dict(values)))
+
+    def _one(self, wanted: Experiment) -> None:
+        kernel = registry().get(wanted.kernel)
+        if kernel is None:
+            return self._leave_out(wanted.kernel, "kernel missing")
+        if kernel.backend == "cuda" and not self._scale.gpu and wanted.device != "simulator":
+            return self._leave_out(wanted.kernel, "needs a GPU")
+        if not wanted.file and self._has(wanted):
+            return
+        expected = expect(self._live, wanted)
+        spent = time.monotonic() - self._begin
+        if expected.one > MOST_SECONDS:
+            return self._leave_out(label(wanted), f"expected to take {expected.one:.0f} s, more than {MOST_SECONDS:.0f}")
+        if spent + expected.total > self._limit:
+            why = (
+                f"expected to take {expected.total:.0f} s, and {max(0, self._limit - spent):.0f} of {self._limit:.0f} s are left"
+            )
+            return self._leave_out(label(wanted), why)
+        self._say(f"{label(wanted)}, about {expected.total:.0f} s")
+        try:
+            self._live.start(changed(wanted, repeats=expected.repeats, verify="auto" if wanted.n <= FULL_CHECK else "sample"))
+        except Refused as refusal:
+            return self._leave_out(label(wanted), str(refusal))
+        finish(self._live)
+
+    def _has(self, wanted: Experiment) -> bool:
+        """Whether the session holds exactly that already: claims share runs."""
+        try:
+            Results(self._live.model).find(wanted)
+        except Missing:
+            return False
+        return True
+
+    def _leave_out(self, what: str, why: str) -> None:
+        if what not in self._left_out:
+            self._left_out.add(what)
+            self._live.mark(f"{LEFT_OUT}{what}: {why}")
+            self._say(f"{LEFT_OUT}{what}: {why}")
+
+
+def finish(live: Live) -> None:
+    """Wait until the run that is going is over."""
+    while live.busy or live.drain():
+        live.drain()
+        if live.busy:
+            time.sleep(DRAIN_EVERY)
+
+
+def expect(live: Live, wanted: Experiment) -> Expected:
+    """The run's length, from the rate at the nearest smaller size of the most similar run, and n^2 for all but computing."""
+    kernel = registry()[wanted.kernel]
+    runs = [r for r in live.model.runs.values() if r.state == "done" and r.seconds and r.n]
+    similar = [r for r in runs if r.experiment.kernel == wanted.kernel]
+    exact = [r for r in similar if same(r, wanted, kernel)]
+    one = _scaled(_nearest(exact or similar, wanted.n), wanted.n, kernel.backend)
+    if one is None:
+        one = wanted.n**3 / (CPU_RATE if kernel.backend == "cpu" else GPU_RATE)
+    repeats = 5 if one < 0.3 else 3 if one < 1 else 2
+    around = FIRST_COMPILE * (not exact)
+    if runs:
+        largest = max(runs, key=lambda r: (r.n, r.id))
+        around += sum(largest.stage_seconds(name) or 0 for name in STAGES) * max(1.0, wanted.n / largest.n) ** 2
+    return Expected(repeats, one, around + (repeats + 2) * one)  # and a warm-up and a phase pass
+
+
+def _nearest(runs: list[Run], n: int) -> Run | None:
+    below = [r for r in runs if r.n <= n]
+    return max(below, key=lambda r: (r.n, r.id)) if below else min(runs, key=lambda r: r.n, default=None)
+
+
+def _scaled(run: Run | None, n: int, backend: str) -> float | None:
+    if run is None or not run.seconds:
+        return None
+    bound = LAUNCH_BOUND if backend == "cuda" else 0
+    slow = max(1.0, min(n, bound) / run.n) ** 2
+    return run.seconds * slow * (n / max(run.n, min(n, bound))) ** 3

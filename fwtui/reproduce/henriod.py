@@ -1,0 +1,238 @@
+"""Henriod, Attempting to Improve APSP on the GPU: recursive in-place, float32 on a GTX 480."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from fwtui import units
+from fwtui.experiment import Experiment, changed
+from fwtui.reproduce.claim import NOISE, Answer, Claim, judged, near, times
+from fwtui.reproduce.preset import Preset, Scale
+from fwtui.reproduce.runs import Make, Missing, Results, ask
+from kernels import registry
+from kernels.plan import Rect, Shape, Step
+
+KLEENE, BASE = "kleene", "kleene-base"
+SMALL, LARGE = 256, 8192
+TILE = 16  # the width that the original had
+RESULTS, KEEP = (1, 4, 16), (0, 1)
+SIMULATED = 13
+# his access model for one 8 x 8 block, "Assumed values for example analysis": cycles per access, threads, accesses
+GLOBAL_CYCLES, SHARED_CYCLES, THREADS = 600, 6, 16
+ORIGINAL = 4 * THREADS * (2 + 1) * 4 * GLOBAL_CYCLES
+HIS = THREADS * (8 + 4) * 8 * SHARED_CYCLES + 8 * GLOBAL_CYCLES
+CORRECTED = THREADS * (8 + 4) * 8 * SHARED_CYCLES + THREADS * 8 * GLOBAL_CYCLES  # every thread makes the 8 accesses
+MULTIPLIES = ("sequential", "regular", "volkov")
+
+
+def plain(tile: int = 0) -> Make:
+    return partial(ask, KLEENE, tile=tile)
+
+
+def base(results: int, keep: int, tile: int = 0) -> Make:
+    return partial(ask, BASE, results=results, keep=keep, tile=tile)
+
+
+def widths(kernel: str) -> tuple[int, ...]:
+    """Widths of the base case that the kernel offers; beta is twice that."""
+    return registry()[kernel].tiles if kernel in registry() else ()
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    if not scale.gpu:
+        for count in RESULTS:
+            for keep in KEEP:
+                yield changed(base(count, keep, tile=8)(SIMULATED), device="simulator")
+    for n in (SMALL, 1024) if scale.quick or not scale.gpu else (SMALL, 1024, LARGE):
+        for tile in widths(KLEENE) or (0,):
+            yield plain(tile)(n)
+        for count in RESULTS:
+            for keep in KEEP:
+                yield base(count, keep)(n)
+        if n == SMALL:
+            for tile in widths(BASE):
+                for count in RESULTS:
+                    yield base(count, 0, tile)(n)
+
+
+def more_threads(results: Results) -> Answer:
+    """HE1: base cases wider than 16 against 16, on the small and the large graph."""
+    wider = [tile for tile in widths(KLEENE) if tile > TILE]
+    if not wider:
+        raise Missing(f"kernel missing: {KLEENE}" if KLEENE not in registry() else f"{KLEENE} has no base wider than {TILE}")
+    sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
+    found = {
+        (tile, n): results.seconds(plain(TILE)(n)) / results.seconds(plain(tile)(n))
+        for tile in wider
+        for n in dict.fromkeys((sizes[0], sizes[-1]))
+    }
+    value = ", ".join(f"width {tile} {times(ratio)} (n {n})" for (tile, n), ratio in found.items())
+    return judged(all(ratio < NOISE for ratio in found.values()), f"speed-up over 16: {value}", "a wider base case does gain")
+
+
+def fewer_threads(results: Results) -> Answer:
+    """HE2: 4 and 16 results per thread in shared memory against 1, on the smallest and the largest graph."""
+    makes = [base(count, 0) for count in RESULTS]
+    sizes = results.sizes(*makes)
+    if len(sizes) < 2:
+        raise Missing("a small and a large graph are needed")
+    gains = {}
+    for n in (sizes[0], sizes[-1]):
+        one, *more = (results.seconds(make(n)) for make in makes)
+        gains[n] = one / min(more)
+    small, large = gains[sizes[0]], gains[sizes[-1]]
+    value = ", ".join(f"{times(gain)} (n {n})" for n, gain in gains.items())
+    return judged(small > NOISE and large <= NOISE, f"best speed-up {value}")
+
+
+def correctness(results: Results) -> Answer:
+    """HE3: whether the variant is wrong at any number of threads."""
+    found = [r for r in results.model.runs.values() if r.experiment.kernel == BASE and r.verified is not None]
+    if not found:
+        results.find(base(4, 0)(SMALL))  # says why there are none
+        raise Missing("none was checked")
+    wrong = [r for r in found if r.wrong]
+    if wrong:
+        return judged(True, f"wrong with {', '.join(sorted({_threads(r.experiment) for r in wrong}))} threads")
+    counts = sorted({int(_threads(r.experiment)) for r in found})
+    simulated = " (simulated)" if all(r.simulated for r in found) else ""
+    return judged(False, f"right with {', '.join(map(str, counts))} threads{simulated}", "every thread count gives right answers")
+
+
+def _threads(asked: Experiment) -> str:
+    return str(max(1, asked.tile**2 // asked.options.get("results", 1)))
+
+
+def halves(results: Results) -> Answer:
+    """HE4: follow from the plan what the first half's result goes into, until the second half's first base case."""
+    kernel = registry().get(KLEENE)
+    if kernel is None:
+        raise Missing(f"kernel missing: {KLEENE}")
+    tile = kernel.default_tile
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=options), False), 2 * tile)
+    if chain is None:
+        return judged(False, "the second half waits for nothing of the first")
+    return judged(True, " -> ".join(chain))
+
+
+def dependency(plan: Iterable[Step], middle: int) -> list[str] | None:
+    """How data goes from A11's closure to A22's: the blocks written on the way, or None where none of it arrives."""
+    inside: tuple[Rect, ...] = ()
+    chain: list[str] = []
+    for step in plan:
+        quadrants = {_quadrant(rect, middle) for rect in step.writes}
+        touched = any(rect.overlaps(known) for rect in (*step.reads, *step.writes) for known in inside)
+        if quadrants == {"A22"} and step.phase == "base":
+            return [*dict.fromkeys(chain), "A22*"] if touched else None
+        if quadrants == {"A11"} and (not chain or chain[-1] == "A11*"):
+            inside += step.writes
+            chain.append("A11*")
+        elif touched:
+            inside += step.writes
+            chain += sorted(quadrants)
+    return None
+
+
+def _quadrant(rect: Rect, middle: int) -> str:
+    return f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}"
+
+
+def access_model(results: Results) -> Answer:
+    """HE5: time of the base cases with one result per thread in global memory over four in shared memory."""
+    fast = base(4, 0, TILE)
+    n = results.sizes(plain(TILE), fast)[0]
+    after = results.phase_seconds(fast(n), "base")
+    if not after:
+        raise Missing("the session holds no time of the base cases")
+    ratio = results.phase_seconds(plain(TILE)(n), "base") / after
+    value = f"predicted {times(ORIGINAL / HIS)}, measured {times(ratio)} (n {n})"
+    reason = f"with the factor {THREADS} that 8*600 leaves out, the model itself says {times(ORIGINAL / CORRECTED)}"
+    return judged(near(ratio, ORIGINAL / HIS), value, reason)
+
+
+def registers(results: Results) -> Answer:
+    """HE6: the base cases' time in shared memory over that in registers, best number of results each."""
+    makes = {keep: [base(count, keep) for count in RESULTS] for keep in KEEP}
+    n = results.sizes(*makes[0], *makes[1])[0]
+    best = {keep: min(results.phase_seconds(make(n), "base") for make in makes[keep]) for keep in KEEP}
+    if not best[1]:
+        raise Missing("the session holds no time of the base cases")
+    ratio = best[0] / best[1]
+    return judged(ratio > NOISE, f"shared takes {times(ratio)} the time of registers (n {n})")
+
+
+def needless(results: Results) -> Answer:
+    """HE7: shares of the three multiplies for the narrowest and the widest base case."""
+    tiles = widths(KLEENE)
+    if not tiles:
+        raise Missing(f"kernel missing: {KLEENE}")
+    n = results.sizes(*(plain(tile) for tile in tiles))[-1]
+    words, absent = [], []
+    for tile in tiles:
+        seconds = {key: results.phase_seconds(plain(tile)(n), key) for key in MULTIPLIES}
+        total = sum(seconds.values()) or 1.0
+        absent += [f"{key} at beta {2 * tile}" for key, s in seconds.items() if not s]
+        if tile in (tiles[0], tiles[-1]):
+            shares = " / ".join(units.percent(s / total) for s in seconds.values())
+            words.append(f"beta {2 * tile}: {shares}")
+    value = f"{'; '.join(words)} (n {n})"
+    return judged(bool(absent), f"needless: {', '.join(absent)}; {value}" if absent else value, "each is used at every beta")
+
+
+CLAIMS = (
+    Claim(
+        "HE1",
+        "more threads (larger beta) in the sequential kernel: no gain",
+        "slightly worse than 16",
+        "sweep over the width of the base case at n = 256 and 8192",
+        more_threads,
+        "A multiprocessor runs more threads at once today, and a wider base case saves launches",
+    ),
+    Claim(
+        "HE2",
+        "fewer threads with 4 or 16 results each: faster on small inputs, not on large",
+        "small only",
+        "the same sweep, shared memory",
+        fewer_threads,
+    ),
+    Claim(
+        "HE3",
+        "that variant lost correctness above 8 threads",
+        "wrong",
+        "every thread count verified; a labelled faulty variant in the tests shows one way to lose it",
+        correctness,
+        "All results of all threads must take one step before any takes the next, which needs a barrier",
+    ),
+    Claim(
+        "HE4",
+        "the two half-size subproblems cannot run at the same time",
+        "one needs the other",
+        "derived from the plan's reads and writes",
+        halves,
+    ),
+    Claim(
+        "HE5",
+        "his access model expects a large gain",
+        f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x",
+        "predicted and measured ratio side by side (4860 in the big-O should be 4872)",
+        access_model,
+        "Caches have made global memory far cheaper than his 600 cycles where the same cells are read again",
+    ),
+    Claim(
+        "HE6",
+        "a small array in registers beats dynamic shared memory in the base case",
+        "asked, not answered",
+        "both variants of the base case",
+        registers,
+    ),
+    Claim(
+        "HE7",
+        "three multiplies by width; a larger beta may make one needless",
+        "may",
+        "share of time per multiply over beta",
+        needless,
+    ),
+)
+PRESET = Preset("henriod", "Henriod", CLAIMS, runs, seconds=48)

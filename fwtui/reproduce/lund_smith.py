@@ -1,0 +1,316 @@
+"""Lund and Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall (2010): float32 on a Tesla C1060."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+
+from fwtui import units
+from fwtui.experiment import Experiment
+from fwtui.peak import fp32_flops
+from fwtui.reproduce import off_gpu
+from fwtui.reproduce.banks import conflict
+from fwtui.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, judged, near, speedup, times
+from fwtui.reproduce.preset import Figure, Preset, Scale
+from fwtui.reproduce.runs import Make, Missing, Results, ask
+from kernels import registry
+
+CPU, NAIVE, KATZ, OPTIMIZED, STAGED = "serial", "naive", "katz-kider", "optimized", "staged-load"
+REGISTER, ROW_MAJOR, NATURAL = "register-tile", "staged-row-major", "staged-natural"
+RUNGS = (NAIVE, KATZ, OPTIMIZED, STAGED)
+# Table 1: seconds by vertices, for the CPU and the four rungs
+TABLE: Mapping[int, tuple[float | None, ...]] = {
+    1024: (2.405, 0.408, 0.108, 0.0428, 0.0274),
+    2048: (18.38, 3.212, 0.65, 0.282, 0.14),
+    4096: (145.2, 26.05, 4.62, 2.06, 0.934),
+    8192: (None, 208.6, 35.37, 16.39, 6.88),
+    16384: (None, None, 277.8, 126.9, 53.02),
+    17408: (None, None, None, None, 63.4),
+}
+TEXT_SECONDS = 53.06  # n = 16384, abstract
+CONSTANT = 1.2e-11  # seconds per task
+COPY_BANDWIDTH, NAIVE_BANDWIDTH = 77e9, 42e9  # bytes/s, sections 2 and 5
+TASK_BYTES = 16  # that a task moves where nothing is kept: three words read, one written
+TILE = 32
+KATZ_FLOPS, STAGED_FLOPS = 62.7, 12.7  # FLOPs' worth of time per task, section 5
+STAGED_RATE, STAGED_CLAIMED = 73.6e9, 46e9  # tasks/s and bytes/s, section 5
+SHARED_BYTES, SHARED_OF_C1060, BLOCKS = 1056, 16384, 15  # section 4.2
+PARAMETERS = 32  # bytes of shared memory that held a kernel's arguments on that generation
+
+
+def at(kernel: str) -> Make:
+    return partial(ask, kernel)
+
+
+def later_rungs() -> list[str]:
+    """Kernels for float32 that the ladder has after the document's last one."""
+    names = list(registry())
+    after = names[names.index(STAGED) + 1 :] if STAGED in names else []
+    return [name for name in after if registry()[name].backend == "cuda" and "float32" in registry()[name].dtypes]
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    sizes = (1024, 2048, 4096) if scale.quick else (1024, 2048, 4096, 8192, 16384)
+    for n in (256, 512) if not scale.gpu else (512, 1024) if scale.quick else (1024, 2048):
+        yield ask(CPU, n)
+    for n in sizes:
+        for rung in reversed(RUNGS):
+            if n <= 8192:
+                yield ask(rung, n)
+    for rung in (REGISTER, ROW_MAJOR, NATURAL, *later_rungs()):
+        yield ask(rung, min(8192, sizes[-1]))
+    if not scale.quick:
+        for rung in reversed(RUNGS):
+            yield ask(rung, sizes[-1])
+        yield ask(STAGED, 17408)
+
+
+def memory_peak(results: Results) -> float:
+    """Bytes per second that device memory could move. Raises Missing."""
+    if not results.device.peak_bytes_per_second:
+        raise Missing("the peak bandwidth of this device is not known")
+    return results.device.peak_bytes_per_second
+
+
+def bus(results: Results) -> Answer:
+    """LS6: the model's bandwidth against the device's, and what counters say of the memory chips."""
+    wanted = ask(NAIVE, results.sizes(at(NAIVE))[-1])
+    limit = memory_peak(results)
+    share = wanted.n**3 * TASK_BYTES / results.seconds(wanted) / limit
+    value = f"model {units.percent(share)} of the memory's peak"
+    with suppress(Missing):
+        dram = results.counter(at(NAIVE), "relax", "dram_share")
+        # at least the document's share of the bus, whatever the model says
+        return judged(dram >= NAIVE_BANDWIDTH / COPY_BANDWIDTH / TOLERANCE, f"{value}, DRAM {units.percent(dram)}")
+    reason = "" if share <= 1 else "the model's traffic is more than the bus can carry, so caches serve a part of it"
+    return judged(near(share, NAIVE_BANDWIDTH / COPY_BANDWIDTH), value, reason or "the DRAM share needs counters")
+
+
+def flops_worth(results: Results, rung: str) -> tuple[float, float]:
+    """(FLOPs' worth of time per task, tasks/s) at the largest size run."""
+    n = results.sizes(at(rung))[-1]
+    rate = n**3 / results.seconds(ask(rung, n))
+    peak = fp32_flops(results.device)
+    if peak is None:
+        raise Missing("the peak FLOP/s of this device is not known")
+    return peak / rate, rate
+
+
+def computing(results: Results) -> Answer:
+    """LS7: many FLOPs' worth of time for a task, and a bus that is far from full."""
+    per_task, rate = flops_worth(results, KATZ)
+    share = rate * TASK_BYTES / TILE / memory_peak(results)
+    value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
+    holds, reason = near(per_task, KATZ_FLOPS) and share < 0.5, "the limiter itself needs counters"
+    with suppress(Missing):
+        compute, memory = (results.counter(at(KATZ), "rest", name) for name in ("compute_share", "dram_share"))
+        value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)}"
+        holds, reason = holds and compute > memory, ""
+    return judged(holds, value, reason)
+
+
+def staged_rate(results: Results) -> Answer:
+    """LS8: rate and FLOPs' worth, and the bandwidth by the document's own model, in which its 46 GB/s do not come out."""
+    per_task, rate = flops_worth(results, STAGED)
+    there = STAGED_RATE * TASK_BYTES / TILE
+    value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, {units.bandwidth(rate * TASK_BYTES / TILE)}"
+    reason = f"by its own model the document's rate moves {units.bandwidth(there)}, not {units.bandwidth(STAGED_CLAIMED)}"
+    return judged(near(per_task, STAGED_FLOPS), value, reason)
+
+
+def resources(results: Results) -> Answer:
+    """LS10: shared memory of the compiled kernel, and how many blocks it would have allowed there and allows here."""
+    shared, found = off_gpu.shared_bytes(results, STAGED)
+    there = SHARED_OF_C1060 // (shared + PARAMETERS)
+    value = f"{shared:,} bytes, {there} blocks there; {found}"
+    return judged(shared + PARAMETERS <= SHARED_BYTES and there == BLOCKS, value)
+
+
+def conflicts(results: Results) -> Answer:
+    """LS11: by counters, else by the index pattern; and the times of the three variants where they were run."""
+    there = conflict(False, 16, False), conflict(True, 16, False)
+    pattern = f"on 16 banks natural {there[0]}-way, cyclic {there[1]}-way"
+    if results.model.gpu is None:
+        return judged(there == (4, 1), f"{pattern} (index pattern)")
+    here = conflict(False, 32, True), conflict(True, 32, True)
+    n = results.sizes(at(STAGED), at(NATURAL), at(ROW_MAJOR))[-1]
+    ratio = [results.seconds(ask(name, n)) / results.seconds(ask(STAGED, n)) for name in (NATURAL, ROW_MAJOR)]
+    value = f"{pattern}; here {here[0]}- and {here[1]}-way; natural {times(ratio[0])}, row-major {times(ratio[1])} the time"
+    with suppress(Missing):
+        counted = [results.counter(at(name), "rest", "shared_load_bank_conflicts") for name in (NATURAL, STAGED)]
+        return judged(counted[0] > TOLERANCE * counted[1], f"{counted[0]:,.0f} and {counted[1]:,.0f} conflicts; {value}")
+    return judged(here[0] > here[1], value, "threads that read the same word are served together, so neither order conflicts")
+
+
+def cubic(results: Results) -> Answer:
+    """LS12: absolute times belong to their machine; what carries over is one constant for large n."""
+    sizes = results.sizes(at(STAGED))
+    if len(sizes) < 2:
+        raise Missing("one size of staged-load alone shows no constant")
+    constants = [results.seconds(ask(STAGED, n)) / n**3 for n in sizes[-2:]]
+    value = f"n = {sizes[-1]} in {units.duration(results.seconds(ask(STAGED, sizes[-1])))}, constant {constants[1]:.2g} s"
+    value += f" ({times(CONSTANT / constants[1])} less)" if constants[1] < CONSTANT else ""
+    return judged(near(constants[1] / constants[0], 1), value, f"at n = {sizes[-2]} the constant is {constants[0]:.2g} s")
+
+
+def headroom(results: Results) -> Answer:
+    """LS13: the fastest rung for float32 that was run, against the staged load."""
+    names = [*RUNGS, REGISTER, ROW_MAJOR, NATURAL, *later_rungs()]
+    n = next((n for n in reversed(results.sizes(at(STAGED))) if _others(results, names, n)), None)
+    if n is None:
+        raise Missing("no other rung was run at a size of staged-load")
+    found = {name: results.seconds(ask(STAGED, n)) / results.seconds(ask(name, n)) for name in _others(results, names, n)}
+    best = max(found, key=lambda name: found[name])
+    if found[best] <= NOISE:
+        return judged(True, f"no rung here is faster (n {n})")
+    return judged(found[best] <= 1.5, f"{best} {times(found[best])} (n {n})")
+
+
+def _others(results: Results, names: list[str], n: int) -> list[str]:
+    found = []
+    for name in names:
+        try:
+            if name != STAGED and results.seconds(ask(name, n)):
+                found.append(name)
+        except Missing:
+            continue
+    return found
+
+
+def over_cpu(results: Results) -> Answer:
+    """LS5: the staged load at n = 4096 against the CPU loop, extrapolated."""
+    n = next((n for n in results.sizes(at(STAGED)) if n >= 4096), None) or results.sizes(at(STAGED))[-1]
+    cpu = results.time(at(CPU), n)
+    ratio = cpu.seconds / results.seconds(ask(STAGED, n))
+    return judged(ratio > 150, f"{times(ratio)} (n {n}, CPU {cpu.words})")
+
+
+def table(results: Results) -> Iterator[Figure]:
+    """Table 1 with this machine's times."""
+    rows: list[tuple[str, ...]] = [("vertices", *(f"{name}{where}" for name in (CPU, *RUNGS) for where in (" there", " here")))]
+    for n, there in TABLE.items():
+        cells: list[str] = [str(n)]
+        for name, seconds in zip((CPU, *RUNGS), there, strict=True):
+            try:
+                here = units.duration(results.seconds(ask(name, n)))
+            except Missing:
+                here = "-"
+            cells += [units.duration(seconds) if seconds is not None else "-", here]
+        rows.append(tuple(cells))
+    yield Figure("Table 1", tuple(rows))
+
+
+def _in_table(slow: int, fast: int, n: int) -> str:
+    a, b = TABLE[n][slow], TABLE[n][fast]
+    assert a is not None and b is not None
+    return f"{a / b:.3g}x at {n}"
+
+
+SAME = "the same two rungs at n = 8192 and 16384 (smaller with --quick)"
+CLAIMS = (
+    Claim(
+        "LS1",
+        "staged load is faster than Katz-Kider",
+        f"5.2x ({_in_table(2, 4, 8192)}, {_in_table(2, 4, 16384)})",
+        SAME,
+        speedup(at(KATZ), at(STAGED), 5.2),
+        "Occupancy was the prize where a multiprocessor had 16 KiB of shared memory; today's holds several Katz-Kider blocks",
+    ),
+    Claim(
+        "LS2",
+        "fewer and cheaper instructions: optimized is faster than Katz-Kider",
+        "2.1 to 2.3x",
+        SAME,
+        speedup(at(KATZ), at(OPTIMIZED), 2.1, 2.3),
+        "Today's compilers unroll and simplify much of what had to be done by hand",
+    ),
+    Claim(
+        "LS3",
+        "less shared memory: staged load is faster than optimized",
+        "2.3 to 2.5x (section 4: 2.3 to 2.4x)",
+        SAME,
+        speedup(at(OPTIMIZED), at(STAGED), 2.3, 2.5),
+        "A multiprocessor of today has over ten times the shared memory, so three tiles no longer keep other blocks out",
+    ),
+    Claim(
+        "LS4",
+        "Katz-Kider is faster than Harish-Narayanan (naive)",
+        f"5 to 6.5x ({_in_table(1, 2, 8192)})",
+        SAME,
+        speedup(at(NAIVE), at(KATZ), 5, 6.5),
+        "The naive kernel had no cache there; today the L2 cache serves much of what it asks for twice",
+    ),
+    Claim(
+        "LS5",
+        "staged load is over 150 times as fast as the basic CPU loop",
+        f"over 150x ({_in_table(0, 4, 4096)})",
+        "serial CPU measured up to n = 2048, extrapolated by n^3",
+        over_cpu,
+        "One core has gained less than one GPU since",
+    ),
+    Claim(
+        "LS6",
+        "the naive kernel is bound by the bus: 16 bytes a task",
+        "54 % (42 of 77 GB/s)",
+        "model bandwidth against the peak; DRAM share from counters",
+        bus,
+        "Caches between the multiprocessors and memory break the document's model",
+    ),
+    Claim(
+        "LS7",
+        "Katz-Kider is bound by computation",
+        f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task",
+        "peak FLOP/s over rate, and the bus's share, at the largest size",
+        computing,
+        "Peak FLOP/s counts multiply-adds, which a minimum and an addition cannot use",
+    ),
+    Claim(
+        "LS8",
+        "staged load: rate, FLOPs' worth and bandwidth",
+        f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s",
+        "the same at the largest size; the text's own model gives 36.8 GB/s",
+        staged_rate,
+        "Peak FLOP/s has grown faster than what an addition and a minimum per task can use",
+    ),
+    Claim(
+        "LS9",
+        "the register tile alone does not affect performance",
+        "1.0x",
+        "register tile against optimized, largest sizes",
+        alike(at(OPTIMIZED), at(REGISTER)),
+        "It saves shared-memory traffic, and frees room for more blocks, which the C1060 did not have",
+    ),
+    Claim(
+        "LS10",
+        "staged load needs so little shared memory that it allows 15 blocks",
+        "1,056 bytes, 15 blocks",
+        "resources of the compiled kernel; limits of that device and of this one",
+        resources,
+    ),
+    Claim(
+        "LS11",
+        "4x4 order conflicts 4 ways with natural k, not at all with cyclic k",
+        "4-way, none",
+        "index pattern, three variants' times, and the conflict counter where there is one",
+        conflicts,
+        "Since compute capability 2.0 any number of threads may read one word of a bank in one go",
+    ),
+    Claim(
+        "LS12",
+        "one constant times n^3",
+        f"n = 16384 in {TEXT_SECONDS:g} s (text), {TABLE[16384][4]:g} s (table), {CONSTANT:g} s a task",
+        "constants of the two largest sizes within the usual factor; absolute times belong to their machine",
+        cubic,
+    ),
+    Claim(
+        "LS13",
+        "further optimizations could gain a factor of 1.5 or less",
+        "at most 1.5x",
+        "the fastest float32 rung of the ladder against staged load",
+        headroom,
+        "Keeping more results in registers saves shared-memory reads, which are what limits the staged kernel",
+    ),
+)
+COUNTED = (at(NAIVE), at(KATZ), at(NATURAL), at(STAGED))
+PRESET = Preset("lund-smith", "Lund and Smith 2010", CLAIMS, runs, seconds=150, occupancy=True, figures=table, counted=COUNTED)

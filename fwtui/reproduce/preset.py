@@ -1,0 +1,50 @@
+"""An experiment of a document as something to run: what, in which order, and within which time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fwtui.experiment import Experiment
+from fwtui.reproduce.claim import Claim
+from fwtui.reproduce.runs import Make, Results
+
+QUICK_SECONDS = 50.0
+ALONE_SECONDS = 225.0  # of a full preset that has the machine to itself
+
+
+class Scale(NamedTuple):
+    """How much to run."""
+
+    gpu: bool
+    quick: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A table or figure of the document with our numbers beside it."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]  # the first one is the head
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One document. `runs` is asked for the next experiment when the last one is over, so it may look at the results."""
+
+    name: str
+    title: str
+    claims: tuple[Claim, ...]
+    runs: Callable[[Results, Scale], Iterator[Experiment]]
+    seconds: float  # its share of the time of all presets together
+    stages: tuple[str, ...] = ()  # parts outside the clock that the claims need in a recording
+    stages_up_to: int = 65536  # vertices, beyond which no claim needs them
+    occupancy: bool = False  # whether a claim needs the compiled kernels' resources
+    figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
+    counted: tuple[Make, ...] = ()  # whose hardware counters the claims can use, where those are asked for
+    counted_at: int = 2048  # vertices, at most: a profiler repeats what it measures
+
+    def limit(self, quick: bool, alone: bool) -> float:
+        """Seconds within which the last run should have ended."""
+        return QUICK_SECONDS if quick else ALONE_SECONDS if alone else self.seconds

@@ -1,0 +1,93 @@
+"""A recorder that keeps what a preset's claims and a replay need, so that a whole preset stays small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fwtui import codec, events
+from fwtui.codec import Line, Unknown
+from fwtui.live import Live
+from fwtui.reproduce.preset import Preset
+from fwtui.sessions.recorder import Recorder
+
+TELEMETRY_HZ = 0.05
+LONG_PASS = 0.25  # seconds: telemetry says something of such a pass
+DIGITS = 6  # significant ones of a number
+
+
+class SlimRecorder(Recorder):
+    """Leaves out progress, rounds, most samples, digits that nobody can measure, and what the session has said already."""
+
+    preset: Preset | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._told: set[tuple[object, ...]] = set()  # the preface is written by the base class
+        self._form: tuple[object, ...] = ()  # what the run that is going compiles
+        self._n = 0
+        super().__init__(*given, **named)
+
+    def write(self, line: Line) -> None:
+        if self._wanted(line.event):
+            super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
+
+    def _wanted(self, event: object) -> bool:
+        match event:
+            case events.Progress() | events.Round():
+                return False
+            case events.Stage():
+                return event.seconds is not None and self._needs(event.name)
+            case events.Sample():
+                return event.seconds >= LONG_PASS
+            case events.Phases():
+                return len(event.parts) > 1
+            case events.RunStarted():
+                asked = event.experiment
+                self._n = asked.n
+                self._form = (asked.kernel, asked.dtype, asked.tile, *sorted(asked.options.items()))
+            case events.Graph():
+                return self._new(("graph", event.name, event.edges))
+            case events.Occupancy():
+                return self.preset is not None and self.preset.occupancy and self._new((*self._form, event.op))
+        return True
+
+    def _needs(self, stage: str) -> bool:
+        return self.preset is not None and stage in self.preset.stages and self._n <= self.preset.stages_up_to
+
+    def _new(self, key: tuple[object, ...]) -> bool:
+        fresh = key not in self._told
+        self._told.add(key)
+        return fresh
+
+
+def rounded(event: events.Event) -> events.Event:
+    """The event with DIGITS significant digits in every number that is not whole."""
+    return msgspec.convert(_rounded(msgspec.to_builtins(event)), type(event))
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return float(f"{value:.{DIGITS}g}")
+        case dict():
+            return {key: _rounded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_rounded(item) for item in value]
+    return value
+
+
+def record(live: Live, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
+    """Record the session that has just begun: to `path`, or to a new file of `folder`. Raises Refused."""
+    assert live.model.header is not None
+    header = msgspec.structs.replace(live.model.header, title=title)
+    preface = [codec.as_line(e) for e in (live.model.device,) if e is not None]
+    if path is not None:
+        recorder = SlimRecorder.at(path, header, preface=preface, telemetry_hz=TELEMETRY_HZ)
+    else:
+        recorder = SlimRecorder.create(folder, f"reproduce-{preset.name}", header, preface=preface, telemetry_hz=TELEMETRY_HZ)
+    assert isinstance(recorder, SlimRecorder)
+    recorder.preset = preset
+    live.recorder = recorder
+    return recorder

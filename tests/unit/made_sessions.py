@@ -1,0 +1,96 @@
+"""Sessions made by hand, run by run, for judging claims."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from fwtui import events
+from fwtui.experiment import Experiment, changed
+from fwtui.model import Model
+from fwtui.reproduce.runs import Results, ask
+from kernels import registry
+
+GPU = events.Device(
+    t=0.0,
+    name="a GPU",
+    compute_capability=(9, 0),
+    multiprocessors=132,
+    memory_bytes=140 * 2**30,
+    peak_bytes_per_second=4.8e12,
+    max_clock_mhz=1980.0,
+)
+
+
+class Made:
+    """A session made by hand, run by run."""
+
+    def __init__(self, gpu: events.Device | None = GPU):
+        self.model = Model()
+        if gpu is not None:
+            self.model.apply(gpu)
+
+    def add(
+        self,
+        wanted: Experiment,
+        seconds: float | None = 1.0,
+        *,
+        copies: float = 0.0,
+        phases: dict[str, float] | None = None,
+        verdict: str = "verified",
+        outcome: str = "done",
+        message: str = "",
+        spread: float = 0.001,
+        stages: dict[str, float] | None = None,
+        counters: dict[str, float] | None = None,
+        op: str = "rest",
+        edges: int | None = None,
+        device_bytes: int = 0,
+        shared: int | None = None,
+        simulated: bool = False,
+    ) -> Made:
+        kernel = registry()[wanted.kernel]
+        run, n = len(self.model.runs) + 1, wanted.n
+        tiles = kernel.tiles_for(simulated)
+        default = kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0
+        told: list[events.Event] = [
+            events.RunStarted(
+                t=1.0,
+                run=run,
+                experiment=changed(wanted, tile=wanted.tile or default),
+                title=kernel.title,
+                backend="simulator" if simulated else kernel.backend,
+                phases=tuple(events.PhaseName(key, words) for key, words in kernel.phases.items()),
+            ),
+            events.Planned(t=1.0, run=run, n=n, padded=n, steps=n, relaxations=n**3, device_bytes=device_bytes),
+        ]
+        for name, took in {"load": copies / 2, "unload": copies / 2, **(stages or {})}.items():
+            told.append(events.Stage(t=1.0, run=run, name=name, seconds=took))
+        if edges is not None:
+            told.append(events.Graph(t=1.0, run=run, vertices=n, edges=edges))
+        if phases is not None:
+            parts = [events.Part(phase=k, seconds=s, launches=1, relaxations=1, device_bytes=1) for k, s in phases.items()]
+            told.append(events.Phases(t=1.0, run=run, seconds=sum(phases.values()), parts=tuple(parts)))
+        if shared is not None:
+            fields: dict[str, Any] = {"threads": 64, "registers": 40, "blocks": 20, "warps": 40, "max_warps": 64}
+            told.append(
+                events.Occupancy(t=1.0, run=run, op=op, shared_bytes=shared, limiters=("registers",), source="driver", **fields)
+            )
+        if counters is not None:
+            told.append(events.Counters(t=1.0, run=run, op=op, values=counters))
+        if outcome == "done":
+            told.append(events.Verdict(t=1.0, run=run, verdict=verdict, how="so it is"))
+        told.append(
+            events.RunDone(t=2.0, run=run, outcome=outcome, message=message, median=None if simulated else seconds, spread=spread)
+        )
+        for event in told:
+            self.model.apply(event)
+        return self
+
+    @property
+    def results(self) -> Results:
+        return Results(self.model)
+
+
+int32 = partial(ask, dtype="int32")
+int16 = partial(ask, dtype="int16")

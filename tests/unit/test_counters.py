@@ -1,0 +1,413 @@
+"""Counters: what is asked of ncu, how its words are read, and how they reach a session."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fwtui import counters, events, hardware, ncu
+from fwtui.__main__ import main
+from fwtui.counters import MARK, METRICS, Launch, measure, read, shown
+from fwtui.experiment import Experiment, settle
+from fwtui.measure.representative import representatives
+from fwtui.model import Model
+from fwtui.report import result
+from kernels import registry
+from kernels.plan import Cost, Step
+
+TIME, CONFLICTS, HITS = (
+    "gpu__time_duration.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__t_sector_hit_rate.pct",
+)
+INTEGERS, SHARED = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", "sm__sass_data_bytes_mem_shared_op_ld.sum"
+READ, READ_OP = "dram__bytes_read.sum", "dram__bytes_op_read.sum"
+FIRST = (
+    "ID",
+    "Process ID",
+    "Process Name",
+    "Host Name",
+    "Kernel Name",
+    "Context",
+    "Stream",
+    "Block Size",
+    "Grid Size",
+    "Device",
+    "CC",
+)
+
+
+def page(*kernels: tuple[str, tuple[str, ...]], names: tuple[str, ...], units: tuple[str, ...]) -> str:
+    """A wide raw page as ncu writes it, its own lines around it."""
+
+    def line(cells: tuple[str, ...]) -> str:
+        return ",".join(f'"{cell}"' for cell in cells)
+
+    rows = [
+        "==PROF== Connected to process 4711 (/usr/bin/python3.11)",
+        '==PROF== Profiling "pivot" - 0: 0%....50%....100% - 9 passes',
+        line((*FIRST, *names)),
+        line(("",) * len(FIRST) + units),
+    ]
+    for index, (kernel, values) in enumerate(kernels):
+        first = (str(index), "4711", "python3.11", "127.0.0.1", kernel, "1", "13", "(32, 8, 1)", "(128, 1, 1)", "0", "9.0")
+        rows.append(line((*first, *values)))
+    return "\n".join([*rows, "==PROF== Disconnected from process 4711", ""])
+
+
+PAGE = page(
+    (
+        "_ZN7kernels14k45_katz_kider5build12_3clocals_3e5pivotB2v1E5ArrayIfLi2E1C7mutable7alignedEi",
+        ("12864", "0", "77.5", "1000", "n/a"),
+    ),
+    (
+        "_ZN7kernels14k45_katz_kider5build12_3clocals_3e4restB2v2E5ArrayIfLi2E1C7mutable7alignedEi",
+        ("1,286,400", "16", "n/a", "4,000,000", "65536"),
+    ),
+    names=(TIME, CONFLICTS, HITS, INTEGERS, SHARED),
+    units=("nsecond", "", "%", "inst", "byte"),
+)
+
+
+class TestWords:
+    def test_a_wide_page_with_its_row_of_units(self) -> None:
+        assert ncu.rows(PAGE) == [
+            {TIME: pytest.approx(12864e-9), CONFLICTS: 0, HITS: pytest.approx(0.775), INTEGERS: 1000},
+            {TIME: pytest.approx(1286400e-9), CONFLICTS: 16, INTEGERS: 4e6, SHARED: 65536},
+        ]
+
+    def test_units_of_other_versions_and_units_that_are_not_base(self) -> None:
+        names = (TIME, READ, "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second")
+        for units, factor in ((("ns", "byte", "byte/s"), 1), (("us", "Kbyte", "Kbyte/ms"), 1000)):
+            row = ncu.rows(page(("k", ("5", "6", "7")), names=names, units=units))[0]
+            assert row[TIME] == pytest.approx(5e-9 * factor) and row[READ] == 6 * factor
+            assert row[names[2]] == pytest.approx(7 if factor == 1 else 7e6)
+
+    def test_what_the_program_itself_prints_is_no_kernel(self) -> None:
+        noise = 'hello, world\n"3","4"\n"","",""\n'
+        assert ncu.rows(noise + PAGE + noise) == ncu.rows(PAGE)
+        assert ncu.rows(noise) == ncu.rows("") == []
+
+    def test_every_process_has_a_header_of_its_own(self) -> None:
+        other = page(("k", ("8",)), names=(CONFLICTS,), units=("",))
+        assert [len(row) for row in ncu.rows(PAGE + other)] == [4, 4, 1]
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("1234", 1234), ("1,234", 1234), ("1,234.5", 1234.5), ("1,215,000,000.00", 1.215e9), ("27.595.520", 27595520),
+            ("1.234.567,5", 1234567.5), ("65,77", 65.77), ("0,123", 0.123), ("65.77", 65.77), ("1.5e+09", 1.5e9), ("0", 0),
+            (" 7 ", 7), ("-3", -3), ("12\u202f864", 12864),
+            ("n/a", None), ("", None), ("nan", None), ("inf", None), ("-", None), ("12 (3; 9)", None), ("0x10", None),
+            ("1_000", None),
+        ],
+    )  # fmt: skip
+    def test_numbers_in_every_dress(self, text: str, value: float | None) -> None:
+        assert ncu.number(text) == (value if value is None else pytest.approx(value))
+
+    def test_errors_without_their_mark(self) -> None:
+        assert ncu.errors("==PROF== fine\n==ERROR== one thing \n x\n==ERROR== another\n") == ["one thing", "another"]
+
+
+class TestMeaning:
+    def test_derived_counters(self) -> None:
+        row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
+        got = read(Launch("rest", 2_000_000_000), row)
+        assert got["gops"] == pytest.approx(4000)
+        assert got["integer_instructions_per_relaxation"] == 2
+        assert got["shared_load_bytes_per_second"] == pytest.approx(2e12)
+        assert (got["dram_read_bytes"], got["dram_write_bytes"], got["dram_bytes"]) == (100, 50, 150)
+        assert "shared_store_bytes_per_second" not in got and "l1_hit_rate" not in got
+
+    def test_nothing_is_made_of_what_was_not_measured(self) -> None:
+        assert read(Launch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
+        assert read(Launch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
+        assert "integer_instructions" not in read(Launch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
+
+    def test_keys_and_metrics_are_there_once(self) -> None:
+        names = [name for metric in METRICS for name in metric.names]
+        assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
+
+    def test_they_are_shown_with_units(self) -> None:
+        by_key = {m.key: m for m in METRICS}
+        values = {"occupancy": 0.25, "seconds": 1e-3, "dram_read_bytes": 2048.0, "gops": 1234.0, "shared_load_conflicts": 0.0}
+        assert [shown(by_key[k], values) for k in values] == ["25.0 %", "1.00 ms", "2.00 KiB", "1234 GOPS", "0"]
+        assert shown(by_key["l1_hit_rate"], values) == "n/a"
+
+
+class TestRepresentatives:
+    @staticmethod
+    def steps(*told: tuple[str, int]) -> list[Step]:
+        return [Step(op, "all", (), Cost(relaxations, 0), (), ()) for op, relaxations in told]
+
+    def test_the_middle_one_of_the_largest(self) -> None:
+        plan = self.steps(("a", 1), ("b", 5), ("a", 9), ("a", 9), ("a", 9), ("b", 2), ("a", 1))
+        assert representatives(plan) == {3: "a", 1: "b"}
+
+    @pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cuda"], ids=lambda k: k.id)
+    def test_every_op_of_every_kernel_once(self, kernel: Any) -> None:
+        e = settle(Experiment(kernel=kernel.id, n=200, dtype=kernel.dtypes[0]))
+        plan = list(kernel.plan(e.shape(200), False))
+        chosen = representatives(plan)
+        assert sorted(chosen.values()) == sorted({s.op for s in plan})
+        assert all(plan[index].op == op for index, op in chosen.items())
+
+
+FAKE = """#!{python}
+import json, pathlib, sys
+arguments = sys.argv[1:]
+told = pathlib.Path({folder!r})
+calls = len(list(told.glob("call-*")))
+(told / f"call-{{calls}}").write_text(json.dumps(arguments))
+answer = json.loads((told / "answers").read_text())[calls]
+pathlib.Path(arguments[arguments.index("--log-file") + 1]).write_text(answer["log"])
+sys.stdout.write(answer.get("stdout", ""))
+sys.stderr.write(answer.get("stderr", ""))
+if answer.get("sleep"):
+    import time
+    time.sleep(60)
+sys.exit(answer.get("code", 0))
+"""
+LAUNCHES = "".join(f"{MARK}{json.dumps(launch._asdict())}\n" for launch in (Launch("pivot", 1000), Launch("rest", 1_000_000)))
+PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"
+
+
+class Fake:
+    """An ncu that says what it is told to, and remembers how it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "ncu"
+        self.path.write_text(FAKE.format(python=sys.executable, folder=str(folder)))
+        self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
+
+    def answers(self, *answers: dict[str, Any]) -> None:
+        (self.folder / "answers").write_text(json.dumps(answers))
+
+    def call(self, index: int = 0) -> list[str]:
+        return json.loads((self.folder / f"call-{index}").read_text())
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=("a GPU",), reason=""))
+    monkeypatch.setattr(ncu, "permitted", lambda: True)
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> Fake:
+    fake = Fake(tmp_path)
+    monkeypatch.setattr(ncu, "find", lambda: str(fake.path))
+    return fake
+
+
+KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
+
+
+class TestMeasure:
+    def test_one_launch_of_each_op(self, tool: Fake) -> None:
+        tool.answers({"log": PAGE, "stdout": "noise\n" + LAUNCHES})
+        found = measure(KATZ)
+        assert isinstance(found, dict) and list(found) == ["pivot", "rest"]
+        assert found["pivot"]["l1_hit_rate"] == pytest.approx(0.775) and "l1_hit_rate" not in found["rest"]
+        assert found["rest"]["integer_instructions_per_relaxation"] == 4
+        assert found["rest"]["gops"] == pytest.approx(4e6 / 1286400e-9 / 1e9)
+
+    def test_what_it_is_asked(self, tool: Fake) -> None:
+        tool.answers({"log": PAGE, "stdout": LAUNCHES})
+        measure(KATZ)
+        asked = tool.call()
+        option = dict(pairwise(asked))
+        assert option["--clock-control"] == option["--cache-control"] == "none"
+        assert (option["--profile-from-start"], option["--page"], option["--print-units"]) == ("off", "raw", "base")
+        assert set(option["--metrics"].split(",")) == {m.names[0] for m in METRICS if m.names}
+        *program, experiment = asked[asked.index(sys.executable) :]
+        assert program == [sys.executable, "-P", "-m", "fwtui.measure.counted"]
+        assert json.loads(experiment)["options"] == {"threads": 64} and json.loads(experiment)["launch"], "it is settled"
+
+    def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: Fake) -> None:
+        complaint = {"log": f"==ERROR== Failed to find metric {READ}\n==ERROR== Failed to find metric '{HITS}'.\n", "code": 1}
+        tool.answers(complaint, {"log": PAGE, "stdout": LAUNCHES})
+        assert isinstance(measure(KATZ), dict)
+        asked = tool.call(1)[tool.call(1).index("--metrics") + 1].split(",")
+        assert READ not in asked and READ_OP in asked and HITS not in asked and TIME in asked
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ({"log": PERMISSION, "code": 1}, "NVreg_RestrictProfilingToAdminUsers=0"),
+            ({"log": "", "stderr": "fwtui: n = 512 needs more; choose n up to 24\n", "code": 2}, "n = 512 needs more"),
+            ({"log": "==ERROR== The driver is too old\n", "code": 1}, "ncu failed: The driver is too old"),
+            ({"log": "", "code": 9}, "exit code 9"),
+            ({"log": "==WARNING== No kernels were profiled.\n", "stdout": LAUNCHES, "code": 0}, "no counters"),
+            ({"log": PAGE, "stdout": LAUNCHES.splitlines()[0]}, "2 kernels where 1"),
+            ({"log": "==ERROR== \x1b[31mred", "code": 1}, "ncu failed: [31mred"),
+        ],
+    )
+    def test_a_failure_is_one_sentence(self, tool: Fake, answer: dict[str, Any], words: str) -> None:
+        tool.answers(answer)
+        told = measure(KATZ)
+        assert isinstance(told, str) and words in told and "\n" not in told
+
+    def test_a_profiler_that_does_not_end_is_ended(self, tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ncu, "MOST_SECONDS", 0.5)
+        tool.answers({"log": "", "sleep": True})
+        told = measure(KATZ)
+        assert isinstance(told, str) and "0.5 s" in told
+
+    def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert "serial runs on the CPU" in str(measure(Experiment(kernel="serial")))
+        assert "there is no kernel" in str(measure(Experiment(kernel="nothing")))
+        assert "simulator" in str(measure(Experiment(kernel="naive", n=8, device="simulator")))
+        monkeypatch.setattr(ncu, "find", lambda: None)
+        assert measure(KATZ) == ncu.ABSENT
+        monkeypatch.setattr(ncu, "permitted", lambda: False)
+        assert measure(KATZ) == ncu.FORBIDDEN
+        monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=(), reason="no driver"))
+        assert "need a GPU (no driver)" in str(measure(KATZ))
+        assert not list(tool.folder.glob("call-*"))
+
+
+class TestPermission:
+    @pytest.mark.parametrize(
+        ("parameters", "held", "allowed"),
+        [
+            ("RmProfilingAdminOnly: 1\n", "0000000000000000", False),
+            ("RmProfilingAdminOnly: 1\n", "00000000a80425fb", False),  # root in a container
+            ("RmProfilingAdminOnly: 1\n", "000001ffffffffff", True),
+            ("ModifyDeviceFiles: 1\nRmProfilingAdminOnly: 0\n", "0000000000000000", True),
+            (None, "0000000000000000", True),
+        ],
+    )
+    def test_who_may(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: str | None, held: str, allowed: bool
+    ) -> None:
+        for name, content in (("PARAMETERS", parameters), ("PRIVILEGES", f"Name:\tpython\nCapEff:\t{held}\nCapBnd:\t0\n")):
+            path = tmp_path / name
+            if content is not None:
+                path.write_text(content)
+            monkeypatch.setattr(ncu, name, str(path))
+        assert ncu.permitted() is allowed
+
+    def test_where_it_is_looked_for(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def put(*parts: str) -> Path:
+            path = tmp_path.joinpath(*parts)
+            path.parent.mkdir(parents=True)
+            path.touch(0o755)
+            return path
+
+        for variable in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
+            monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+        monkeypatch.setattr(ncu, "PLACES", (f"{tmp_path}/compute/*/ncu",))
+        assert ncu.find() is None
+        put("compute", "2025.9.1", "ncu")
+        newest = put("compute", "2025.10.0", "ncu")
+        put("compute", "2026.1", "readme")
+        assert ncu.find() == str(newest)
+        named = put("toolkit", "bin", "ncu")
+        monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+        assert ncu.find() == str(named)
+        first = put("bin", "ncu")
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{tmp_path / 'empty'}")
+        assert ncu.find() == str(first)
+
+
+class TestCommand:
+    def test_a_table_that_says_what_it_is_not(self, tool: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+        tool.answers({"log": PAGE, "stdout": LAUNCHES})
+        assert main(["counters", "-k", "katz-kider", "-n", "512"]) == 0
+        out = capsys.readouterr().out.splitlines()
+        assert out[0] == "katz-kider, n 512, tile 32, float32: one launch of each op, profiled: not timings"
+        assert out[1].split() == ["pivot", "rest"]
+        assert next(line for line in out if line.startswith("L1 hits")).split()[-3:] == ["77.5", "%", "n/a"]
+
+    def test_plain_data(self, tool: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+        tool.answers({"log": PAGE, "stdout": LAUNCHES}, {"log": PERMISSION, "code": 1})
+        assert main(["counters", "-k", "katz-kider,naive", "-n", "512", "--json"]) == 2
+        told = capsys.readouterr()
+        data = json.loads(told.out)
+        assert data["kernel"] == "katz-kider" and data["note"] == "profiled: not timings"
+        assert data["ops"]["rest"]["shared_load_conflicts"] == 16
+        assert told.err.startswith("fwtui: the NVIDIA driver lets only administrators")
+
+    def test_no_gpu_is_exit_code_3(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=(), reason="no driver"))
+        assert main(["counters", "-k", "naive", "-n", "512"]) == 3
+        assert "need a GPU (no driver)" in capsys.readouterr().err
+
+    def test_a_run_keeps_its_counters_in_the_session(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        asked: list[Experiment] = []
+        answers = iter([{"all": {"occupancy": 0.5}}, "the reason"])
+
+        def fake(experiment: Experiment) -> Any:
+            asked.append(experiment)
+            return next(answers)
+
+        monkeypatch.setattr(counters, "measure", fake)
+        session = tmp_path / "a.fwt.jsonl"
+        words = ["run", "-k", "serial,scipy", "-n", "20", "--repeats", "1", "--counters", "--json", "--record", str(session)]
+        assert main(words) == 0
+        told = capsys.readouterr()
+        first, second = map(json.loads, told.out.splitlines())
+        assert first["counters"] == {"all": {"occupancy": 0.5}} and second["counters"] == {}
+        assert "run 1 has counters (profiled: not timings)" in told.err and "run 2 has no counters: the reason" in told.err
+        assert [e.kernel for e in asked] == ["serial", "scipy"] and asked[0].launch
+        assert main(["check", str(session)]) == 0
+        capsys.readouterr()
+        assert main(["replay", str(session), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[0])["counters"] == first["counters"]
+
+
+def test_a_later_count_of_an_op_replaces_the_earlier() -> None:
+    model = Model()
+    model.apply(events.RunStarted(t=0, run=1, experiment=Experiment(kernel="naive"), title="Naive", backend="cuda", phases=()))
+    for op, value in (("a", 1.0), ("b", 2.0), ("a", 3.0)):
+        model.apply(events.Counters(t=1, run=1, op=op, values={"x": value}))
+    model.apply(events.Counters(t=1, run=7, op="a", values={"x": 9.0}))
+    assert result(model, model.runs[1])["counters"] == {"b": {"x": 2.0}, "a": {"x": 3.0}}
+
+
+def test_the_profiled_program_launches_each_op_once_under_the_profiler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted = pytest.importorskip("fwtui.measure.counted", exc_type=ImportError)
+    from fwtui.measure.host_engine import HostEngine
+    from kernels.cpu_program import CpuProgram
+    from kernels.plan import Target
+
+    done: list[tuple[str, tuple[int, ...]]] = []
+    on = [False]
+    launch = CpuProgram.launch
+
+    def watched(self: Any, step: Step, buffers: Any, stream: Any) -> None:
+        if on[0]:
+            done.append((step.op, step.args))
+        launch(self, step, buffers, stream)
+
+    def switch(value: bool) -> tuple[Any]:
+        on[0] = value
+        return (counted.driver.CUresult.CUDA_SUCCESS,)
+
+    monkeypatch.setattr(CpuProgram, "launch", watched)
+    monkeypatch.setattr(counted, "CudaEngine", lambda index: HostEngine(Target("cpu")))
+    fake = SimpleNamespace(cuProfilerStart=lambda: switch(True), cuProfilerStop=lambda: switch(False))
+    monkeypatch.setattr(counted, "driver", SimpleNamespace(CUresult=counted.driver.CUresult, **vars(fake)))
+    experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16, dtype="int32"))
+    counted.count(experiment)
+    plan = list(registry()["tiled-cpu"].plan(experiment.shape(80), False))
+    chosen = representatives(plan)
+    assert done == [(plan[index].op, plan[index].args) for index in sorted(chosen)]
+    lines = [json.loads(line.removeprefix(MARK)) for line in capsys.readouterr().out.splitlines()]
+    assert [line["op"] for line in lines] == [op for op, _ in done]
+    assert [line["relaxations"] for line in lines] == [plan[index].cost.relaxations for index in sorted(chosen)]

@@ -1,0 +1,142 @@
+"""The generated parts of the README: from the kernels and from a session, never from anybody's memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fwtui import codec, docs, events
+from fwtui.__main__ import main
+from fwtui.docs import LADDER_N, README, ladder, rewrite
+from fwtui.experiment import Experiment
+from fwtui.sessions.recorder import Recorder
+from kernels import registry
+
+EMPTY = (
+    "# A\n\n<!-- ladder: made by fwtui docs -->\n<!-- end of ladder -->\n"
+    "b\n<!-- kernels: made by fwtui docs -->\nold\n<!-- end of kernels -->\nc\n"
+)
+
+
+def run(number: int, kernel: str, seconds: float, n: int = LADDER_N, verdict: str = "verified") -> list[events.Event]:
+    e = Experiment(kernel=kernel, n=n)
+    return [
+        events.RunStarted(t=1, run=number, experiment=e, title=kernel, backend="cuda", phases=()),
+        events.Planned(t=1, run=number, n=n, padded=n, steps=1, relaxations=n**3, device_bytes=0),
+        events.Verdict(t=2, run=number, verdict=verdict, how=""),
+        events.RunDone(t=3, run=number, outcome="done", median=seconds),
+    ]
+
+
+def session(folder: Path, name: str, title: str, *told: list[events.Event], created: str = "2026-01-02T03:04:05Z") -> Path:
+    machine = events.Machine(cpu="A CPU")
+    header = events.Header(t=0, program="fwtui test", created=created, title=title, machine=machine)
+    recorder = Recorder.at(folder / f"{name}.fwt.jsonl", header)
+    device = events.Device(t=0, name="A GPU | with a bar", driver="580.1", cuda="13.0")
+    for event in (device, *(e for run in told for e in run)):
+        recorder.write(codec.as_line(event))
+    recorder.close()
+    return recorder.path
+
+
+def cells(lines: list[str]) -> dict[str, list[str]]:
+    """Kernel -> the other cells of its row."""
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| `")]
+    return {row[0].strip("`"): row[1:] for row in rows}
+
+
+class TestLadder:
+    def test_every_rung_with_what_it_gained(self, tmp_path: Path) -> None:
+        session(
+            tmp_path,
+            "a",
+            "ladder on a GPU",
+            run(1, "naive", 0.4),
+            run(2, "katz-kider", 0.1),
+            run(3, "katz-kider", 0.05),
+            run(4, "tiled-cpu", 8.0),
+            run(5, "two-matrices", 0.001, verdict="wrong"),
+            run(6, "serial", 0.001, n=512),
+        )
+        lines = ladder(tmp_path)
+        rows = cells(lines)
+        assert list(rows) == list(registry()), "in the ladder's order"
+        assert rows["tiled-cpu"][1:] == ["8.00 s", f"{LADDER_N**3 / 8 / 1e9:.2f} G", "n/a", "0.05x"]
+        assert rows["naive"][1:] == ["400 ms", "172 G", "20.0x", "1.00x"], "against the rung before that has a time"
+        assert rows["katz-kider"][1:] == ["50.0 ms", "1.37 T", "8.00x", "8.00x"], "its fastest run"
+        for absent in ("serial", "two-matrices"):
+            assert rows[absent][1:] == ["n/a"] * 4, "another size, or a wrong result, is no number"
+        assert rows["naive"][0] == registry()["naive"].summary
+        assert "A GPU | with a bar, driver 580.1, CUDA 13.0, A CPU, on 2026-01-02; `fwtui replay a`." in lines[-1]
+
+    def test_the_newest_session_of_that_title(self, tmp_path: Path) -> None:
+        session(tmp_path, "z-old", "Ladder", run(1, "naive", 0.4), created="2025-01-01T00:00:00Z")
+        session(tmp_path, "a-new", "ladder, again", run(1, "naive", 0.3), created="2026-01-01T00:00:00Z")
+        session(tmp_path, "m-other", "ladders and snakes", run(1, "naive", 0.2), created="2027-01-01T00:00:00Z")
+        (tmp_path / "broken.fwt.jsonl").write_text("{")
+        assert cells(ladder(tmp_path))["naive"][1] == "300 ms"
+
+    def test_no_session_no_words(self, tmp_path: Path) -> None:
+        assert ladder(tmp_path) == []
+        session(tmp_path, "a", "demo", run(1, "naive", 0.4))
+        assert ladder(tmp_path) == [] == ladder(tmp_path / "nowhere")
+
+
+class TestRewrite:
+    @pytest.fixture
+    def readme(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setattr(docs, "shipped_folder", lambda: tmp_path)
+        path = tmp_path / "README.md"
+        path.write_text(EMPTY)
+        return path
+
+    def test_only_what_is_between_the_markers(self, readme: Path) -> None:
+        assert rewrite(readme) is True
+        text = readme.read_text()
+        assert text.startswith(EMPTY[: EMPTY.index("<!-- end of ladder")]) and text.endswith("<!-- end of kernels -->\nc\n")
+        assert "old" not in text and "\n<!-- end of ladder -->\nb\n" in text
+        listed = cells(text.splitlines())
+        assert list(listed) == list(registry())
+        assert listed["katz-kider"][:3] == ["CUDA", "float32, int32, int16", ", ".join(map(str, registry()["katz-kider"].tiles))]
+        assert rewrite(readme) is False, "once is enough"
+
+    def test_check_fails_on_a_changed_copy_and_leaves_it_alone(self, readme: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["docs", str(readme)]) == 0
+        assert main(["docs", "--check", str(readme)]) == 0
+        capsys.readouterr()
+        for changed in (
+            readme.read_text().replace("| `naive` |", "| `naiver` |"),
+            readme.read_text().replace("<!-- end of ladder", "by hand\n<!-- end of ladder"),
+        ):
+            readme.write_text(changed)
+            assert main(["docs", "--check", str(readme)]) == 1
+            assert "run it" in capsys.readouterr().err
+            assert readme.read_text() == changed
+        session(readme.parent, "a", "ladder", run(1, "naive", 0.4))
+        assert main(["docs", str(readme)]) == 0 and "400 ms" in readme.read_text()
+        assert main(["docs", "--check", str(readme)]) == 0
+        session(readme.parent, "b", "ladder", run(1, "naive", 0.2), created="2030-01-01T00:00:00Z")
+        assert main(["docs", "--check", str(readme)]) == 1, "a newer session makes it stale"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "nothing\n",
+            EMPTY.replace("<!-- end of ladder -->\n", ""),
+            EMPTY + EMPTY,
+            "<!-- end of ladder -->\n" + EMPTY.replace("<!-- end of ladder -->\n", ""),
+        ],
+    )
+    def test_markers_that_are_not_there_once_are_named(self, readme: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+        readme.write_text(text)
+        assert main(["docs", str(readme)]) == 2
+        assert "ladder: made by fwtui docs" in capsys.readouterr().err and readme.read_text() == text
+
+    def test_no_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["docs", str(tmp_path / "README.md")]) == 2
+        assert "README.md cannot be read: no such file" in capsys.readouterr().err
+
+
+def test_the_readme_is_up_to_date() -> None:
+    assert rewrite(README, check=True) is False, "run `fwtui docs`"

@@ -1,0 +1,206 @@
+"""Saved graphs: what is read again is the same matrix, other programs understand it, and mistakes are sentences."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.io
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fwtui.__main__ import main
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.graphs import writers
+from fwtui.graphs.__main__ import save
+from fwtui.graphs.files import read
+from fwtui.graphs.generate import generate
+from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.writers import picture, write
+from kernels.plan import DTYPES, NO_EDGE
+
+TEXT = ("gr", "mtx")
+
+
+def of(matrix: np.ndarray, integer: bool | None = None) -> GraphInput:
+    edges, negative, low, high = survey(matrix)
+    whole = matrix.dtype.kind == "i" if integer is None else integer
+    return GraphInput(matrix, whole, edges, low, high, negative / edges if edges else None, name="made\nhere", note="by hand")
+
+
+def same(first: GraphInput, second: GraphInput) -> bool:
+    return first.dtype == second.dtype and first.matrix.tobytes() == second.matrix.tobytes() and first.edges == second.edges
+
+
+@pytest.mark.parametrize("suffix", TEXT)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *({"dtype": dtype} for dtype in DTYPES),
+        *({"dtype": dtype, "low": 0, "high": 2} for dtype in DTYPES),
+        {"dtype": "int32", "negative": 0.4},
+        {"dtype": "float32", "negative": 0.4},
+        {"dtype": "int32", "low": -9, "high": 9},
+        {"dtype": "float32", "real": True, "low": 0, "high": 3.5},
+        {"dtype": "float32", "real": True, "low": -0.25, "high": 60000},
+        {"dtype": "float32", "real": True, "negative": 0.3, "low": 0, "high": 5},
+        {"dtype": "int16", "density": 0.0},
+        {"dtype": "int32", "density": 1.0, "connected": True, "exact": True},
+        {"dtype": "int32", "n": 1},
+    ],
+    ids=str,
+)
+def test_written_and_read_is_the_same_matrix(tmp_path: Path, suffix: str, asked: dict[str, Any]) -> None:
+    graph = generate(Experiment(**{"n": 37, **asked}))
+    path = tmp_path / f"g.{suffix}"
+    assert write(graph, path) == path.stat().st_size
+    again = read(str(path), graph.dtype)
+    assert same(again, graph) and again.note == ""
+    assert (again.low, again.high, again.negative_share) == (graph.low, graph.high, graph.negative_share)
+
+
+WEIGHTS = {
+    "int32": st.integers(-(2**29), 2**30 - 2),
+    "int16": st.integers(0, 0x3FFE),
+    "float32": st.floats(-(2.0**40), 2.0**40, width=32) | st.integers(-(2**24), 2**24).map(float),
+}
+
+
+@pytest.mark.parametrize("suffix", TEXT)
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_weights_come_back(tmp_path_factory: pytest.TempPathFactory, suffix: str, dtype: str, data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 5))
+    cells = data.draw(st.lists(st.none() | WEIGHTS[dtype], min_size=n * n, max_size=n * n))
+    matrix = np.array([NO_EDGE[dtype] if w is None else w for w in cells], dtype=dtype).reshape(n, n) + np.dtype(dtype).type(0)
+    loops = np.minimum(matrix.diagonal(), 0)  # a loop above 0 is never kept
+    matrix[np.arange(n), np.arange(n)] = np.where(matrix.diagonal() == NO_EDGE[dtype], 0, loops)
+    finite = matrix[np.isfinite(matrix)]
+    whole = bool((finite % 1 == 0).all())
+    assume(dtype != "float32" or not whole or np.abs(finite).max() <= 2**24)  # the reader refuses those in words
+    graph = of(matrix, integer=whole)
+    path = tmp_path_factory.mktemp("any") / f"g.{suffix}"
+    write(graph, path)
+    assert same(read(str(path), dtype), graph)
+
+
+def test_others_read_it(tmp_path: Path) -> None:
+    graph = generate(Experiment(n=20, dtype="float32", real=True, low=0.5, high=2))
+    write(graph, tmp_path / "g.mtx")
+    theirs = scipy.io.mmread(tmp_path / "g.mtx").toarray()  # pyright: ignore[reportAttributeAccessIssue]
+    ours = np.where(np.isinf(graph.matrix), 0, graph.matrix)
+    assert (theirs == ours).all()
+    lines = (tmp_path / "g.mtx").read_text().splitlines()
+    assert lines[0] == "%%MatrixMarket matrix coordinate real general" and lines[2] == f"20 20 {graph.edges}"
+    write(graph, tmp_path / "g.gr")
+    assert all(re.fullmatch(r"c .*|p sp 20 \d+|a \d+ \d+ \d+(\.\d+)?", x) for x in (tmp_path / "g.gr").read_text().splitlines())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_dense_file_says_what_is_no_edge(tmp_path: Path, dtype: str) -> None:
+    graph = generate(Experiment(n=30, dtype=dtype, low=0))
+    assert write(graph, tmp_path / "g.npz") == (tmp_path / "g.npz").stat().st_size
+    with np.load(tmp_path / "g.npz") as saved:  # allow_pickle is off
+        assert set(saved) == {"weights", "no_edge"}
+        assert saved["weights"].dtype == dtype and (saved["weights"] == graph.matrix).all()
+        assert int((saved["weights"] != saved["no_edge"]).sum()) == graph.edges + 30
+
+
+def test_a_drawing_of_a_small_graph(tmp_path: Path) -> None:
+    far = NO_EDGE["int32"]
+    matrix = np.array([[0, 3, far], [far, -1, 0], [far, far, 0]], dtype=np.int32)
+    write(of(matrix), tmp_path / "g.dot")
+    comment, *lines = (tmp_path / "g.dot").read_text().splitlines()
+    assert comment == "// fwtui: made here; by hand", "a line break in a name does not end the comment"
+    arrows = ['  0 -> 1 [label="3"];', '  1 -> 1 [label="-1"];', '  1 -> 2 [label="0"];']
+    assert lines == ["digraph {", "  0;", "  1;", "  2;", *arrows, "}"]
+    with pytest.raises(Refused, match=r"65 vertices, more than 64"):
+        write(generate(Experiment(n=65)), tmp_path / "h.dot")
+
+
+def test_a_small_matrix_as_aligned_numbers() -> None:
+    far = NO_EDGE["int32"]
+    assert picture(of(np.array([[0, -12], [far, 0]], dtype=np.int32)), 24) == ["   0    1", "0  0  -12", "1  .    0"]
+    reals = np.array([[0, np.inf], [0.25, 0]], dtype=np.float32)
+    assert picture(of(reals), 24) == ["      0  1", "0     0  .", "1  0.25  0"]
+    with pytest.raises(Refused, match=r"25 vertices is too large to print, which takes at most 24; name a file"):
+        picture(generate(Experiment(n=25)), 24)
+
+
+class TestRefused:
+    def test_too_much_text_before_and_while_it_is_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        graph = generate(Experiment(n=40, dtype="int32"))
+        size = write(graph, tmp_path / "fits.gr")
+        assert writers._least_bytes(graph) <= size
+        monkeypatch.setattr(writers, "MAX_BYTES", size)
+        assert write(graph, tmp_path / "exactly.gr") == size
+        for most in (size - 1, writers._least_bytes(graph) - 1):
+            monkeypatch.setattr(writers, "MAX_BYTES", most)
+            with pytest.raises(Refused, match=rf"over.gr would have more than {most:,} bytes of text; choose .npz"):
+                write(graph, tmp_path / "over.gr")
+        write(graph, tmp_path / "dense.npz")
+        assert {p.name for p in tmp_path.iterdir()} == {"fits.gr", "exactly.gr", "dense.npz"}
+
+    def test_suffixes_and_places(self, tmp_path: Path) -> None:
+        graph = generate(Experiment(n=3))
+        for name, words in (("g.txt", "none of .gr, .mtx, .npz, .dot"), ("g", "none of"), ("nowhere/g.gr", "no such file")):
+            with pytest.raises(Refused, match=words):
+                write(graph, tmp_path / name)
+        with pytest.raises(Refused, match="cannot be written"):
+            write(graph, "nul\0byte.gr")
+        assert not list(tmp_path.iterdir())
+
+    def test_what_was_there_stays_when_writing_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "g.gr"
+        path.write_text("before")
+        monkeypatch.setattr(writers, "MAX_BYTES", 10)
+        with pytest.raises(Refused):
+            write(generate(Experiment(n=9)), path)
+        assert path.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["g.gr"]
+
+
+def test_a_saved_file_has_usual_permissions(tmp_path: Path) -> None:
+    write(generate(Experiment(n=3)), tmp_path / "g.gr")
+    (tmp_path / "plain").touch()
+    assert stat.S_IMODE((tmp_path / "g.gr").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+class TestCommand:
+    def test_the_command_starts_a_process_that_saves(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        out = tmp_path / "g.mtx"
+        assert main(["graph", "-n", "50", "--dtype", "int16", "--exact", "yes", "-d", "10%", "-o", str(out)]) == 0
+        graph = generate(Experiment(n=50, dtype="int16", exact=True, density=0.1))
+        assert same(read(str(out), "int16"), graph)
+        assert re.fullmatch(
+            r"fwtui: g.mtx: 50 vertices, 245 edges, weights 1..16; generated in .*, .* written in .*\n", capfd.readouterr().err
+        )
+        assert main(["graph", "--file", str(out), "--dtype", "int32", "-o", str(tmp_path / "g.gr")]) == 0
+        assert "read in" in capfd.readouterr().err
+
+    def test_printing(self, capsys: pytest.CaptureFixture[str]) -> None:
+        save(Experiment(n=5, dtype="int32"), "")
+        assert capsys.readouterr().out.splitlines() == picture(generate(Experiment(n=5, dtype="int32")), 24)
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["-n", "10,20"], "2 graphs"),
+            (["-n", "0"], "outside 1"),
+            (["--file", "g.txt"], "neither .gr nor .mtx"),
+        ],
+    )
+    def test_mistakes(self, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+        assert main(["graph", *words]) == 2
+        assert said in capsys.readouterr().err
+
+    def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fwtui.graphs.__main__.generate", lambda *_: pytest.fail("it was generated first"))
+        for n, out in ((25, ""), (4, "g.png")):
+            with pytest.raises(Refused):
+                save(Experiment(n=n), out)

@@ -1,0 +1,237 @@
+"""The documents' metrics, and the runs that they are asked of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fwtui import events
+from fwtui.__main__ import main
+from fwtui.commands import run as run_command
+from fwtui.commands.asking import of_every_kernel
+from fwtui.errors import NoGpu, Refused
+from fwtui.experiment import Experiment, settle
+from fwtui.measure.host_engine import HostEngine
+from fwtui.measure.runner import Runner
+from fwtui.model import Model
+from fwtui.occupancy import TABLE
+from fwtui.peak import FP32_LANES, fp32_flops
+from fwtui.report import COLUMNS, result, row
+from kernels import registry
+from kernels.plan import Target
+
+H200 = events.Device(t=0, name="H200", compute_capability=(9, 0), multiprocessors=132, max_clock_mhz=1980)
+C1060_FLOPS, KATZ_RATE = 933e9, 14.9e9  # the document's: 62.7 FLOPs' worth of time per task
+
+
+def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
+    """Finished runs of one second each unless told otherwise."""
+    made = Model()
+    if device is not None:
+        made.apply(device)
+    for number, told in enumerate(runs, 1):
+        asked = {
+            "kernel": "naive",
+            "n": 1000,
+            "seconds": 1.0,
+            "dtype": "float32",
+            "backend": "cuda",
+            "verdict": "verified",
+            **told,
+        }
+        e = Experiment(kernel=asked["kernel"], n=asked["n"], dtype=asked["dtype"])
+        n = asked["n"]
+        for event in (
+            events.RunStarted(
+                t=0, run=number, experiment=e, title="", backend=asked["backend"], phases=(events.PhaseName("a", "phase a"),)
+            ),
+            events.Planned(t=0, run=number, n=n, padded=n, steps=1, relaxations=n**3, device_bytes=0),
+            events.Stage(t=0, run=number, name="load", seconds=0.5, bytes=1000),
+            events.Stage(t=0, run=number, name="unload", seconds=0.0, bytes=1000),
+            events.Stage(t=0, run=number, name="read", seconds=2.0, bytes=500),
+            events.Phases(
+                t=0,
+                run=number,
+                seconds=4.0,
+                parts=(events.Part(phase="a", seconds=4.0, launches=2, relaxations=800, device_bytes=1200),),
+            ),
+            events.Verdict(t=0, run=number, verdict=asked["verdict"], how="", checksum="0123456789abcdef"),
+            events.RunDone(t=0, run=number, outcome="done", median=asked["seconds"]),
+        ):
+            made.apply(event)
+    return made
+
+
+class TestPeak:
+    def test_known_boards(self) -> None:
+        assert fp32_flops(H200) == pytest.approx(66.9e12, rel=1e-3)
+        a100 = events.Device(t=0, compute_capability=(8, 0), multiprocessors=108, max_clock_mhz=1410)
+        rtx4090 = events.Device(t=0, compute_capability=(8, 9), multiprocessors=128, max_clock_mhz=2520)
+        assert fp32_flops(a100) == pytest.approx(19.5e12, rel=1e-2), "its data sheet"
+        assert fp32_flops(rtx4090) == pytest.approx(82.6e12, rel=1e-2), "its data sheet"
+
+    def test_what_is_not_known_is_not_guessed(self) -> None:
+        assert fp32_flops(None) is None and fp32_flops(events.Device(t=0)) is None
+        assert fp32_flops(events.Device(t=0, compute_capability=(99, 0), multiprocessors=1, max_clock_mhz=1)) is None
+        assert fp32_flops(events.Device(t=0, compute_capability=(9, 0), multiprocessors=132)) is None
+        assert set(FP32_LANES) == set(TABLE), "as many GPUs as occupancy knows"
+
+    def test_flops_per_task_is_peak_over_rate(self) -> None:
+        made = model({"seconds": 1e9 / KATZ_RATE})
+        assert result(made, made.runs[1])["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
+        clock = C1060_FLOPS / (2 * 128 * 132 * 1e6)
+        old = model(
+            {"seconds": 1e9 / KATZ_RATE},
+            device=events.Device(t=0, compute_capability=(9, 0), multiprocessors=132, max_clock_mhz=clock),
+        )
+        assert result(old, old.runs[1])["flops_per_task"] == pytest.approx(62.6, abs=0.1)
+        on_cpu = model({"backend": "cpu"})
+        assert result(on_cpu, on_cpu.runs[1])["flops_per_task"] is None
+
+
+class TestReport:
+    def test_speed_ups_against_a_run_of_the_same_size_and_type(self) -> None:
+        made = model(
+            {"kernel": "serial", "seconds": 8.0},
+            {"kernel": "serial", "seconds": 6.0, "dtype": "int32"},
+            {"kernel": "serial", "seconds": 99.0, "n": 500},
+            {"seconds": 2.0},
+            {"seconds": 2.0, "dtype": "int32"},
+            {"seconds": 2.0, "dtype": "int16"},
+            {"seconds": 2.0, "n": 700},
+            {"seconds": 2.0, "verdict": "wrong"},
+        )
+        got = [(data["baseline"], data["speedup"]) for data in (result(made, run, "serial") for run in made.runs.values())]
+        assert got[3:] == [(1, 4.0), (2, 3.0), (2, 3.0), (None, None), (1, None)]
+        assert got[0] == (1, 1.0)
+        at = COLUMNS.index("vs")
+        assert [row(made, run, "serial")[at] for run in made.runs.values()][3:] == ["4.00x", "3.00x", "3.00x", "-", "-"]
+        assert row(made, made.runs[4])[at] == "-" and result(made, made.runs[4])["speedup"] is None
+
+    def test_a_wrong_baseline_is_none(self) -> None:
+        made = model({"kernel": "serial", "verdict": "wrong"}, {})
+        assert result(made, made.runs[2], "serial")["baseline"] is None
+
+    def test_copies_and_phases_with_their_rates(self) -> None:
+        made = model({}, {"backend": "cpu"}, {"backend": "simulator"})
+        on_gpu, on_cpu, simulated = (result(made, run) for run in made.runs.values())
+        read = {"seconds": 2.0, "bytes": 500, "bytes_per_second": 250.0}
+        assert on_gpu["copies"] == {
+            "h2d": {"seconds": 0.5, "bytes": 1000, "bytes_per_second": 2000.0},
+            "d2h": {"seconds": 0.0, "bytes": 1000, "bytes_per_second": None},
+            "file": read,
+        }
+        assert on_cpu["copies"] == {"file": read} and simulated["copies"] == {} and simulated["phase_details"] == []
+        (phase,) = on_gpu["phase_details"]
+        assert (phase["seconds"], phase["share"], phase["launches"]) == (4.0, 1.0, 2)
+        assert (phase["relaxations_per_second"], phase["model_bytes_per_second"]) == (200.0, 300.0)
+        json.dumps([on_gpu, on_cpu, simulated])
+
+    def test_the_checksum_is_in_the_table(self) -> None:
+        made = model({})
+        assert row(made, made.runs[1])[COLUMNS.index("checksum")] == "01234567"
+        assert len(row(made, made.runs[1])) == len(COLUMNS)
+
+
+class TestStages:
+    @pytest.fixture
+    def told(self) -> Any:
+        kept: list[events.Event] = []
+        engine = HostEngine(Target("cpu"))
+        runner = Runner(kept.append, lambda: 0.0, lambda kernel, asked: engine)
+
+        def run(**asked: Any) -> list[events.Stage]:
+            kept.clear()
+            runner.run(1, settle(Experiment(kernel="serial", repeats=1, **asked)), lambda: None)
+            return [e for e in kept if isinstance(e, events.Stage) and e.seconds is not None]
+
+        return run
+
+    def test_a_file_is_read_in_a_phase_of_its_own(self, told: Any, tmp_path: Path) -> None:
+        path = tmp_path / "g.gr"
+        path.write_text("p sp 2 1\na 1 2 5\n")
+        first = told(file=str(path))[0]
+        assert (first.name, first.bytes) == ("read", path.stat().st_size)
+
+    def test_both_ways_of_generating_are_timed_and_a_kept_graph_is_not(self, told: Any) -> None:
+        for asked in ({"n": 20}, {"n": 20, "exact": True}):
+            assert told(**asked)[0].name == "graph"
+            assert told(**asked)[0].name == "load", "nothing was generated, so there is no time"
+
+
+class TestEveryKernel:
+    @staticmethod
+    def asked(gpu: bool = True, refuse: Any = lambda e: None, **flags: str) -> tuple[list[Experiment], list[tuple[str, str]]]:
+        parser = argparse.ArgumentParser()
+        run_command.add_arguments(parser)
+        words = [part for name, value in flags.items() for part in (f"--{name}", value)]
+
+        def settled(e: Experiment) -> None:
+            refuse(e)
+            settle(e)
+
+        return of_every_kernel(parser.parse_args(words), gpu, settled)
+
+    def test_all_of_them_with_one_size_and_a_type_of_their_own(self) -> None:
+        fits, left_out = self.asked(n="256")
+        assert [e.kernel for e in fits] == list(registry()) and left_out == []
+        for e in fits:
+            dtypes = registry()[e.kernel].dtypes
+            assert e.n == 256 and e.dtype == ("float32" if "float32" in dtypes else dtypes[0])
+
+    def test_the_first_of_the_asked_types_that_a_kernel_has(self) -> None:
+        fits, left_out = self.asked(n="64", dtype="int32,int16")
+        for e in fits:
+            assert e.dtype == ("int32" if "int32" in registry()[e.kernel].dtypes else "int16")
+        assert {e.kernel for e in fits} | {k for k, _ in left_out} == set(registry())
+        fits, left_out = self.asked(n="64", dtype="int32")
+        without = {k.id for k in registry().values() if "int32" not in k.dtypes}
+        assert {k for k, _ in left_out} == without and all("int32 is not offered" in why for _, why in left_out)
+
+    def test_those_that_do_not_fit_are_named(self) -> None:
+        def only_cpu(e: Experiment) -> None:
+            if registry()[e.kernel].backend == "cuda":
+                raise NoGpu("no GPU here")
+
+        fits, left_out = self.asked(gpu=False, refuse=only_cpu)
+        assert {registry()[e.kernel].backend for e in fits} == {"cpu"} and {e.n for e in fits} == {512}
+        assert dict(left_out)["naive"] == "no GPU here"
+
+    def test_options_go_to_the_kernels_that_have_them(self) -> None:
+        fits, _ = self.asked(n="64", threads="64")
+        assert {e.kernel: e.options.get("threads") for e in fits}["naive"] == 64
+        assert all("threads" not in e.options for e in fits if not any(o.name == "threads" for o in registry()[e.kernel].options))
+
+    def test_both_all_and_a_kernel_is_a_mistake(self) -> None:
+        with pytest.raises(Refused, match="leave out either"):
+            self.asked(kernel="serial")
+
+
+class TestCommand:
+    def test_a_baseline_runs_first_and_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
+        words = [
+            "run",
+            "-k",
+            "scipy,serial",
+            "-n",
+            "30",
+            "--repeats",
+            "2",
+            "--telemetry-hz",
+            "0",
+            "--baseline",
+            "serial",
+            "--json",
+        ]
+        assert main(words) == 0
+        first, second = map(json.loads, capsys.readouterr().out.splitlines())
+        assert (first["kernel"], first["speedup"], second["baseline"]) == ("serial", 1.0, 1)
+        assert second["speedup"] == pytest.approx(first["seconds"] / second["seconds"])
+
+    def test_a_baseline_that_does_not_run_is_a_mistake(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["run", "-k", "serial", "-n", "30", "--baseline", "scipy", "--telemetry-hz", "0"]) == 2
+        assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err
