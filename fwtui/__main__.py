@@ -9,7 +9,7 @@ import sys
 from typing import NoReturn
 
 from fwtui import __version__
-from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE
+from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE, WRONG
 from fwtui.errors import NoGpu, Refused
 from fwtui.text import clean
 
@@ -48,6 +48,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
+    _ready_streams()
+    words = _joined(words)
     if not words or words[0] not in ("-h", "--help", "--version", *COMMANDS):
         words = ["dashboard", *words]
     try:
@@ -63,8 +65,33 @@ def main(arguments: list[str] | None = None) -> int:
         # whoever read us has gone; nothing more can be said, not even by the interpreter's last flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        where = f" {clean(str(error.filename))}" if error.filename else " the output"
+        print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
+        return WRONG
     except KeyboardInterrupt:
         return 130
+
+
+def _ready_streams() -> None:
+    """A closed stdout is nowhere, and what a terminal's encoding cannot say is replaced: results are not lost for a sign."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _joined(words: list[str]) -> list[str]:
+    """`--weights -5..10` as one word: argparse takes what begins with a minus for another flag."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] == "--weights" and word[:1] == "-" and word[1:2].isdecimal():
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 if __name__ == "__main__":

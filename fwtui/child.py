@@ -87,11 +87,15 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def close(self, grace: float = 2.0) -> None:
-        """Ask it to end by closing its stdin; kill it after `grace` seconds."""
+    def hang_up(self) -> None:
+        """Ask it to end, by closing its stdin."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
+
+    def close(self, grace: float = 2.0) -> None:
+        """Ask it to end, and kill it after `grace` seconds."""
+        self.hang_up()
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:

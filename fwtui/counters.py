@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from fwtui import hardware, ncu, units
+from fwtui.environment import worker_environment
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
-from fwtui.live import worker_environment
 from fwtui.text import clean
 
 PROFILED = "profiled: not timings"

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.errors import Refused
+from fwtui.text import shown
 from kernels import registry
 from kernels.plan import Kernel, Shape
 
@@ -71,7 +72,7 @@ def kernel_named(name: str) -> Kernel:
     try:
         return registry()[name]
     except KeyError:
-        raise Refused(f"there is no kernel {name!r}; choose one of {', '.join(registry())}") from None
+        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join(registry())}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
@@ -83,7 +84,7 @@ def check_device(text: str) -> None:
     """Raises Refused for what names no device."""
     # an ASCII number that int() takes, and not more GPUs than a machine can have
     if text not in ("auto", "simulator") and not (text.isascii() and text.isdecimal() and len(text) <= 4):
-        raise Refused(f"device {text!r} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
+        raise Refused(f"device {shown(text)} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
 
 
 def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
@@ -130,7 +131,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mappin
             raise Refused(f"{word} {value} is not offered by {kernel.id}{where}; choose {_one_of(allowed)}")
     for name in given:
         if name not in e.options:
-            raise Refused(f"{kernel.id} has no option {name!r}; it has {_one_of([o.name for o in kernel.options])}")
+            raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
     check_device(e.device)
 
 
@@ -163,10 +164,14 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
         raise Refused("int16 takes no negative weights; choose int32 or float32")
     if e.negative and e.low < 0:
         raise Refused(f"a negative share needs weights from 0 up, and {e.low:g} is below; start the range at 0 or more")
+    try:
+        e.file.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"the name {shown(Path(e.file).name)} is not UTF-8, and cannot be handed on; rename the file") from None
     if e.file and Path(e.file).suffix.lower() not in (".gr", ".mtx"):
-        raise Refused(f"{Path(e.file).name!r} ends in neither .gr nor .mtx; convert it to DIMACS or Matrix Market")
+        raise Refused(f"{shown(Path(e.file).name)} ends in neither .gr nor .mtx; convert it to DIMACS or Matrix Market")
 
 
 def _one_of(values: Any) -> str:
     words = [str(v) for v in values]
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "nothing"
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "none"

@@ -12,6 +12,7 @@ from typing import Any
 
 from fwtui.errors import Refused
 from fwtui.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, check_device, kernel_named
+from fwtui.text import brief, shown
 from kernels import registry
 from kernels.plan import Kernel
 
@@ -37,9 +38,9 @@ def _number(name: str, title: str, low: float, high: float, whole: bool = True) 
         try:
             value = int(text.replace("_", "")) if whole else float(text)
         except ValueError:
-            raise Refused(f"{title} {text!r} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
+            raise Refused(f"{title} {shown(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
-            raise Refused(f"{title} {text} is outside {low} to {high}; choose a value in between")
+            raise Refused(f"{title} {brief(text)} is outside {low} to {high}; choose a value in between")
         return {name: value}
 
     return read
@@ -51,9 +52,9 @@ def _share(name: str, title: str, most: float) -> Callable[[str], dict[str, Any]
         try:
             value = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
         except ValueError:
-            raise Refused(f"{title} {text!r} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
+            raise Refused(f"{title} {shown(text)} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
         if not 0 <= value <= most:
-            raise Refused(f"{title} {text} is outside 0 to {most:g}; give a share like 0.3 or a percentage like 30%")
+            raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; give a share like 0.3 or a percentage like 30%")
         return {name: value}
 
     return read
@@ -66,11 +67,11 @@ def _weights(text: str) -> dict[str, Any]:
             raise ValueError
         ends = float(low), float(high)
     except ValueError:
-        raise Refused(f"weights {text!r} are not a range; give two numbers like 1..16") from None
+        raise Refused(f"weights {shown(text)} are not a range; give two numbers like 1..16") from None
     if not all(math.isfinite(x) and abs(x) <= MAX_WEIGHT for x in ends):
-        raise Refused(f"weights {text} reach beyond {MAX_WEIGHT}; choose smaller ones")
+        raise Refused(f"weights {brief(text)} reach beyond {MAX_WEIGHT}; choose smaller ones")
     if ends[0] > ends[1]:
-        raise Refused(f"weights {text} run backwards; write {high.strip()}..{low.strip()}")
+        raise Refused(f"weights {brief(text)} run backwards; write {high.strip()}..{low.strip()}")
     return {"low": ends[0], "high": ends[1]}
 
 
@@ -81,7 +82,7 @@ def _repeats(text: str) -> dict[str, Any]:
 def _flag(name: str, title: str) -> Callable[[str], dict[str, Any]]:
     def read(text: str) -> dict[str, Any]:
         if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
-            raise Refused(f"{title} {text!r} is neither yes nor no; give one of them")
+            raise Refused(f"{title} {shown(text)} is neither yes nor no; give one of them")
         return {name: text.lower() in ("yes", "true", "1")}
 
     return read

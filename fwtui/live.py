@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import platformdirs
 
 from fwtui import __version__, codec, events, hardware, requests
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
 from fwtui.doctor import install_command
+from fwtui.environment import worker_environment
 from fwtui.errors import Corrupt, NoGpu, Refused
 from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named, settle
 from fwtui.model import Model
 from fwtui.sessions.recorder import Recorder
+from fwtui.text import clean
 
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
+CLOSE_GRACE = 0.7  # seconds that the children have to end by themselves
 SAMPLER_RESTARTS = 5
 
 
@@ -39,17 +41,15 @@ class Live:
         self._worker: Child | None = None
         self._worker_kind = ""
         self._sampler: Child | None = None
-        self._sampler_arguments = (
-            ["--hz", f"{telemetry_hz:g}", *(["--device", device] if device.isdecimal() else []), *(["--identify"] * identify)]
-            if telemetry_hz > 0
-            else None
-        )
+        self._sampler_arguments = ["--hz", f"{telemetry_hz:g}", *(["--identify"] * identify)] if telemetry_hz > 0 else None
+        self._sampled = device if device.isdecimal() else "0"  # the GPU that is watched
         self._sampler_deaths = 0
         self._sampler_due = self.origin
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
+        self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
         header = events.Header(
             t=0.0,
             program=f"fwtui {__version__}",
@@ -68,11 +68,6 @@ class Live:
     def busy(self) -> bool:
         return self._active is not None
 
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """Of the living children."""
-        return tuple(c.pid for c in (self._worker, self._sampler) if c is not None)
-
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
         simulated = is_simulated(experiment)
@@ -85,9 +80,11 @@ class Live:
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
+        self._watch(experiment.device)
         run = self._next_run
         self._next_run += 1
         self._active = run
+        self.asked[run] = experiment
         self._kill_at = None
         self._worker.send(requests.encode(requests.Start(run, experiment)))
         return run
@@ -102,6 +99,7 @@ class Live:
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
         """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused."""
         assert self.model.header is not None
+        title = clean(title)
         header = msgspec.structs.replace(self.model.header, title=title)
         preface = [codec.as_line(e) for e in (self.model.device,) if e is not None] + self._run_lines
         self.recorder = (
@@ -149,15 +147,33 @@ class Live:
         """End the children, then the recording. A run that is still going ends as cancelled."""
         if self._active is not None and self._worker is not None:
             self._worker.kill()
-        for child in (self._worker, self._sampler):
-            if child is not None:
-                child.close(grace=1.0)
-                self._take(child)
+        children = [child for child in (self._worker, self._sampler) if child is not None]
+        for child in children:
+            child.hang_up()
+        deadline = time.monotonic() + CLOSE_GRACE
+        for child in children:
+            child.close(grace=max(0.0, deadline - time.monotonic()))
+            self._take(child)
         if self._active is not None:
             self._say(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
         self._worker = self._sampler = None
         self.stop_recording(reason)
+
+    def kill(self) -> None:
+        """End the children at once: for a program that has no time left to close."""
+        for child in (self._worker, self._sampler):
+            if child is not None:
+                child.kill()
+
+    def _watch(self, device: str) -> None:
+        """Let the telemetry be that of the GPU which runs."""
+        if device.isdecimal() and device != self._sampled:
+            self._sampled = device
+            if self._sampler is not None:
+                self._sampler.close(grace=0.5)
+                self._take(self._sampler)
+                self._sampler = None
 
     def _hire(self, kind: str) -> None:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
@@ -169,7 +185,7 @@ class Live:
 
     def _keep_sampling(self) -> None:
         if self._sampler is None and self._sampler_arguments is not None and time.monotonic() >= self._sampler_due:
-            self._sampler = Child("fwtui.sampler", self._sampler_arguments, self.origin)
+            self._sampler = Child("fwtui.sampler", [*self._sampler_arguments, "--device", self._sampled], self.origin)
 
     def _take(self, child: Child | None) -> int:
         if child is None:
@@ -233,10 +249,13 @@ class Live:
         self._publish(codec.as_line(event))  # so that live sees what replay will see
 
     def _publish(self, line: Line) -> None:
-        if isinstance(line.event, events.RunStarted):
-            self._run_lines = []
-        if self._active is not None and getattr(line.event, "run", None) == self._active:
-            self._run_lines.append(line)
+        match line.event:
+            case events.RunStarted():
+                self._run_lines = [line]
+            case events.RunDone() | events.Fault(run=int()):
+                self._run_lines = []
+            case event if self._run_lines and getattr(event, "run", None) == self.model.current:
+                self._run_lines.append(line)
         # the recorder first: whatever was shown is in the file
         if self.recorder is not None:
             self.recorder.write(line)
@@ -275,15 +294,3 @@ def is_simulated(experiment: Experiment) -> bool:
             f"or n up to {SIMULATOR_MAX_N} for the simulator"
         )
     return True
-
-
-def worker_environment(kind: str) -> Mapping[str, str]:
-    """Variables that numba reads when it is imported."""
-    return {
-        # compiled CPU kernels are kept where only this user writes: numba unpickles them
-        "NUMBA_CACHE_DIR": str(platformdirs.user_cache_path("fwtui") / "numba"),
-        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve the others where cores are shared
-        "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
-        "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",
-    }

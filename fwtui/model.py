@@ -15,10 +15,13 @@ from fwtui.run import Run, started
 from fwtui.telemetry.throttle import throttled
 
 CHECKPOINT_EVERY = 512
+MOST_RUNS = 10_000  # of a session: checkpoints hold them all
+GPM_WINDOW = 0.2  # a GPM reading is an average over up to so many seconds before it
+POWER_WINDOW = 1.0  # and so is NVML's power
 
 
 class Evidence(NamedTuple):
-    """What telemetry said while a run's clean passes were timed; None where nothing was read in that time."""
+    """What telemetry said while a run's clean passes were timed; None where nothing was read of that time alone."""
 
     readings: int
     power_watts: float | None
@@ -101,7 +104,7 @@ class Model:
                 self.header = event
             case events.Device():
                 self.device = merged(self.device, event)
-            case events.RunStarted():
+            case events.RunStarted() if len(self.runs) < MOST_RUNS or event.run in self.runs:
                 self.runs[event.run] = started(event)
                 self.current = event.run
                 self.fault = None
@@ -137,15 +140,17 @@ class Model:
         low = bisect_left(self.telemetry, window[0], key=lambda r: r.t)
         high = bisect_right(self.telemetry, window[1], key=lambda r: r.t)
         during = self.telemetry[low:high]
+        counted = [r for r in during if r.t - GPM_WINDOW >= window[0]]
+        averaged = [r for r in during if r.t - POWER_WINDOW >= window[0]]
         mask = 0
         for reading in during:
             mask |= reading.throttle or 0
         return Evidence(
             readings=len(during),
-            power_watts=_mean([r.gpu_power_watts for r in during]),
+            power_watts=_mean([r.gpu_power_watts for r in averaged]),
             gpu_clock_mhz=_mean([r.gpu_clock_mhz for r in during]),
-            sm_occupancy=_mean([r.sm_occupancy for r in during]),
-            dram_utilisation=_mean([r.dram_utilisation for r in during]),
+            sm_occupancy=_mean([r.sm_occupancy for r in counted]),
+            dram_utilisation=_mean([r.dram_utilisation for r in counted]),
             throttle=mask,
         )
 
@@ -180,6 +185,8 @@ def merged(known: events.Device | None, news: events.Device) -> events.Device:
     """What two tellers know of one device: the later one's word wins where it says anything."""
     if known is None or not known.present or not news.present:
         return news if known is None or news.present or not known.present else known
+    if known.name and news.name and known.name != news.name:
+        return news  # another GPU
     said = {f: getattr(news, f) for f in news.__struct_fields__ if getattr(news, f) not in (None, "")}
     return msgspec.structs.replace(known, **said)
 

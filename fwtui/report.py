@@ -36,8 +36,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "title": run.title,
         "backend": run.backend,
         "device": gpu.name if gpu is not None else None,
-        "n": run.n,
-        "padded": run.padded,
+        "n": run.n or None,  # a file that was refused has none
+        "padded": run.padded or None,
         "experiment": experiment,
         "state": run.state,
         "message": run.done.message if run.done is not None else "",
@@ -160,6 +160,8 @@ def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
 
 def outcome(model: Model, run: Run) -> str:
     """How a run ended in a few words: verified, wrong and where, cancelled, throttled."""
+    if run.state == "running":
+        return "did not finish"
     if run.state != "done":
         return (
             f"{run.state}: {run.done.message}" if run.done is not None and run.done.message not in ("", run.state) else run.state

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fwtui import events
 from fwtui.experiment import Experiment
 
 WRONG = ("wrong", "out of range")
+MOST_TOLD = 256  # events of one kind that a run keeps
 
 
 class PhaseTime(NamedTuple):
@@ -123,8 +124,11 @@ class Run:
 
     @property
     def clean_window(self) -> tuple[float, float] | None:
-        """Session time from the first clean pass to the end of the last."""
-        return (self.samples[0].since, self.samples[-1].t) if self.samples else None
+        """Session time from the first clean pass to the end of the last (that was told, while they go on)."""
+        if not self.samples:
+            return None
+        over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
+        return self.samples[0].since, (self.samples[-1] if over is None else over).t
 
     def after(self, event: events.Event) -> Run:
         """This run once the event has happened; an event that is not about runs changes nothing."""
@@ -141,19 +145,19 @@ class Run:
             case events.Stage(seconds=None):
                 return replace(self, stage=event.name, progress=None)
             case events.Stage():
-                return replace(self, stages=(*self.stages, event))
+                return replace(self, stages=_with(self.stages, event))
             case events.Progress():
                 return replace(self, progress=event)
             case events.Graph():
                 return replace(self, graph=event)
             case events.Sample():
-                return replace(self, samples=(*self.samples, event))
+                return replace(self, samples=_with(self.samples, event))
             case events.Phases():
                 return replace(self, phase_pass=event)
             case events.Round():
-                return replace(self, rounds=(*self.rounds, event))
+                return replace(self, rounds=_with(self.rounds, event))
             case events.Occupancy():
-                return replace(self, occupancies=(*self.occupancies, event))
+                return replace(self, occupancies=_with(self.occupancies, event))
             case events.Counters():
                 return replace(self, counted=(*(c for c in self.counted if c.op != event.op), event))
             case events.Verdict():
@@ -183,3 +187,8 @@ def _per_second(amount: int, seconds: float | None) -> float | None:
     """None where there is no time to divide by; a made-up file may hold one too short for a float's quotient."""
     rate = amount / seconds if seconds else inf
     return rate if isfinite(rate) else None
+
+
+def _with(told: tuple[Any, ...], event: events.Event) -> tuple[Any, ...]:
+    """One more, unless a made-up file tells more than any worker does."""
+    return (*told, event) if len(told) < MOST_TOLD else told

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from fwtui import codec, events
+from fwtui.parent import end_with_parent
 from fwtui.telemetry.bounds import significant
 from fwtui.telemetry.facts import Hardware
 from fwtui.telemetry.host import Host
@@ -132,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(msgspec.json.encode(probe()).decode() + "\n")
         return 0
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the parent, who then closes stdin
+    end_with_parent()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
         Sampler(options.fd, options.origin, options.hz).run(options.device, options.uuid, options.identify)

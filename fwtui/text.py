@@ -5,11 +5,23 @@ from __future__ import annotations
 import re
 
 MAX_LENGTH = 2000
+QUOTED = 40
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
 _UNSAFE = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+
+
+def shown(text: str) -> str:
+    """A user's own text in a sentence: quoted, safe, and not longer than it helps."""
+    return repr(brief(text))
+
+
+def brief(text: str) -> str:
+    """The text, safe and cut to 40 characters."""
+    safe = clean(text)
+    return safe if len(safe) <= QUOTED else safe[: QUOTED - 1] + "…"
 
 
 def clean(text: str) -> str:

@@ -7,11 +7,10 @@ the worker says so and ends; the next run gets a new one. End of stdin ends it a
 from __future__ import annotations
 
 import argparse
-import ctypes
+import errno
 import faulthandler
 import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -21,10 +20,9 @@ from functools import partial
 from fwtui import codec, events, requests
 from fwtui.experiment import Experiment
 from fwtui.measure.engine import Cancelled, Engine
+from fwtui.parent import end_with_parent
 from fwtui.text import clean
 from kernels.plan import Kernel, Target
-
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Worker:
@@ -88,7 +86,9 @@ class Worker:
         index = int(experiment.device) if backend == "cuda" and experiment.device.isdecimal() else 0
         if (backend, index) not in self._engines:
             self._engines[backend, index] = self._new_engine(backend, index)
-        return self._engines[backend, index]
+        engine = self._engines[backend, index]
+        engine.activate()
+        return engine
 
     def _new_engine(self, backend: str, index: int) -> Engine:
         from fwtui.measure.host_engine import HostEngine
@@ -114,19 +114,13 @@ def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
         return "memory", f"the host's memory is exhausted ({words}); choose a smaller n", False
     if "OUT_OF_MEMORY" in words:
         return "memory", f"the GPU's memory is exhausted ({words}); choose a smaller n, or end what else uses the GPU", True
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
+        return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
         return "cuda", f"the GPU reported an error: {words}; the next run gets a new worker", True
     return "error", f"{kind.__name__}: {words}", False
-
-
-def end_with_parent() -> None:
-    """Let the kernel kill this process when the thread that started it ends, where it can (Linux, prctl(2)).
-
-    The listener sees the end of stdin too, but not while one long call, such as SciPy's, holds the interpreter.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def main() -> None:

@@ -81,4 +81,5 @@ KERNEL = Kernel(
         "double precision and without tiles. Every other kernel's result is compared with it, cell by cell."
     ),
     compiles=False,
+    host_bytes=56,  # indices and float64 weights while the sparse form is made, then the result and a copy
 )

@@ -89,7 +89,6 @@ class Target:
     cc: tuple[int, int] | None = None
     multiprocessors: int = 0
     shared_per_block: int = 49152
-    free_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +164,7 @@ class Kernel:
     memories: tuple[str, ...] = ("device",)
     max_n: int = 65536
     matrices: int = 1  # in memory at once, besides the kept input
+    host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing
     off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None

@@ -9,6 +9,7 @@ from itertools import product
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.fields import FIELDS, Field
+from fwtui.text import shown
 from kernels import registry
 from kernels.plan import Kernel
 
@@ -42,8 +43,18 @@ def kernel_options() -> dict[str, str]:
 
 
 def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
-    """One experiment for every combination of what was asked; what was not asked is this machine's default."""
-    return [_experiment(combination, given, gpu) for combination in product(*_choices(given))]
+    """One experiment for every combination of what was asked; what was not asked is this machine's default.
+
+    Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
+    """
+    asked = [_experiment(combination, given, gpu) for combination in product(*_choices(given))]
+    kernels = {e.kernel: kernel_named(e.kernel) for e in asked}
+    offered = {o.name for k in kernels.values() for o in k.options}
+    for name in kernel_options():
+        if getattr(given, f"option_{name}", None) is not None and name not in offered:
+            have = "have" if len(kernels) > 1 else "has"
+            raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
+    return asked
 
 
 def of_every_kernel(
@@ -99,12 +110,16 @@ def _experiment(
         base = changed(base, tile=0, options={}, launch="")
         if kernel.backend == "cpu":
             base = changed(base, n=min(base.n, defaults(False).n))
+    if base.dtype not in kernel.dtypes:
+        base = changed(base, dtype=kernel.dtypes[0])
     options: dict[str, int] = {}
     for name in kernel_options():
         text = getattr(given, f"option_{name}", None)
-        if text is not None and (every is None or any(o.name == name for o in kernel.options)):
+        if text is not None and any(o.name == name for o in kernel.options):
             try:
                 options[name] = int(text)
             except ValueError:
-                raise Refused(f"{name} {text!r} is not a whole number; `fwtui kernels` lists what {kernel.id} offers") from None
+                raise Refused(
+                    f"{name} {shown(text)} is not a whole number; `fwtui kernels` lists what {kernel.id} offers"
+                ) from None
     return changed(base, **changes, options={**base.options, **options})

@@ -11,9 +11,9 @@ import sys
 import msgspec
 
 from fwtui.commands.asking import GRAPH, add_fields, experiments
+from fwtui.environment import worker_environment
 from fwtui.errors import Refused
 from fwtui.experiment import settle
-from fwtui.live import worker_environment
 
 NAME = "graph"
 HELP = "save a graph as `fwtui run` makes or reads it (.gr, .mtx, .npz, .dot), or print a small one"

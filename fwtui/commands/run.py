@@ -19,10 +19,12 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.live import Live
 from fwtui.report import COLUMNS, result, row, table
+from fwtui.text import clean, shown
 
 NAME = "run"
 HELP = "run experiments and print their results: a table on a terminal, JSON lines otherwise"
 DRAIN_EVERY = 0.02
+LEAST_HZ, MOST_HZ = 0.01, 10
 
 
 class Stopped(BaseException):
@@ -51,19 +53,23 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
         "--record", nargs="?", const="", metavar="PATH", help="record the session, by default into the user's data folder"
     )
     parser.add_argument("--title", default="", help="title of the recorded session")
-    parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, 0 to 10; 0: none")
+    parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
+    parser.add_argument(
+        "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
+    )
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID in the recording")
 
 
 def live_session(given: argparse.Namespace) -> Live:
     """A live session as the recording flags ask, recording already if they ask for that."""
-    if not 0 <= given.telemetry_hz <= 10:
-        raise Refused(f"telemetry rate {given.telemetry_hz:g} is outside 0 to 10 readings per second; choose one in between")
+    for name, rate in (("telemetry", given.telemetry_hz), ("recording", given.record_hz)):
+        if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
+            raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
     device = getattr(given, "field_device", None) or "auto"
     live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
     if given.record is not None:
         try:
-            live.record(path=Path(given.record) if given.record else None, title=given.title)
+            live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)
         except Refused:
             live.close()
             raise
@@ -103,7 +109,7 @@ def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
     """The baseline's runs before the others, so that those can be compared with it."""
     if all(e.kernel != baseline for e in asked):
         kernels = ", ".join(dict.fromkeys(e.kernel for e in asked))
-        raise Refused(f"the baseline {baseline!r} is not among the kernels that run ({kernels}); add it to --kernel")
+        raise Refused(f"the baseline {shown(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")
     return sorted(asked, key=lambda e: e.kernel != baseline)
 
 
@@ -190,7 +196,7 @@ def _narrate(line: Line) -> None:
 
 def _say(text: str) -> None:
     _show_progress("")
-    print(f"fwtui: {text}", file=sys.stderr, flush=True)
+    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
 
 
 def _show_progress(text: str) -> None:

@@ -6,6 +6,7 @@ formats", NIST IR 5935 (1996).
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import stat
@@ -25,7 +26,7 @@ from kernels.plan import ITEMSIZE, NO_EDGE
 
 MAX_BYTES = 256 * 2**20
 MAX_WEIGHT = 1e15  # what an event can state
-_COPIES = 3  # the matrix here, its working copy, the reference or the canonical result
+_COPIES, _CANONICAL = 5, 4  # of the matrix while a run works on it, and bytes a cell of its checked result
 
 
 def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | None = None) -> GraphInput:
@@ -70,13 +71,15 @@ def _opened(path: str, name: str) -> io.BufferedReader:
     if size > MAX_BYTES:
         file.close()
         raise Refused(f"{name} has {size:,} bytes, more than {MAX_BYTES:,}; choose a smaller graph")
+    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+        file.seek(0)
     return file
 
 
 def _check_size(layout: Layout, name: str, dtype: str, max_vertices: int, free_bytes: int) -> None:
     if not 1 <= layout.n <= max_vertices:
         raise Refused(f"{name} declares {layout.n:,} vertices, outside 1 to {max_vertices:,}; choose another graph")
-    needed = layout.n**2 * ITEMSIZE[dtype] * _COPIES
+    needed = layout.n**2 * (ITEMSIZE[dtype] * _COPIES + _CANONICAL)
     if needed > free_bytes:
         raise Refused(
             f"{name} needs {needed / 2**30:.3g} GiB for {layout.n:,} vertices in {dtype}, "

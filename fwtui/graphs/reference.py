@@ -10,8 +10,10 @@ from fwtui.graphs.graph import GraphInput, blocks
 _SPARSE = 20  # below one edge in so many cells SciPy's Dijkstra beats its Floyd-Warshall
 
 
-def reference(graph: GraphInput) -> np.ndarray:
+def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = False) -> np.ndarray:
     """Canonical distances (int32 with 2^31 - 1, or float32 with +inf) of a graph without negative cycles.
+
+    `shifts` are potentials, needed for Dijkstra where weights are negative.
 
     Raises scipy's NegativeCycleError where it meets one all the same.
     """
@@ -22,10 +24,9 @@ def reference(graph: GraphInput) -> np.ndarray:
     np.fill_diagonal(present, False)
     rows, columns = np.nonzero(present)
     weights = graph.matrix[rows, columns].astype(np.float64)
-    shifts = graph.potentials
     nonnegative = graph.low is None or graph.low >= 0
     # sparse, because SciPy takes a zero of a dense matrix for no edge, and keeps explicit zeros of a sparse one
-    if graph.edges * _SPARSE < graph.n**2 and (nonnegative or shifts is not None):
+    if (by_dijkstra or graph.edges * _SPARSE < graph.n**2) and (nonnegative or shifts is not None):
         if shifts is not None:
             weights += shifts[columns] - shifts[rows]
         distances = dijkstra(csr_array((weights, (rows, columns)), shape=present.shape))

@@ -86,17 +86,18 @@ class CudaEngine:
     fill = staticmethod(fill)
 
     def __init__(self, device: int = 0):
+        self._device = device
+        self._lanes: dict[int, Any] = {}
         with self._device_words():
             cuda.select_device(device)
             gpu = cuda.get_current_device()
             self.gpu = gpu
-            self.stream = cuda.stream()
+            self.stream = self._lanes[0] = cuda.stream()
         self.target = Target(
             backend="cuda",
             cc=tuple(gpu.compute_capability),
             multiprocessors=gpu.MULTIPROCESSOR_COUNT,
             shared_per_block=gpu.MAX_SHARED_MEMORY_PER_BLOCK,
-            free_bytes=self.free_bytes(),
         )
 
     @staticmethod
@@ -107,8 +108,15 @@ class CudaEngine:
         except Exception as error:
             raise CudaError(str(error)) from error
 
+    def activate(self) -> None:
+        with self._device_words():
+            cuda.select_device(self._device)
+
     def free_bytes(self) -> int:
-        return cuda.current_context().get_memory_info().free
+        context = cuda.current_context()
+        # numba frees the last run's matrices some time later, unless asked
+        context.memory_manager.deallocations.clear()
+        return context.get_memory_info().free
 
     def synchronize(self) -> None:
         checked(driver.cuCtxSynchronize())
@@ -180,27 +188,26 @@ class CudaEngine:
     def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
         """All steps on their lanes, `after` as event record and wait. Eager and captured runs are this same code."""
         awaited = {earlier for step in plan for earlier in step.after}
-        lanes: dict[int, Any] = {0: self.stream}
+        forked = {0}
         fork = cuda.event(timing=False)
         fork.record(self.stream)
         done: dict[int, Any] = {}
         for index, step in enumerate(plan):
             check()
-            if step.lane not in lanes:
-                lanes[step.lane] = cuda.stream()
-                fork.wait(lanes[step.lane])
-            stream = lanes[step.lane]
+            stream = self._lanes.get(step.lane) or self._lanes.setdefault(step.lane, cuda.stream())
+            if step.lane not in forked:
+                forked.add(step.lane)
+                fork.wait(stream)
             for earlier in step.after:
                 done[earlier].wait(stream)
             program.launch(step, buffers, stream)
             if index in awaited:
                 done[index] = cuda.event(timing=False)
                 done[index].record(stream)
-        for lane, stream in lanes.items():
-            if lane != 0:
-                join = cuda.event(timing=False)
-                join.record(stream)
-                join.wait(self.stream)
+        for lane in forked - {0}:
+            join = cuda.event(timing=False)
+            join.record(self._lanes[lane])
+            join.wait(self.stream)
 
 
 def _never() -> None:

@@ -64,6 +64,10 @@ class Engine(Protocol):
         """A faster way to generate large graphs, if there is one."""
         ...
 
+    def activate(self) -> None:
+        """Make its device the one that this process works on."""
+        ...
+
     def free_bytes(self) -> int | None:
         """Free device memory; None where programs live in the host's memory."""
         ...

@@ -20,6 +20,9 @@ class HostEngine:
         self.timed = target.backend == "cpu"
         self.fill = None
 
+    def activate(self) -> None:
+        pass  # there is one host
+
     def free_bytes(self) -> int | None:
         return None
 

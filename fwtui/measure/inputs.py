@@ -32,7 +32,7 @@ class Inputs:
     ) -> tuple[Key, GraphInput]:
         """The experiment's graph and its key, told as a Graph event. Raises Refused where it cannot be had or does not fit."""
         if not experiment.file:
-            check_memory(kernel, experiment.shape(experiment.n), engine)
+            check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
         stamp = file_stamp(experiment.file)
         key = (*experiment.graph, experiment.dtype, *stamp)
         if self._last is None or self._last[0] != key:
@@ -47,7 +47,7 @@ class Inputs:
         graph = self._last[1]
         check()
         if experiment.file:
-            check_memory(kernel, experiment.shape(graph.n), engine)
+            check_memory(kernel, experiment.shape(graph.n), engine, experiment.verify == "full")
             refusal = kernel.refuses(experiment.shape(graph.n))
             if refusal:
                 raise Refused(refusal)

@@ -13,17 +13,19 @@ from kernels.plan import Kernel, Shape
 
 # the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
+_REFERENCE = 56  # bytes a cell, while SciPy makes the distances that all are compared with
 _KEEP_FREE = 1 << 28  # for everything else on the machine
 _ROW = 128  # pitched rows begin at multiples of so many bytes
 _MANAGED_SHARE = 2  # managed memory is only for what is well below the free memory
 
 
-def check_memory(kernel: Kernel, shape: Shape, engine: Engine) -> None:
-    """Raises Refused with what the run needs, what is free, and which n fits instead."""
+def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False) -> None:
+    """Raises Refused with what the run needs, what is free, and which n fits instead. `full`: compared with SciPy's result."""
     free_device = engine.free_bytes()
     matrices = kernel.matrices + 1  # and the kept input
     in_host = free_device is None or shape.memory == "mapped"
     on_host = (_HOST_COPIES + (matrices if in_host else 0)) * shape.itemsize + _CANONICAL
+    on_host += max(kernel.host_bytes, _REFERENCE if full else 0)
     _check("host", shape, on_host, psutil.virtual_memory().available)
     if free_device is not None and not in_host:
         managed = shape.memory == "managed"

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import median
 
 from fwtui import events
 from fwtui.experiment import Experiment
@@ -14,11 +13,12 @@ from fwtui.measure import statistics
 from fwtui.measure.engine import Check, Engine, one_of_each_op, stretches
 from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.resources import occupancies
+from fwtui.measure.statistics import Samples
 from fwtui.measure.teller import Teller
 from kernels.plan import Buffers, Kernel, Program, Step
 
 TELL_EVERY = 0.1  # seconds
-PHASE_PASSES, PHASE_SECONDS = 5, 0.5  # at most so many phase passes, begun within so much time
+PHASE_PASSES, PHASE_SECONDS = 50, 0.5  # at most so many phase passes, begun within so much time
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +51,31 @@ class Passes:
             self.engine.warm_up(self.program, self.plan, self.buffers, self.check, self._progress(begin))
         return time.perf_counter() - begin
 
-    def clean(self, samples: list[float], guess: float) -> None:
+    def clean(self, samples: Samples, guess: float) -> None:
         """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps what it has."""
         e = self.experiment
         timed = self.engine.clean_pass(self.program, self.plan, self.buffers, e.launch)
-        told = 0.0
+        begin = self.teller.now()
+        told = begin - 2 * TELL_EVERY
         with self.teller.stage("clean"):
-            while not statistics.enough(samples, e.repeats, e.budget):
+            while not statistics.enough(samples, e.repeats, e.budget, self.teller.now() - begin):
                 self.check()
-                one = median(samples) if samples else guess
-                left = statistics.expected_seconds(samples, one, e.repeats, e.budget) + one
-                if not samples or self.teller.now() - told > TELL_EVERY:
+                if self.teller.now() - told > TELL_EVERY:
                     told = self.teller.now()
-                    self.teller.tell(events.Progress, stage="clean", done=sum(samples) / (sum(samples) + left), left=left)
+                    self._tell_clean(samples, guess, told - begin)
                 self._restore()
                 since = self.teller.now()
-                samples.append(timed(self.check))
+                samples.take(timed(self.check))
                 if len(samples) <= events.SAMPLES_TOLD:
                     self.teller.tell(events.Sample, seconds=samples[-1], since=since)
+
+    def _tell_clean(self, samples: Samples, guess: float, wall: float) -> None:
+        one = samples.middle if samples else guess
+        left = statistics.expected_seconds(samples, one, self.experiment.repeats, self.experiment.budget) + one
+        done = samples.total / (samples.total + left)
+        # what lies between the passes takes time too
+        left *= wall / samples.total if samples.total else 1.0
+        self.teller.tell(events.Progress, stage="clean", done=done, left=left)
 
     def by_phase(self) -> float:
         """Passes with a clock around each phase; tells the middle one and returns its total."""
@@ -110,7 +117,7 @@ class Passes:
             told = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
-            timed = statistics.expected_seconds((), one, self.experiment.repeats, self.experiment.budget) + one
+            timed = statistics.expected_seconds(Samples(), one, self.experiment.repeats, self.experiment.budget) + one
             self.teller.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=(1 - share) * one + timed)
 
         return tell

@@ -52,7 +52,7 @@ class Runner:
             backend=engine.target.backend,
             phases=tuple(events.PhaseName(key, title) for key, title in kernel.phases.items()),
         )
-        samples: list[float] = []
+        samples = statistics.Samples()
         by_phase = None
         outcome, message = "done", ""
         try:
@@ -75,7 +75,7 @@ class Runner:
         )
 
     def _measure(
-        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, samples: list[float], check: Check
+        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, samples: statistics.Samples, check: Check
     ) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
         key, graph = self._inputs.graph(teller, experiment, kernel, engine, check)

@@ -8,15 +8,49 @@ from statistics import median
 
 ENOUGH_RUNS = 10
 ENOUGH_SECONDS = 0.5
-FEWEST_RUNS = 5
+MOST_RUNS = 10_000  # of a pass so short that half a second would hold more
+MOST_OVERHEAD = 2  # times the budget: what restoring the input and telling may add to it
 STABLE = 0.005
+_LOOK_AGAIN = 1.1  # sorting all samples after each would soon cost more than the passes
+
+
+class Samples(list[float]):
+    """Seconds of the clean passes so far, with their sum, and a median that is at most a tenth of the passes old."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0.0
+        self._looked = 0
+        self._middle = 0.0
+        self._width: float | None = None
+
+    def take(self, seconds: float) -> None:
+        """One more pass."""
+        self.append(seconds)
+        self.total += seconds
+
+    @property
+    def middle(self) -> float:
+        """Roughly the median. Raises IndexError before the first pass."""
+        self._look()
+        return self._middle
+
+    @property
+    def width(self) -> float | None:
+        """Roughly the spread."""
+        self._look()
+        return self._width
+
+    def _look(self) -> None:
+        if not self._looked or len(self) >= self._looked * _LOOK_AGAIN:
+            self._middle, self._width, self._looked = median(self), spread(self), len(self)
 
 
 def spread(samples: Sequence[float]) -> float | None:
     """Half-width of the median's 95 % interval, relative to it; None for fewer than two samples.
 
-    The interval is between order statistics (binomial, normal approximation), so it assumes no distribution; up to five
-    samples it is the whole range.
+    The interval is between order statistics (binomial, normal approximation), so it assumes no distribution; for few
+    samples it is their whole range, which covers the median in 94 % of cases at five of them.
     """
     count = len(samples)
     if count < 2:
@@ -29,29 +63,29 @@ def spread(samples: Sequence[float]) -> float | None:
     return (ordered[high] - ordered[low]) / 2 / middle if middle > 0 else None
 
 
-def indicative(samples: Sequence[float]) -> bool:
+def indicative(samples: Samples) -> bool:
     """Too few runs or too little time to be more than a hint."""
-    return len(samples) < ENOUGH_RUNS or sum(samples) < ENOUGH_SECONDS
+    return len(samples) < ENOUGH_RUNS or samples.total < ENOUGH_SECONDS
 
 
-def enough(samples: Sequence[float], repeats: int, budget: float) -> bool:
-    """Whether to stop repeating: the number asked for, or a stable median, or the time budget."""
+def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
+    """Whether to stop repeating: the number asked for, or a stable median, or the time budget.
+
+    `wall` is the time since the first pass began, with everything between the passes.
+    """
     if repeats:
         return len(samples) >= repeats
     if not samples:
         return False
-    total = sum(samples)
-    if total + median(samples) > budget:
+    if samples.total + samples.middle > budget or wall > MOST_OVERHEAD * budget or len(samples) >= MOST_RUNS:
         return True
-    width = spread(samples)
-    return len(samples) >= FEWEST_RUNS and not indicative(samples) and width is not None and width < STABLE
+    return not indicative(samples) and samples.width is not None and samples.width < STABLE
 
 
-def expected_seconds(samples: Sequence[float], one: float, repeats: int, budget: float) -> float:
+def expected_seconds(samples: Samples, one: float, repeats: int, budget: float) -> float:
     """A guess at the time until `enough`, from one pass's seconds."""
     if repeats:
         return (repeats - len(samples)) * one
-    likely = max(ENOUGH_RUNS * one, ENOUGH_SECONDS)
-    spent = sum(samples)
+    likely = min(max(ENOUGH_RUNS * one, ENOUGH_SECONDS), MOST_RUNS * one)
     # a median that is not stable by then may take the whole budget
-    return max(0.0, (min(likely, budget) if spent < likely else budget) - spent)
+    return max(0.0, (min(likely, budget) if samples.total < likely else budget) - samples.total)

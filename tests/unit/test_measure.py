@@ -48,30 +48,56 @@ def test_the_spread_does_not_depend_on_order_or_unit(samples: list[float]) -> No
     assert statistics.spread([8 * s for s in samples]) == pytest.approx(width)
 
 
+def taken(*seconds: float) -> statistics.Samples:
+    samples = statistics.Samples()
+    for one in seconds:
+        samples.take(one)
+    return samples
+
+
 def test_few_or_short_runs_are_indicative() -> None:
-    assert statistics.indicative([1.0] * 9) and statistics.indicative([0.01] * 49)
-    assert not statistics.indicative([1.0] * 10) and not statistics.indicative([0.01] * 51)
+    assert statistics.indicative(taken(*[1.0] * 9)) and statistics.indicative(taken(*[0.01] * 49))
+    assert not statistics.indicative(taken(*[1.0] * 10)) and not statistics.indicative(taken(*[0.01] * 51))
+
+
+def test_samples_know_their_sum_and_look_at_their_median_now_and_then() -> None:
+    samples = taken(3.0, 1.0, 2.0)
+    assert samples.total == 6.0 and samples.middle == 2.0 and samples.width == 0.5
+    samples = taken(*[1.0] * 100)
+    assert samples.middle == 1.0
+    for _ in range(9):
+        samples.take(9.0)
+    assert samples.middle == 1.0, "sorted again only when a tenth is new"
+    for _ in range(200):
+        samples.take(9.0)
+    assert samples.middle == 9.0
 
 
 def test_when_it_is_enough() -> None:
-    enough = statistics.enough
+    def enough(samples: list[float], repeats: int, budget: float, wall: float = 0.0) -> bool:
+        return statistics.enough(taken(*samples), repeats, budget, wall)
+
     assert not enough([], 0, 5.0)
     assert not enough([1.0] * 2, 3, 0.1) and enough([1.0] * 3, 3, 0.1), "a count that was asked for is kept to"
     assert enough([0.1] * 10, 0, 5.0)
-    assert not enough([0.1] * 4, 0, 5.0), "never fewer than five"
+    assert not enough([0.1] * 9, 0, 5.0), "never fewer than ten of them"
     assert not enough([0.01] * 20, 0, 5.0), "never less than half a second"
     assert not enough([0.1, 0.2] * 8, 0, 5.0), "not stable"
     assert enough([0.1, 0.2] * 17, 0, 5.0), "the budget ends what is never stable"
     assert enough([6.0], 0, 5.0) and enough([3.0], 0, 5.0), "the next one would not fit"
     assert not enough([2.0], 0, 5.0)
+    assert enough([1e-6] * 5, 0, 5.0, wall=10.1), "what lies between the passes is counted too"
+    assert enough([1e-6] * statistics.MOST_RUNS, 0, 5.0) and not enough([1e-6] * 999, 0, 5.0)
 
 
 def test_the_expected_time_ends_at_zero() -> None:
     expected = statistics.expected_seconds
-    assert expected([1.0], 1.0, 3, 5.0) == 2.0
-    assert expected([], 0.2, 0, 5.0) == 2.0 and expected([], 0.001, 0, 5.0) == 0.5
-    assert expected([], 10.0, 0, 5.0) == 5.0
-    assert expected([4.0, 4.0], 4.0, 0, 5.0) == 0.0
+    assert expected(taken(1.0), 1.0, 3, 5.0) == 2.0
+    assert expected(taken(), 0.2, 0, 5.0) == 2.0 and expected(taken(), 0.001, 0, 5.0) == 0.5
+    assert expected(taken(), 10.0, 0, 5.0) == 5.0
+    assert expected(taken(4.0, 4.0), 4.0, 0, 5.0) == 0.0
+    assert expected(taken(*[0.1] * 20), 0.1, 0, 5.0) == pytest.approx(3.0), "not stable yet: the budget's rest"
+    assert expected(taken(), 1e-6, 0, 5.0) == pytest.approx(0.01), "very short passes end by their number"
 
 
 def step(phase: str, relaxations: int, device: int = 0, op: str = "") -> Step:

@@ -15,7 +15,7 @@ from fwtui import codec, events, model, report
 from fwtui.codec import Unknown
 from fwtui.experiment import Experiment
 from fwtui.model import Model, merged
-from fwtui.run import Run
+from fwtui.run import MOST_TOLD, Run
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[1] / "data" / "strategies.py"))
 ANY_EVENT = STRATEGIES["any_event"]()
@@ -236,6 +236,7 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
             begun(),
             reading(1.99, gpu_power_watts=9000, throttle=0x20),
             reading(2.0, gpu_power_watts=100, gpu_clock_mhz=1000, throttle=0x4 | 0x1),
+            reading(2.1, sm_occupancy=0.01, dram_utilisation=0.01),  # an average that began before the passes
             window[0],
             reading(4.0, gpu_power_watts=300, throttle=0x400),
             reading(5.0, gpu_power_watts=None, sm_occupancy=0.5),
@@ -246,11 +247,28 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
     assert state.run is not None
     evidence = state.evidence(state.run)
     assert evidence is not None
-    assert (evidence.readings, evidence.power_watts, evidence.gpu_clock_mhz) == (3, 200, 1000)
+    assert (evidence.readings, evidence.power_watts, evidence.gpu_clock_mhz) == (4, 300, 1000)
     assert (evidence.sm_occupancy, evidence.dram_utilisation) == (0.5, None)
     assert evidence.throttled == ("power cap", "reliability")
     state.apply(DONE)
     assert "throttled: power cap, reliability" in report.outcome(state, state.runs[1])
+
+
+def test_evidence_reaches_to_the_end_of_the_clean_stage() -> None:
+    """Only the first passes of very many are told, and clocks may fall after them."""
+    stage = events.Stage(t=5.0, run=1, name="clean", seconds=3.0)
+    state = folded([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
+    assert state.run is not None
+    before = state.evidence(state.run)
+    assert before is not None and before.throttled == ()
+    state.apply(stage)
+    after = state.evidence(state.runs[1])
+    assert after is not None and after.throttled == ("power cap",)
+
+
+def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
+    state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
+    assert len(state.runs[1].samples) == MOST_TOLD
 
 
 def test_no_readings_are_no_evidence_of_zero() -> None:
@@ -263,9 +281,11 @@ def test_no_readings_are_no_evidence_of_zero() -> None:
 
 def test_the_device_is_what_all_tellers_know() -> None:
     nvml = events.Device(t=0, name="GPU", driver="580", memory_bytes=1, power_limit_watts=700)
-    cuda = events.Device(t=1, name="GPU 2", memory_bytes=2, compute_capability=(9, 0), cuda="13.0")
+    cuda = events.Device(t=1, name="GPU", memory_bytes=2, compute_capability=(9, 0), cuda="13.0")
     both = merged(nvml, cuda)
-    assert (both.name, both.driver, both.memory_bytes, both.power_limit_watts, both.cuda) == ("GPU 2", "580", 2, 700, "13.0")
+    assert (both.name, both.driver, both.memory_bytes, both.power_limit_watts, both.cuda) == ("GPU", "580", 2, 700, "13.0")
+    another = events.Device(t=1, name="GPU 2", memory_bytes=3)
+    assert merged(both, another) == another, "facts of two GPUs are not mixed"
     absent = events.Device(t=2, present=False, note="no driver")
     assert merged(None, absent) == absent and merged(absent, cuda) == cuda and merged(cuda, absent) == cuda
     assert folded([absent]).gpu is None and folded([absent, cuda]).gpu == cuda
