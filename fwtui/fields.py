@@ -228,7 +228,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "repeats",
         "Repeats",
-        f"timed runs, or {UNTIL_STABLE}: until the median is",
+        f"timed passes, or {UNTIL_STABLE}: until the median is",
         _repeats,
         lambda e: str(e.repeats or UNTIL_STABLE),
         short="r",
@@ -237,7 +237,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "budget",
         "Budget",
-        "at most this many seconds of timed runs",
+        "at most this many seconds of timed passes",
         _number("budget", "budget", 0.1, 3600, whole=False),
         lambda e: _plain(e.budget),
         metavar="SECONDS",

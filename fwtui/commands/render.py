@@ -21,8 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    from fwtui.tui import render
+    from fwtui.tui import check_moment, render
 
+    if given.at is not None:
+        check_moment(given.at)
     width, x, height = given.size.partition("x")
     if not (x and width.isdecimal() and height.isdecimal() and 1 <= int(width) <= 500 and 1 <= int(height) <= 200):
         raise Refused(f"size {given.size!r} is not columns x rows up to 500x200; give something like 120x40")

@@ -26,10 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
+    from fwtui.tui import check_moment, check_speed, run_replay
+
+    check_speed(given.speed)
+    check_moment(given.at)
     path = resolve(given.session)
     if sys.stdout.isatty() and not (given.json or given.table):
-        from fwtui.tui import run_replay
-
         return run_replay(path, speed=given.speed, start=given.at)
     loaded = load(path)
     model = Model()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fwtui.errors import Refused
+from fwtui.sessions.folders import why
+from fwtui.text import clean
+from fwtui.tui import terminal
 
 if TYPE_CHECKING:
     from fwtui.experiment import Experiment
     from fwtui.live import Live
 
-__all__ = ["render", "run_dashboard", "run_replay"]
+__all__ = ["check_moment", "check_speed", "render", "run_dashboard", "run_replay"]
 
 
 def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
@@ -31,22 +37,25 @@ def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
         from fwtui.experiment import defaults
         from fwtui.tui.app import FwtuiApp
 
-        app = FwtuiApp(live, experiment or defaults(hardware.driver_present()))
+        app = FwtuiApp(live, experiment or defaults(hardware.driver_present()), last_resort=live.kill)
         app.run()
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
     finally:
+        terminal.ignore_signals()
         live.close(reason)
 
 
 def run_replay(path: Path, speed: float = 1.0, start: float = 0.0) -> int:
-    """Replay a session from `start` seconds and return the exit code. Raises Refused for what is no session."""
-    from fwtui.sessions.player import SPEEDS
+    """Replay a session from `start` seconds and return the exit code.
+
+    Raises Refused for what is no session, no speed or no moment, and where there is no terminal.
+    """
+    check_speed(speed)
+    check_moment(start)
+    _need_terminal("the replay")
     from fwtui.tui.app import FwtuiApp
 
-    if speed not in SPEEDS:
-        raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
-    _need_terminal("the replay")
     app = FwtuiApp(replay=Path(path), speed=speed, start=start)
     app.run()
     if app.refusal is not None:
@@ -57,7 +66,8 @@ def run_replay(path: Path, speed: float = 1.0, start: float = 0.0) -> int:
 def render(path: Path, at: float | None, size: tuple[int, int], out: Path) -> None:
     """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
 
-    The same file, time and size give the same bytes. Raises Refused for what is no session, or a size out of bounds.
+    The same file, time and size give the same bytes. `out` is whole or not touched at all. Raises Refused for what is no
+    session, a moment or a size out of bounds, and where the disk says no.
     """
     import asyncio
 
@@ -66,11 +76,49 @@ def render(path: Path, at: float | None, size: tuple[int, int], out: Path) -> No
     width, height = size
     if not (1 <= width <= 500 and 1 <= height <= 200):
         raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
+    if at is not None:
+        check_moment(at)
     text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt"))
-    out.write_text(text, encoding="utf-8")
+    try:
+        _replace(out, text)
+    except OSError as error:
+        raise Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place") from None
+
+
+def check_moment(seconds: float) -> None:
+    """Raises Refused for what is no time since a session began."""
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise Refused(f"moment {seconds:g} is no number of seconds from 0 on; give something like --at 12.5")
+
+
+def check_speed(speed: float) -> None:
+    """Raises Refused for a speed that the replay does not have."""
+    from fwtui.sessions.player import SPEEDS
+
+    if speed not in SPEEDS:
+        raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
+
+
+def _replace(out: Path, text: str) -> None:
+    """Write beside the file, then rename: nobody ever sees half of it."""
+    umask = os.umask(0)
+    os.umask(umask)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{out.name[:100]}.", dir=out.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, out)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _need_terminal(what: str) -> None:
-    driver: Any = os.environ.get("TEXTUAL_DRIVER")
-    if not driver and not (sys.__stdin__ is not None and sys.__stdin__.isatty() and sys.__stderr__ is not None):
-        raise Refused(f"{what} needs a terminal, and standard input is none; use `fwtui run` or `fwtui check` in a script")
+    """Keys come from standard input, and Textual draws on standard error; another driver sees to itself."""
+    streams = (sys.__stdin__, sys.__stderr__)
+    if not os.environ.get("TEXTUAL_DRIVER") and not all(stream is not None and stream.isatty() for stream in streams):
+        raise Refused(
+            f"{what} needs a terminal on standard input and standard error; without one use `fwtui run` or `fwtui check`"
+        )

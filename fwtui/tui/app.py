@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import Thread
 
+from rich.console import RenderableType
+from textual import constants
 from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.driver import Driver
 from textual.message import Message
+from textual.theme import ThemeProvider
 from textual.widgets import Static
 
 from fwtui.errors import Refused
@@ -21,7 +26,7 @@ from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
-from fwtui.tui.commands import Command
+from fwtui.tui.commands import Command, Palette
 from fwtui.tui.recording import Recording, named
 from fwtui.tui.replay_screen import ReplayScreen
 from fwtui.tui.run_screen import RunScreen, Source
@@ -60,10 +65,12 @@ class FwtuiApp(App[None]):
         start: float = 0.0,
         still: bool = False,
         found: Hardware | None = None,
+        last_resort: Callable[[], None] = lambda: None,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
-        `found` is what GPUs are here, where somebody has looked already.
+        `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
+        own, where a signal finds the application stuck.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -77,15 +84,27 @@ class FwtuiApp(App[None]):
         self._start = start
         self._still = still
         self._found = found
+        self._last_resort = last_resort
         if still:
             self.animation_level = "none"
 
     def compose(self) -> ComposeResult:
         yield Static(Content("opening…"), id="loading", markup=False)
 
+    def get_driver_class(self) -> type[Driver]:
+        if constants.DRIVER is not None or sys.platform == "win32":
+            return super().get_driver_class()
+        from fwtui.tui.driver import TerminalDriver
+
+        return TerminalDriver
+
+    def on_load(self) -> None:
+        # here and not when mounted: the terminal's modes are still its own
+        if not self._still:
+            terminal.listen(self._leave, self._last_resort)
+
     def on_mount(self) -> None:
         if not self._still:
-            terminal.listen(self._leave)
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
             self.push_screen(RunScreen(self.source, self._experiment, self._found))
@@ -148,6 +167,17 @@ class FwtuiApp(App[None]):
                 screen.tick(time.monotonic() if now is None else now)
             elif isinstance(screen, RunScreen):
                 screen.update()
+
+    def action_command_palette(self) -> None:
+        if self.use_command_palette and not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
+    def search_themes(self) -> None:
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def panic(self, *renderables: RenderableType) -> None:
+        self._return_code = 1  # Textual leaves it alone where its input thread has failed
+        super().panic(*renderables)
 
     def _leave(self, code: int) -> None:
         self.left_by_signal = True

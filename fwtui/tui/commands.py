@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from kernels import registry
@@ -45,6 +45,15 @@ class Commands(Provider):
         for place in (self.screen, self.app):
             if isinstance(place, Commanded):
                 yield from place.commands()
+
+
+class Palette(CommandPalette):
+    """Textual's palette, which pages through a list that is not laid out yet and fails."""
+
+    def _action_command_list(self, action: str) -> None:
+        commands = self.query_one(CommandList)
+        if commands.option_count and commands.scrollable_content_region:
+            super()._action_command_list(action)
 
 
 def kernels(choose: Callable[[str], None]) -> Iterator[Command]:

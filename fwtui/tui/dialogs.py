@@ -17,6 +17,7 @@ from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.notices import Entry
 
+Words = Sequence[tuple[str, str]]  # a word and what it means
 FRAME = 6  # rows of a dialog around what it holds
 
 
@@ -80,23 +81,25 @@ class Scrolled(VerticalScroll):
 
 
 class HelpScreen(Dialog):
-    """Every key with its words, made from the bindings themselves."""
+    """Every key with its words, made from the bindings themselves, and what the words on the screens mean."""
 
     TITLE = "Keys"
     BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
 
-    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Sequence[tuple[str, str]]):
+    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Words]]):
         super().__init__()
         self._groups = [(title, list(bindings)) for title, bindings in groups]
-        self._about = about
+        self._about = list(about)
 
     def body(self) -> ComposeResult:
         rows: list[tuple[Content, str]] = []
         for title, bindings in self._groups:
             rows += [(line((title, STRONG)), ""), *(self._key(binding) for binding in bindings), (line(""), "")]
-        rows.append((line(("What the words mean", STRONG)), ""))
-        rows += [(line((f"  {word:<21}", "$text-primary")), words) for word, words in self._about]
-        yield Scrolled(rows)
+        for title, about in self._about:
+            rows.append((line((title, STRONG)), ""))
+            rows += [(line((f"  {word:<21}", "$text-primary")), words) for word, words in about]
+            rows.append((line(""), ""))
+        yield Scrolled(rows[:-1])
 
     def _key(self, binding: Binding) -> tuple[Content, str]:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))

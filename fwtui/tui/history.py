@@ -12,36 +12,48 @@ from fwtui.tui import wording
 
 MAX_ROWS = 100
 WIDE = (
-    *(("#", 4), ("kernel", 16), ("n", 6), ("tile", 4), ("type", 4), ("total", 9)),
-    *(("rate", 10), ("% of peak", 9), ("vs base", 8), ("result", 26)),
+    *(("#", 3), ("kernel", 16), ("n", 5), ("tile", 4), ("type", 4), ("total", 9)),
+    *(("relax/s", 7), ("of peak", 7), ("vs base", 8), ("result", 33)),
 )
-NARROW = (("#", 4), ("kernel", 18), ("n", 6), ("total", 10), ("result", 28))
+NARROW = (("#", 3), ("kernel", 16), ("n", 5), ("total", 10), ("result", 33))
 WIDE_CELLS = 118
-RIGHT = {"#", "n", "tile", "total", "rate", "% of peak", "vs base"}
+RIGHT = {"#", "n", "tile", "total", "relax/s", "of peak", "vs base"}
+NONE = "-"
+
+
+def columns(width: int) -> tuple[tuple[str, int], ...]:
+    """Names and widths for a table of `width` cells with its scrollbar; the last one gives way where there is no room."""
+    *fixed, (last, most) = WIDE if width >= WIDE_CELLS else NARROW
+    room = width - 1 - sum(cells + 2 for _, cells in fixed) - 2
+    return (*fixed, (last, max(8, min(most, room))))
 
 
 def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     """What the table says of a run; numbers that nobody should trust are struck through."""
     number = "strike" if wording.doubtful(run) and run.seconds is not None else ""
-    rate = units.rate(run.rate).replace("relax/s", "/s") if run.rate else units.ABSENT
+    rate = units.scaled(run.rate, "").rstrip() if run.rate else units.ABSENT  # its unit is the column's name
     evidence = model.evidence(run) if run.backend == "cuda" and run.state == "done" else None
     peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
     share = run.bandwidth / peak if run.bandwidth and peak else None
     texts = {
         "#": (str(run.id), ""),
         "kernel": (run.experiment.kernel, ""),
-        "n": (str(run.n) if run.n else units.ABSENT, ""),
-        "tile": (str(run.experiment.tile) if run.experiment.tile else "-", ""),
+        "n": (str(run.n) if run.n else NONE, ""),
+        "tile": (str(run.experiment.tile) if run.experiment.tile else NONE, ""),
         "type": (wording.short_dtype(run.experiment.dtype), ""),
         "total": ("not timed" if run.simulated else units.duration(run.seconds), number),
-        "rate": (units.ABSENT if run.simulated else rate, number),
-        "% of peak": (units.percent(share), number if share is not None else ""),
+        "relax/s": (units.ABSENT if run.simulated else rate, number),
+        "of peak": (units.percent(share), number if share is not None else ""),
         "vs base": (wording.speedup(run, baseline), ""),
         "result": (wording.outcome(run, evidence.throttled if evidence is not None else ()), ""),
     }
     return {
         name: Text(
-            text, style="dim" if text == units.ABSENT else style, justify="right" if name in RIGHT else "left", no_wrap=True
+            text,
+            style="dim" if text == units.ABSENT else style,
+            justify="right" if name in RIGHT else "left",
+            overflow="ellipsis",
+            no_wrap=True,
         )
         for name, (text, style) in texts.items()
     }
@@ -71,9 +83,9 @@ class HistoryTable(DataTable[Text]):
 
     def show(self, model: Model, baseline: Run | None, width: int) -> None:
         """Agree with the model."""
-        columns = WIDE if width >= WIDE_CELLS else NARROW
-        if columns != self._columns_shown:
-            self._rebuild(columns)
+        shown = columns(width)
+        if shown != self._columns_shown:
+            self._rebuild(shown)
         newest = sorted(model.runs, reverse=True)[:MAX_ROWS]
         kept = set(newest)
         marked = self.marked
@@ -90,10 +102,10 @@ class HistoryTable(DataTable[Text]):
                 continue
             texts = cells(run, model, baseline)
             if before is None:
-                self.add_row(*(texts[name] for name, _ in columns), key=str(number))
+                self.add_row(*(texts[name] for name, _ in shown), key=str(number))
                 added = True
             else:
-                for name, _ in columns:
+                for name, _ in shown:
                     if _looks(texts[name]) != _looks(before[1][name]):
                         self.update_cell(str(number), name, texts[name])
             self._shown[number] = (key, texts)
@@ -102,11 +114,11 @@ class HistoryTable(DataTable[Text]):
             if marked is not None and not at_top and marked in kept:
                 self.move_cursor(row=newest.index(marked), scroll=False)
 
-    def _rebuild(self, columns: tuple[tuple[str, int], ...]) -> None:
+    def _rebuild(self, shown: tuple[tuple[str, int], ...]) -> None:
         self.clear(columns=True)
         self._shown.clear()
-        self._columns_shown = columns
-        for name, width in columns:
+        self._columns_shown = shown
+        for name, width in shown:
             self.add_column(Text(name, justify="right" if name in RIGHT else "left"), width=width, key=name)
 
 

@@ -55,11 +55,14 @@ def latest(model: Model) -> Entry | None:
 def _of_run(run: Run) -> list[Entry]:
     lines = [Entry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}")]
     if run.state == "done":
-        word, _ = wording.verdict(run)
+        word, _ = wording.verdict(run, part=False)
         how = f", {run.verdict.how}" if run.verdict is not None and run.verdict.how and run.verified else ""
         lines.append(Entry(run.finished or run.started, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info"))
     elif run.state == "cancelled":
         lines.append(Entry(run.finished or run.started, f"run {run.id} cancelled"))
+    elif run.state == "refused":
+        why = f": {run.done.message}" if run.done is not None and run.done.message else ""
+        lines.append(Entry(run.finished or run.started, f"run {run.id} refused{why}", "error"))
     return lines
 
 

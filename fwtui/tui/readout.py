@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual.content import Content
@@ -15,6 +16,25 @@ from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
 NUMBER = 10
+
+
+class Headline(NamedTuple):
+    """Words of the headline: before the rate, between numbers, after the share of peak."""
+
+    rate: str
+    gap: str
+    of_peak: str  # nothing leaves share and comparison out
+    passes: bool = True  # whether their number is told
+
+
+HEADLINES = (
+    Headline("    rate  ", "    ", " of peak bandwidth"),
+    Headline("    rate  ", "    ", " of peak"),
+    Headline("  ", "  ", " of peak"),
+    Headline("  ", "  ", " of peak", passes=False),
+    Headline("  ", "  ", ""),
+    Headline("  ", "  ", "", passes=False),
+)
 
 
 class Subject(NamedTuple):
@@ -38,7 +58,10 @@ def title(s: Subject, width: int) -> Content:
     """Which run, and how far it can be trusted."""
     run = s.run
     words, style = wording.verdict(run)
-    right = line((words, style)).truncate(max(width - 24, 12), ellipsis=True)
+    most = max(width - 24, 12)
+    if len(words) > most:
+        words = words.split(f" · {wording.FLETCHER}")[0]
+    right = line((words, style)).truncate(most, ellipsis=True)
     back = "" if s.latest else "  (Esc: newest)"
     number = f"RUN {run.id}  "
     what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
@@ -52,25 +75,28 @@ def headline(s: Subject, width: int) -> Content:
         return line((f"{wording.SIMULATED}; no rate and no bandwidth either, every thread ran in Python", MUTED))
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
-    full = _headline(s, ("    rate  ", "    ", " of peak bandwidth"))
-    return full if full.cell_length <= width else _headline(s, ("  ", "  ", " of peak"))
+    tried = [_headline(s, words) for words in HEADLINES]
+    return next((whole for whole in tried if whole.cell_length <= width), tried[-1])
 
 
-def _headline(s: Subject, words: tuple[str, str, str]) -> Content:
+def _headline(s: Subject, words: Headline) -> Content:
     run = s.run
-    rate, gap, of_peak = words
     number = "strike" if wording.doubtful(run) else STRONG
-    passes = f"({_runs(run.done.count)})" if run.done is not None else f"so far ({_runs(len(run.samples))})"
+    count = run.done.count if run.done is not None else len(run.samples)
+    passes = f" ({wording.passes(count)})" if words.passes else ""
+    so_far = "" if run.done is not None else " so far"
     around = units.spread(run.done.spread) if run.done is not None else ""
     pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
-    pieces += [f" {around}"] * bool(around) + [(f" {passes}", MUTED)]
-    pieces += [(rate, MUTED), (units.rate(run.rate), number)]
+    pieces += [f" {around}"] * bool(around) + [(so_far + passes, MUTED)]
+    pieces += [(words.rate, MUTED), (units.rate(run.rate), number)]
+    if not words.of_peak:
+        return line(*pieces)
     share = peak_share(s)
     if share is not None:
-        pieces += [gap, (units.percent(share), number), (of_peak, MUTED)]
+        pieces += [words.gap, (units.percent(share), number), (words.of_peak, MUTED)]
     ratio = wording.speedup(run, s.baseline)
     if ratio and s.baseline is not None and s.baseline.id != run.id:
-        pieces += [gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
+        pieces += [words.gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
     return line(*pieces)
 
 
@@ -93,11 +119,7 @@ def progress(s: Subject, width: int) -> list[Content]:
                 (f"  {left:<14}{passes:>11}", MUTED),
             )
         ]
-    return [line(*remarks(s))]
-
-
-def _runs(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
+    return remarks(s, width)
 
 
 def _about(seconds: float) -> str:
@@ -105,30 +127,34 @@ def _about(seconds: float) -> str:
     return units.duration(seconds) if seconds >= 119.5 else f"{seconds:.0f} s" if seconds >= 0.95 else "under 1 s"
 
 
-def remarks(s: Subject) -> list[Piece]:
+def remarks(s: Subject, width: int) -> list[Content]:
+    """What to keep in mind about an ended run's numbers; remarks that do not fit beside each other get lines of their own."""
     run = s.run
+    message = run.done.message if run.done is not None else ""
     if run.state != "done":
-        message = run.done.message if run.done is not None else ""
         if not message and run.state == "failed":
             message = "it broke off; the log (l) says why"
-        return [(message or "stopped before its end; what was measured so far is shown", MUTED)]
-    pieces: list[Piece] = []
+        return line((message or "stopped before its end; what was measured so far is shown", MUTED)).wrap(width)
+    said: list[Content] = []
     if run.done is not None and run.done.indicative and not run.simulated:
-        pieces.append(("indicative", "$text-warning"))
-        pieces.append((": fewer than 10 passes or 0.5 s   ", MUTED))
+        said.append(line(("indicative", "$text-warning"), (": fewer than 10 passes or 0.5 s", MUTED)))
     evidence = s.evidence if run.backend == "cuda" else None
     if evidence is not None and evidence.throttled:
-        pieces.append(("throttled", "$text-warning"))
-        pieces.append((f": {', '.join(evidence.throttled)}   ", MUTED))
+        said.append(line(("throttled", "$text-warning"), (f": {', '.join(evidence.throttled)}", MUTED)))
     if evidence is not None and evidence.power_watts is not None:
-        pieces.append((f"meanwhile {evidence.power_watts:.0f} W", MUTED))
-        if evidence.gpu_clock_mhz is not None:
-            pieces.append((f" at {evidence.gpu_clock_mhz:.0f} MHz", MUTED))
-    if not pieces and run.done is not None and run.done.message:
-        pieces.append((run.done.message, MUTED))
-    if not pieces and run.finished is not None and not run.simulated:
-        pieces.append((f"done, {units.duration(run.finished - run.started)} in all", MUTED))
-    return pieces
+        clock = f" at {evidence.gpu_clock_mhz:.0f} MHz" if evidence.gpu_clock_mhz is not None else ""
+        said.append(line((f"meanwhile {evidence.power_watts:.0f} W{clock}", MUTED)))
+    if not said and message:
+        said.append(line((message, MUTED)))
+    if not said and run.finished is not None and not run.simulated:
+        said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
+    lines: list[Content] = []
+    for one in said or [line("")]:
+        if lines and lines[-1].cell_length + 3 + one.cell_length <= width:
+            lines[-1] = line(lines[-1], "   ", one)
+        else:
+            lines += one.wrap(width)
+    return lines
 
 
 def phases(s: Subject, width: int) -> list[Content]:
@@ -153,19 +179,17 @@ def phases(s: Subject, width: int) -> list[Content]:
 
 
 def outside(s: Subject, width: int) -> list[Content]:
-    """What happened outside the clock, and what measuring the phases cost."""
+    """What happened outside the clock, and how long the passes with a clock at every phase took."""
     run = s.run
     if run.simulated:
         return []
     lines: list[Content] = []
     if run.phase_pass is not None:
-        extra = run.done.instrumentation if run.done is not None else None
-        more: list[str] = []
-        if extra is not None:
-            share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
-            more = [f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"]
         captured = " in a CUDA graph" if run.phase_pass.captured else ""
-        words = [f"{units.duration(run.phase_pass.seconds)}{captured}", *more]
+        words = [f"{units.duration(run.phase_pass.seconds)}{captured}"]
+        if run.phase_pass.passes > 1:
+            words.append(f"middle of {wording.passes(run.phase_pass.passes)}")
+        words += instrumentation(run)
         lines += hanging("phase pass", LABEL, words, width, "strike" if wording.doubtful(run) else "")
     ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
     names = (
@@ -180,6 +204,18 @@ def outside(s: Subject, width: int) -> list[Content]:
     words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
     lines += hanging("outside the clock", LABEL, words, width)
     return lines
+
+
+def instrumentation(run: Run) -> list[str]:
+    """How much longer or shorter the phase pass took, where that is more than the clean passes differ among themselves."""
+    done = run.done
+    if done is None or done.instrumentation is None:
+        return []
+    extra = done.instrumentation
+    if run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds:
+        return ["instrumentation within the spread"]
+    share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
+    return [f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"]
 
 
 def peak_share(s: Subject) -> float | None:
@@ -197,34 +233,40 @@ def meters(s: Subject, width: int) -> list[Content]:
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
     struck = "strike" if wording.doubtful(run) else ""
-    share = peak_share(s)
-    words = f"{of_peak}; model, not DRAM traffic" if share is not None else "model, not DRAM traffic"
-    lines = [_metered("bandwidth (model)", share, units.bandwidth(run.bandwidth), words, width, struck)]
+    words = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
+    lines = [_metered("bandwidth (model)", peak_share(s), units.bandwidth(run.bandwidth), words, width, struck)]
     if not cuda:
         return lines
     dram = s.evidence.dram_utilisation if s.evidence is not None else None
     moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
-    lines.append(_metered("DRAM (GPM)", dram, moved, f"{of_peak}; measured", width))
+    lines.append(_metered("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], width))
     theory = run.main_occupancy
     share = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
     lines.append(_metered("occupancy (theory)", share, "", limits(theory), width))
     achieved = s.evidence.sm_occupancy if s.evidence is not None else None
-    lines.append(_metered("occupancy (GPM)", achieved, "", "measured", width))
+    lines.append(_metered("occupancy (GPM)", achieved, "", ["measured"], width))
     return lines
 
 
-def limits(theory: events.Occupancy | None) -> str:
-    """What keeps more warps from being resident, in words."""
+def limits(theory: events.Occupancy | None) -> list[str]:
+    """What keeps more warps from being resident, in words, fewer and fewer of them."""
     if theory is None:
-        return ""
+        return []
+    if theory.warps >= theory.max_warps:
+        return ["all warps resident"]
     amounts = {"registers": f"{theory.registers}/thread", "shared memory": f"{units.memory(theory.shared_bytes)}/block"}
-    words = [f"{name} ({amounts[name]})" if name in amounts else name for name in theory.limiters]
-    return f"limited by {' and '.join(words)}" if words else "limited by nothing"
+    names = " and ".join(theory.limiters)
+    full = " and ".join(f"{name} ({amounts[name]})" if name in amounts else name for name in theory.limiters)
+    return [f"limited by {full}", f"limited by {names}", names] if names else []
 
 
-def _metered(label: str, share: float | None, amount: str, words: str, width: int, number: str = "") -> Content:
-    """Label, bar, amount, share, words; where neither amount nor share is known, n/a says so and nothing is drawn."""
+def _metered(label: str, share: float | None, amount: str, words: Sequence[str], width: int, number: str = "") -> Content:
+    """Label, bar, amount, share, and the first of the words that fit whole.
+
+    Where neither amount nor share is known, n/a says so and nothing is drawn.
+    """
     room = max(4, min(30, width - LABEL - 52))
+    said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
     if share is None and amount in ("", units.ABSENT):
         return line((f"{label:<{LABEL}}", MUTED), (" " * (room + 16) + units.ABSENT, MUTED))
     return line(
@@ -232,7 +274,7 @@ def _metered(label: str, share: float | None, amount: str, words: str, width: in
         *meter(share, room),
         (f"{amount:>11}", number),
         (f"{units.percent(share):>8}", number if share is not None else MUTED),
-        (f" {words}", MUTED),
+        (f" {said}", MUTED),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -26,6 +28,9 @@ from fwtui.tui.transport import Position, Timeline, Transport
 
 JUMP_SECONDS = 5.0
 JUMP_SHARE = 0.1
+SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
+PAUSE_SECONDS = 0.005
+CHUNK = 64  # events between two looks at the clock
 
 
 class Shown(Drawn["Run | None"]):
@@ -100,11 +105,13 @@ class ReplayScreen(SessionScreen):
             "escape", "back", "Back", id="back", show=False, tooltip="back to the newest run, then to the dashboard if it is open"
         ),
         *COMMON,
+        Binding("q", "dashboard", "Back", id="dashboard", tooltip="back to the dashboard; a run there has gone on"),
         BASELINE,  # last: on 60 columns the footer has no room for it
     ]
     NAME = "Replay"
 
     def __init__(self, recording: Recording, playing: bool = True):
+        """Without `playing` it is for pictures and tests: every seek is over at once, however long it takes."""
         super().__init__(Model())
         self.recording = recording
         self.player = Player(recording.loaded.lines)
@@ -113,6 +120,8 @@ class ReplayScreen(SessionScreen):
         self._origin = recording.origin
         self._bands = bands(recording.loaded.lines, self.player.duration)
         self._playing_first = playing
+        self._slice = SLICE_SECONDS if playing else math.inf
+        self._behind = False  # the next slice is on its way
 
     def left(self) -> Widget:
         return VerticalScroll(
@@ -131,7 +140,8 @@ class ReplayScreen(SessionScreen):
     def tick(self, now: float) -> None:
         """Let the player go on to `now` seconds of a monotonic clock; called about ten times a second."""
         self.player.tick(now)
-        self._follow()
+        if not self._behind:
+            self._follow()
         self.update()
 
     def top(self) -> Top:
@@ -150,20 +160,34 @@ class ReplayScreen(SessionScreen):
             return
         run = self.run
         self.query_one(Shown).show(run)
-        self.query_one("#line", Static).update(line((wording.summary(run.experiment) if run is not None else "", STRONG)))
+        words = wording.summary(run.experiment, self.app.size.width - 2) if run is not None else ""
+        self.query_one("#line", Static).update(line((words, STRONG)))
         self.query_one(Transport).show(self._position(), self._bands)
         super().update(forced)
 
     def _position(self) -> Position:
         p, r = self.player, self.recording
-        return Position(p.position, p.duration, p.playing, p.speed, p.loop, r.name, self._origin, r.problems)
+        seconds = p.position if self.model.index == p.index else min(self.model.t, p.duration)
+        return Position(seconds, p.duration, p.playing, p.speed, p.loop, r.name, self._origin, r.problems)
 
     def _follow(self) -> None:
-        """Make the model agree with the player."""
+        """Make the model agree with the player, or come nearer and go on soon."""
         if self.player.index < self.model.index:
             self.model.rewind(self.player.index)
-        for recorded in self.player.lines[self.model.index : self.player.index]:
-            self.model.apply(recorded.event)
+        until = time.monotonic() + self._slice
+        while self.model.index < self.player.index:
+            first = self.model.index
+            for recorded in self.player.lines[first : min(first + CHUNK, self.player.index)]:
+                self.model.apply(recorded.event)
+            if time.monotonic() > until:
+                break
+        if self.model.index < self.player.index and not self._behind:
+            self._behind = True
+            self.set_timer(PAUSE_SECONDS, self._go_on)
+
+    def _go_on(self) -> None:
+        self._behind = False
+        self._follow()
 
     def _moved(self) -> None:
         self.selected = None
@@ -223,10 +247,19 @@ class ReplayScreen(SessionScreen):
             self.dismiss(None)
 
     def action_leave(self) -> None:
-        if self._over_dashboard:
-            self.dismiss(None)
-        else:
-            self.app.exit(return_code=0)
+        self.app.exit(return_code=0)
+
+    def action_dashboard(self) -> None:
+        self.dismiss(None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("leave", "dashboard"):
+            return self._over_dashboard == (action == "dashboard")
+        return super().check_action(action, parameters)
+
+    def offered(self) -> list[Binding]:
+        elsewhere = "leave" if self._over_dashboard else "dashboard"
+        return [binding for binding in super().offered() if binding.action != elsewhere]
 
     @property
     def _over_dashboard(self) -> bool:

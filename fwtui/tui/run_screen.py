@@ -36,6 +36,7 @@ class Source(Protocol):
 
     model: Model
     recorder: Recorder | None
+    asked: dict[int, Experiment]
 
     @property
     def now(self) -> float: ...
@@ -109,6 +110,10 @@ class RunScreen(SessionScreen):
             Thread(target=self._look, name="hardware", daemon=True).start()
         self._say_draft()
 
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._say_draft)
+
     def _look(self) -> None:
         # in a daemon thread: where a driver hangs, leaving must not wait for it
         with contextlib.suppress(Exception):
@@ -166,9 +171,11 @@ class RunScreen(SessionScreen):
     def _say_draft(self) -> None:
         errors = self.draft.errors()
         self._wrong = bool(errors)
-        words = wording.summary(self._rough()) if not errors else next(iter(errors.values()))
+        edit = "   e edit"
+        room = self.app.size.width - 2 - len(edit)
+        words = wording.summary(self._rough(), room) if not errors else next(iter(errors.values()))
         style = "" if not errors else "$text-error"
-        self.query_one("#line", Static).update(line((words, style), ("   e edit", MUTED)))
+        self.query_one("#line", Static).update(line((words, style), (edit, MUTED)))
 
     def _check(self, errors: dict[str, str]) -> None:
         self.query_one(ExperimentForm).say(errors)
@@ -214,7 +221,8 @@ class RunScreen(SessionScreen):
 
     def action_again(self) -> None:
         if self.run is not None:
-            self.draft.take(self.run.experiment)
+            # an event names a file without its folder; what was asked names the whole path
+            self.draft.take(self.source.asked.get(self.run.id, self.run.experiment))
             self.query_one(ExperimentForm).sync()
             self._say_draft()
             self.action_run()

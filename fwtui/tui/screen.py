@@ -12,12 +12,13 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Footer, OptionList, Static
 
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import commands, notices, wording
 from fwtui.tui.dialogs import HelpScreen, LogScreen
+from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.history import HistoryTable
 from fwtui.tui.notices import Entry, LogLine
 from fwtui.tui.run_panel import RunPanel
@@ -25,21 +26,26 @@ from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
-WORDS = (
-    ("relaxation", "d[i,j] = min(d[i,j], d[i,k] + d[k,j]); a run does n^3 of them"),
-    ("rate", "relaxations per second: n^3 / total"),
-    ("total", "median of the clean passes, ± half of its 95 % interval; without copies, compiling and verifying"),
-    ("phase pass", "a second pass with a clock at every phase; what that costs is called instrumentation"),
-    ("bandwidth (model)", "bytes of the kernel's own model / total; not what DRAM really moved"),
-    ("DRAM, occ. (GPM)", "read from the GPU's own counters while the clean passes ran"),
-    ("occupancy (theory)", "from registers and shared memory of the compiled kernel, with what limits it"),
-    ("struck through", "the distances are wrong, or nobody has checked them"),
-    ("indicative", "fewer than 10 passes, or less than half a second of them"),
-    ("throttled", "the GPU lowered its clocks while the clean passes ran"),
-    ("n/a", "not known on this machine; it never means 0"),
-)
 BASELINE = Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)")
 COMMON = (
+    Binding(
+        "pageup",
+        "scroll_run(-1)",
+        "Panel up",
+        id="panel.up",
+        show=False,
+        priority=True,
+        tooltip="scroll the run's panel up, where it is taller than its place",
+    ),
+    Binding(
+        "pagedown",
+        "scroll_run(1)",
+        "Panel down",
+        id="panel.down",
+        show=False,
+        priority=True,
+        tooltip="scroll the run's panel down",
+    ),
     Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
     Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
@@ -204,11 +210,24 @@ class SessionScreen(Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        own = [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
-        groups = (("This screen", own), ("Table of runs", MOVES), ("Everywhere", EVERYWHERE))
-        self.app.push_screen(HelpScreen(groups, WORDS))
+        groups = (("This screen", self.offered()), ("Table of runs", MOVES), ("Everywhere", EVERYWHERE))
+        about = (("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
+        self.app.push_screen(HelpScreen(groups, about))
+
+    def offered(self) -> list[Binding]:
+        """The bindings that the help shows."""
+        return [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
+
+    def action_scroll_run(self, direction: int) -> None:
+        panel = self.query_one(RunPanel)
+        if direction > 0:
+            panel.scroll_page_down(animate=False)
+        else:
+            panel.scroll_page_up(animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "scroll_run":
+            return not isinstance(self.focused, OptionList)  # an open list of choices has pages of its own
         if action == "baseline":
             return bool(self.model.runs)
         return True

@@ -20,8 +20,7 @@ from fwtui.telemetry.throttle import throttled
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5
 BARS = "▁▂▃▄▅▆▇█"
-GAP = "   "
-LABEL, TEXT = 8, 8  # cells of a label and of a text where histories are shown
+LABEL, TEXT = 9, 8  # cells of a label with a space and of a text, where histories are shown
 
 
 class Quantity(NamedTuple):
@@ -45,12 +44,22 @@ class Quantity(NamedTuple):
         """Label, text, history."""
         if with_history and self.history:
             past = " " + spark(self.history, self.low, self.high)
-            return f"{self.label:<{LABEL}}", f"{self.text:>{TEXT}.{TEXT}}", past
+            return f"{self.label:<{LABEL}}", f"{fitting(self.text, TEXT):>{TEXT}}", past
         return (
             f"{self.label} ",
-            f"{self.text:<{self.width}.{self.width}}" if self.words else f"{self.text:>{self.width}.{self.width}}",
+            f"{fitting(self.text, self.width):{'<' if self.words else '>'}{self.width}}",
             "",
         )
+
+
+def fitting(text: str, width: int) -> str:
+    """The text if it fits; a number cut short would be another number."""
+    return text if len(text) <= width else "…" if text[:1].isdecimal() else text[: width - 1] + "…"
+
+
+def gap(with_history: bool) -> str:
+    """What separates two quantities; a history is a separator too."""
+    return "  " if with_history else "   "
 
 
 Value = Callable[[events.Telemetry], float | None]
@@ -152,12 +161,13 @@ def arranged(all_of: Sequence[Quantity], width: int, rows: int) -> list[list[tup
     for with_history in (True, False):
         lines: list[list[tuple[Quantity, bool]]] = [[]]
         used = 0
+        between = len(gap(with_history))
         for quantity in all_of:
             cells = quantity.cells(with_history)
-            if lines[-1] and used + len(GAP) + cells > width:
+            if lines[-1] and used + between + cells > width:
                 lines.append([])
                 used = 0
-            used += cells + (len(GAP) if lines[-1] else 0)
+            used += cells + (between if lines[-1] else 0)
             lines[-1].append((quantity, with_history and bool(quantity.history)))
         if len(lines) <= rows:
             return lines
@@ -199,8 +209,9 @@ class TelemetryStrip(Widget):
             return Strip.blank(width, self.rich_style)
         label, value, past = (self._part(name) for name in ("label", "value", "history"))
         segments: list[Segment] = []
+        between = gap(any(with_history for row in rows for _, with_history in row))
         for place, (quantity, with_history) in enumerate(rows[y]):
-            segments.append(Segment(GAP if place else "", label))
+            segments.append(Segment(between if place else "", label))
             segments += [Segment(*pair) for pair in zip(quantity.parts(with_history), (label, value, past), strict=True)]
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 

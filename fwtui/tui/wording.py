@@ -21,6 +21,8 @@ STAGES = {
 }
 SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
+ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
+FLETCHER = "fletcher "
 
 
 def short_dtype(dtype: str) -> str:
@@ -66,14 +68,19 @@ def kernel_words(run: Run, most: int) -> str:
     return shown
 
 
-def summary(e: Experiment) -> str:
-    """One line for a narrow screen: katz-kider · n 4096 · d 0.3 · t 32 · f32 · graph."""
-    if e.file:
-        words = [e.kernel, e.file.rsplit("/", 1)[-1]]
-    else:
-        words = [e.kernel, f"n {e.n}", f"d {e.density:g}"]
-    words += [f"t {e.tile}"] * bool(e.tile) + [short_dtype(e.dtype)] + [e.launch] * bool(e.launch)
-    return " · ".join(words)
+def summary(e: Experiment, most: int) -> str:
+    """One line for a narrow screen: katz-kider · n 4096 · density 0.3 · tile 32 · float32 · graph.
+
+    Where that is more than `most` cells: katz-kider · n 4096 · d 0.3 · t 32 · f32 · graph.
+    """
+    full = _summary(e, "density", "tile", e.dtype)
+    return full if len(full) <= most else _summary(e, "d", "t", short_dtype(e.dtype))
+
+
+def _summary(e: Experiment, density: str, tile: str, dtype: str) -> str:
+    graph = [e.file.rsplit("/", 1)[-1]] if e.file else [f"n {e.n}", f"{density} {e.density:g}"]
+    words = [e.kernel, *graph, f"{tile} {e.tile}" if e.tile else "", dtype, e.launch]
+    return " · ".join(filter(None, words))
 
 
 def checksum(text: str) -> str:
@@ -90,21 +97,36 @@ def cycle(vertices: tuple[int, ...]) -> str:
     return " → ".join(way if way[0] == way[-1] and len(way) > 1 else [*way, way[0]])
 
 
-def verdict(run: Run) -> tuple[str, str]:
-    """How far the result can be trusted, and the style for it."""
+def part_checked(run: Run) -> str:
+    """16 rows, where a verified run was not compared in every cell; else nothing."""
+    found = run.verdict
+    if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.n**2:
+        return ""
+    if found.cells < run.n:
+        return f"{found.cells} cell{'s' * (found.cells != 1)}"
+    rows = found.cells // run.n
+    return f"{rows} row{'s' * (rows != 1)}"
+
+
+def passes(count: int) -> str:
+    return f"{count} pass" if count == 1 else f"{count} passes"
+
+
+def verdict(run: Run, part: bool = True) -> tuple[str, str]:
+    """How far the result can be trusted, and the style for it; `part`: with what was compared if that is not all."""
     if run.state == "running":
         return "not verified yet", CALM
-    if run.state == "cancelled":
-        return "- cancelled", CALM
-    if run.state == "failed":
-        return "✗ failed", BAD
+    if run.state in ENDED_EARLY:
+        return ENDED_EARLY[run.state]
     found = run.verdict
     if found is None or found.verdict == "unverified":
         return "? unverified", DOUBT
     if found.verdict == "verified":
         if run.simulated:
             return f"✓ {SIMULATED}", GOOD
-        return "✓ verified" + (f" · fletcher {checksum(found.checksum)}" if found.checksum else ""), GOOD
+        words = ["✓ verified", part_checked(run) if part else ""]
+        words.append(f"{FLETCHER}{checksum(found.checksum)}" if found.checksum else "")
+        return " · ".join(filter(None, words)), GOOD
     if found.verdict == "negative cycle":
         through = cycle(found.cycle)
         return "↻ negative cycle" + (f" through {through}" if through else ""), DOUBT
@@ -120,13 +142,13 @@ def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
     if run.state == "running":
         share = run.progress.done if run.progress is not None else None
         return f"… {stage(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
-    if run.state in ("cancelled", "failed"):
-        return f"{'-' if run.state == 'cancelled' else '✗'} {run.state}"
+    if run.state in ENDED_EARLY:
+        return ENDED_EARLY[run.state][0]
     word, _ = verdict(run)
     if run.simulated and run.verified:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
-    words = f"{word[0]} {found.upper() if run.wrong else found}"
+    words = " · ".join(filter(None, (f"{word[0]} {found.upper() if run.wrong else found}", part_checked(run))))
     if throttled:
         return f"{words} · throttled"
     return f"{words} · indicative" if run.done is not None and run.done.indicative else words

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
+import subprocess
 import sys
 import termios
 from pathlib import Path
@@ -91,3 +94,129 @@ def test_the_dashboard_is_not_served_to_web_pages(environment: dict[str, str]) -
         run.wait(15.0)
         assert run.process.returncode == 2
         assert b"not served to web pages" in run.output
+
+
+def broken(folder: Path, code: str) -> dict[str, str]:
+    """Variables with which the program runs that code before its own."""
+    (folder / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": str(folder)}
+
+
+BUSY = """
+import fwtui.live as l, fwtui.tui.run_screen as r
+kill = l.Live.kill
+def killed(self):
+    kill(self)
+    print(end="killed", file=__import__("sys").__stderr__, flush=True)
+l.Live.kill = killed
+def stuck(self):
+    print(end="stuck", file=__import__("sys").__stderr__, flush=True)
+    while True: pass
+r.RunScreen.action_run = stuck
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, BUSY)}) as run:
+        run.read_until(b"Press r to run")
+        run.wait_for_child("--origin")
+        run.press(b"r")
+        run.read_until(b"stuck")
+        assert run.kill(number) < 4.0
+        assert run.process.returncode == 128 + number
+        assert [mode for mode in RESTORED if mode not in run.output] == []
+        assert termios.tcgetattr(run._slave) == run.attributes
+        assert b"killed" in run.output and run.orphans == []
+
+
+SLOW_END = """
+import fwtui.live as l, time
+close = l.Live.close
+def slow(self, reason="closed"):
+    print(end="closing", file=__import__("sys").__stderr__, flush=True)
+    time.sleep(0.5)
+    close(self, reason)
+l.Live.close = slow
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "recorded.fwt.jsonl"
+    everything = {**environment, **broken(tmp_path, SLOW_END)}
+    with PtyRun("dashboard", "--record", str(path), environment=everything) as run:
+        run.read_until(b"Press r to run")
+        run.wait_for_child("fwtui.sampler")
+        os.kill(run.process.pid, number)
+        run.read_until(b"closing")
+        os.kill(run.process.pid, number)
+        run.wait()
+        assert run.process.returncode == 128 + number
+        assert run.orphans == []
+    assert reader.load(path).closed
+
+
+def test_no_byte_on_standard_input_ends_the_dashboard(environment: dict[str, str]) -> None:
+    with PtyRun("dashboard", environment=environment) as run:
+        run.read_until(b"Press r to run")
+        # no UTF-8, half a character, sequences with numbers that are none
+        for junk in (b"\xff", b"\xc3", b"\x1b[99999999999999999999999u", b"\x1b[:2048u", b"\x1b[1;99999999999999999999R"):
+            run.press(junk)
+            run.output = b""
+        run.press(b"?")
+        run.read_until(b"Keys")
+        assert run.process.poll() is None
+
+
+def test_an_error_in_the_input_ends_with_an_exit_code(environment: dict[str, str], tmp_path: Path) -> None:
+    code = "import fwtui.tui.driver as d\ndef fail(self): raise RuntimeError('broken input')\nd.TerminalDriver._read = fail\n"
+    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, code)}) as run:
+        run.read_until(b"\x1b[?1049h")
+        run.press(b"x")
+        run.wait(15.0)
+        assert run.process.returncode == 1
+        assert [mode for mode in RESTORED if mode not in run.output] == []
+        assert b"broken input" in run.output
+
+
+@pytest.mark.parametrize("command", ["dashboard", "replay"])
+@pytest.mark.parametrize("lost", ["stdin", "stderr"])
+def test_a_screen_needs_a_terminal_to_read_and_to_draw(
+    environment: dict[str, str], tmp_path: Path, command: str, lost: str
+) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
+    master, slave = os.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "fwtui", command, *([str(path)] if command == "replay" else [])],
+            stdin=subprocess.DEVNULL if lost == "stdin" else slave,
+            stdout=slave,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+            timeout=20,
+        )
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert done.returncode == 2
+    assert b"needs a terminal on standard input and standard error" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_picture_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
+    out = tmp_path / "pictures" / "x.svg"
+    out.parent.mkdir()
+    out.write_text("the one before")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "fwtui", "render", str(path), "-o", str(out)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        timeout=20,
+    )
+    assert done.returncode == 2, done.stderr
+    assert b"x.svg cannot be written: file too large" in done.stderr and done.stderr.count(b"\n") == 1
+    assert out.read_text() == "the one before"
+    assert [found.name for found in out.parent.iterdir()] == ["x.svg"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
+import msgspec
 import scenes
 
 from fwtui import codec, events
@@ -23,6 +24,7 @@ class FakeLive:
         self.recorder: Recorder | None = None
         self.pace = pace
         self.started: list[Experiment] = []
+        self.asked: dict[int, Experiment] = {}
         self.cancelled = 0
         self.closed = ""
         self.verdict: events.Verdict | None = None
@@ -51,10 +53,11 @@ class FakeLive:
         kernel = kernel_named(experiment.kernel)
         self.started.append(experiment)
         self._active = len(self.started)
+        self.asked[self._active] = experiment
         told = scenes.run(
             self._active,
             self.model.t + 0.1,
-            experiment,
+            msgspec.structs.replace(experiment, file=Path(experiment.file).name),
             title=kernel.title,
             backend="simulator" if simulated else kernel.backend,
             seconds=0.02 / self._active,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
+import msgspec
 import pytest
 import scenes
 
-from fwtui import events
-from fwtui.model import Model
-from fwtui.tui import charts, notices, readout, strip, wording
+from fwtui import events, measure
+from fwtui.model import Evidence, Model
+from fwtui.tui import charts, history, notices, readout, strip, wording
 from fwtui.tui.drawn import apart, hanging, line
 from fwtui.tui.readout import Subject
 from fwtui.tui.transport import Band, timeline
@@ -81,7 +84,7 @@ def test_the_strip_is_never_wider_than_its_place(width: int, rows: int) -> None:
     lines = strip.arranged(strip.quantities(model), width, rows)
     assert len(lines) <= rows
     for row in lines[:-1] if len(lines) > 1 else []:
-        cells = sum(quantity.cells(with_history) for quantity, with_history in row) + len(strip.GAP) * (len(row) - 1)
+        cells = sum(quantity.cells(with_history) for quantity, with_history in row) + len(strip.gap(row[0][1])) * (len(row) - 1)
         assert cells <= max(width, row[0][0].cells(row[0][1]))
 
 
@@ -92,6 +95,27 @@ def test_places_on_the_strip_do_not_move_when_numbers_change() -> None:
         model = model_of(told[:stop])
         widths.add(tuple("".join(q.parts(True)).__len__() for q in strip.quantities(model) if q.label != "throttle"))
     assert len(widths) == 1
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_labels_and_values_are_apart_whatever_is_read(gpu: bool) -> None:
+    most = events.Telemetry(
+        t=1.0,
+        **dict.fromkeys(("gpu_power_watts", "gpu_clock_mhz", "cpu_clock_mhz"), 1980.0),
+        **dict.fromkeys(("gpu_utilisation", "sm_occupancy", "dram_utilisation", "cpu_utilisation"), 1.0),
+        gpu_temperature=100.0,
+        gpu_memory_bytes=141 * scenes.GIB,
+        host_memory_bytes=128 * scenes.GIB,
+        throttle=0,
+    )
+    quantities = strip.quantities(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
+    for quantity in quantities:
+        for with_history in (True, False):
+            drawn = "".join(quantity.parts(with_history))
+            assert drawn.startswith(f"{quantity.label} ") and f" {quantity.text}" in drawn
+    if gpu:  # four beside each other on 120 columns
+        assert len(strip.arranged(quantities, 118, 2)[0]) == 4
+        assert all(with_history for _, with_history in strip.arranged(quantities, 118, 2)[0])
 
 
 def test_timeline_shows_runs_markers_faults_and_the_position() -> None:
@@ -130,6 +154,98 @@ def test_headline_of_a_gpu_run_names_every_number() -> None:
     assert plain.count("n/a") == 2  # no counters were read
 
 
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [(16 * 4096, " · 16 rows"), (4096, " · 1 row"), (5, " · 5 cells"), (4096**2, ""), (0, "")],
+)
+def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str) -> None:
+    verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
+    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=verdict)])
+    assert wording.outcome(s.run) == f"✓ verified{words}"
+    assert readout.title(s, 100).plain.endswith(f"  ✓ verified{words} · fletcher 9f3c…e1")
+    assert readout.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · fletcher 9f3c…e1" * (not words))
+    assert "rows" not in wording.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
+
+
+def test_the_history_has_room_for_the_longest_results() -> None:
+    for width in (118, 198):
+        names = dict(history.columns(width))
+        assert names["result"] >= len("✓ verified · 16 rows · indicative") and "relax/s" in names
+        assert sum(names.values()) + 2 * len(names) < width  # the scrollbar has one
+    for width in (58, 78, 117):
+        names = dict(history.columns(width))
+        assert "relax/s" not in names and sum(names.values()) + 2 * len(names) < width
+    model = model_of(scenes.gpu_session())
+    assert history.cells(model.runs[2], model, None)["relax/s"].plain == "1.79 T"
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        (0.0001, "instrumentation within the spread"),
+        (-0.0001, "instrumentation within the spread"),
+        (0.000768, "instrumentation +768 us (+2.0 %)"),
+        (-0.000768, "instrumentation -768 us (-2.0 %)"),
+    ],
+)
+def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
+    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
+    assert s.run.done is not None and s.run.phase_pass is not None
+    several = msgspec.structs.replace(s.run.phase_pass, passes=5)
+    s = s._replace(run=replace(s.run, done=msgspec.structs.replace(s.run.done, instrumentation=extra)))
+    assert readout.outside(s, 100)[0].plain.endswith(f" ms in a CUDA graph · {words}")
+    s = s._replace(run=replace(s.run, phase_pass=several))
+    assert f" in a CUDA graph · middle of 5 passes · {words}" in readout.outside(s, 120)[0].plain
+
+
+def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
+    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
+    theory = s.run.main_occupancy
+    assert theory is not None and readout.limits(theory)[0] == "limited by registers (40/thread)"
+    full = msgspec.structs.replace(theory, warps=theory.max_warps, limiters=("warps",))
+    assert readout.limits(full) == ["all warps resident"]
+    assert readout.limits(None) == []
+
+
+@pytest.mark.parametrize("width", [40, 50, 57, 58, 65, 77, 83, 100, 160])
+def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
+    model = model_of(scenes.gpu_session())
+    run = model.runs[2]
+    s = Subject(run, model.evidence(run), model.gpu, model.runs[1], False)
+    head = readout.headline(s, width)
+    if width >= 50:
+        assert head.cell_length <= width
+    assert ("%" in head.plain.replace("± 0.3 %", "")) == ("of peak" in head.plain)
+    if width >= 50:
+        for part in readout.meters(s, width):
+            assert part.cell_length <= width
+            said = part.plain[part.plain.rindex("%") + 1 :].strip()
+            assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
+                said.startswith("of ")
+                and said.endswith(("peak", "peak; model", "peak; model, not DRAM traffic", "peak; measured"))
+            )
+    throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)
+    few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))
+    told = [part.plain for part in readout.remarks(s._replace(run=few, evidence=throttled), width)]
+    assert all(len(part) <= width for part in told)
+    assert any("meanwhile 512 W at 1710 MHz" in part for part in told)
+
+
+def test_a_run_too_short_for_counters_has_none() -> None:
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
+    for part in readout.meters(s, 100):
+        if "(GPM)" in part.plain:
+            assert part.plain.split()[-1] == "n/a" and "%" not in part.plain
+    assert not any("meanwhile" in part.plain or " W" in part.plain for part in readout.remarks(s, 100))
+
+
+def test_every_stage_that_is_measured_has_words() -> None:
+    source = "".join(path.read_text() for path in Path(measure.__path__[0]).glob("*.py"))
+    names = set(re.findall(r'\bstage\("([^"]+)"', source))
+    assert {"read", "graph", "clean", "phases"} <= names <= set(wording.STAGES)
+
+
 def test_phases_keep_their_places_before_they_are_known() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     before = readout.phases(subject([scenes.header(), *told[:3]]), 80)
@@ -153,7 +269,7 @@ def test_a_throttled_run_says_so() -> None:
         [scenes.header(), scenes.GPU, *scenes.merged(told, [events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)])]
     )
     assert "throttled: power cap" in readout.progress(s, 100)[0].plain
-    assert wording.outcome(s.run, s.evidence.throttled if s.evidence else ()) == "✓ verified · throttled"
+    assert wording.outcome(s.run, s.evidence.throttled if s.evidence else ()) == "✓ verified · 16 rows · throttled"
 
 
 def test_few_passes_are_indicative() -> None:
@@ -188,3 +304,8 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
         assert stop < event
         part = model_of(scenes.gpu_session()[:stop])
         assert (notices.latest(part) is None) == (not notices.entries(part))
+
+
+def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
+    assert strip.fitting("1000000000 W", 6) == "…" and strip.fitting("315 W", 6) == "315 W"
+    assert strip.fitting("power cap, thermal", 10) == "power cap…"

@@ -1,0 +1,60 @@
+"""The terminal's input, whatever it is: what comes from outside must not be able to end the program."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable
+
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+_CHUNK = 4096
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is no UTF-8."""
+
+    def run_input_thread(self) -> None:
+        """Read and dispatch until the program ends or the terminal is gone, which somebody else notices."""
+        keys = Keys(self._debug)
+        with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                received = self._read() if selector.select(0.1) else None
+                if received == b"":
+                    return
+                for message in keys.messages(received or b""):
+                    self.process_message(message)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self.fileno, _CHUNK)
+        except OSError:
+            return b""
+
+
+class Keys:
+    """Textual's parser of terminal input, for any bytes at all."""
+
+    def __init__(self, debug: bool = False):
+        self._debug = debug
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._parser = XTermParser(debug)
+
+    def messages(self, received: bytes) -> list[Message]:
+        """What these bytes mean together with those before; no bytes at all let an escape become a key in time."""
+        found: list[Message] = []
+        # one at a time: what cannot be parsed must not take along what follows it
+        for character in self._decoder.decode(received):
+            found += self._tried(lambda c=character: self._parser.feed(c))
+        return found + self._tried(lambda: self._parser.tick())
+
+    def _tried(self, parse: Callable[[], Iterable[Message]]) -> list[Message]:
+        try:
+            return list(parse())
+        except (ArithmeticError, ValueError):
+            self._parser = XTermParser(self._debug)  # after a sequence whose numbers are none
+            return []

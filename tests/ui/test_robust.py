@@ -1,0 +1,150 @@
+"""What must not break the screens: quick keys, long sessions, and figures that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import scenes
+from textual.command import CommandList, CommandPalette
+from textual.events import Key
+
+from fwtui import events
+from fwtui.__main__ import main
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.sessions import reader
+from fwtui.tui import render, replay_screen, run_replay
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.commands import Palette
+from fwtui.tui.driver import Keys
+from fwtui.tui.recording import Recording, named
+from fwtui.tui.replay_screen import ReplayScreen
+
+SIZE = (120, 40)
+PAGES = ("page_down", "page_up", "first", "last", "cursor_up", "select")
+
+
+@pytest.mark.parametrize(
+    "junk", [b"\xff", b"\xc3\x28", b"\x1b[99999999999999999999999u", b"\x1b[:2048u", b"\x1b[1;99999999999999999999R", b"\x1b[9A"]
+)
+def test_keys_after_junk_are_still_keys(junk: bytes) -> None:
+    keys = Keys()
+    told = [message for chunk in (b"a", junk, b"\x1b[Bq", b"\xc3", b"\xa9") for message in keys.messages(chunk)]
+    names = [message.key for message in told if isinstance(message, Key)]
+    assert names[0] == "a" and names[-3:-1] == ["down", "q"]
+    assert isinstance(told[-1], Key) and told[-1].character == "é"
+
+
+@pytest.mark.parametrize("opened", ["command_palette", "themes"])
+async def test_the_palette_takes_keys_before_its_list_is_there(dashboard: FwtuiApp, opened: str) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        if opened == "themes":
+            dashboard.search_themes()
+        else:
+            dashboard.action_command_palette()
+        await pilot.pause()
+        palette = dashboard.screen
+        assert isinstance(palette, Palette)
+        commands = palette.query_one(CommandList)
+        palette._cancel_gather_commands()
+        # options without a size: what a key finds that is quicker than the layout
+        palette._list_visible = False
+        commands.styles.display = "none"
+        await pilot.pause()
+        commands.clear_options().add_option("one")
+        commands.highlighted = 0
+        with pytest.raises(KeyError):
+            CommandPalette._action_command_list(palette, "page_down")
+        for action in PAGES:
+            palette._action_command_list(action)
+        commands.clear_options()
+        for action in PAGES:
+            palette._action_command_list(action)
+        assert dashboard.is_running and dashboard.screen is palette
+
+
+async def test_the_palette_pages_once_its_list_is_there(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p", "pagedown", "pageup")
+        await dashboard.workers.wait_for_complete()
+        await pilot.pause()
+        commands = dashboard.screen.query_one(CommandList)
+        assert commands.option_count > 5 and commands.highlighted == 0
+        await pilot.press("pagedown")
+        assert commands.highlighted
+
+
+async def test_a_long_session_is_applied_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notices = [events.Notice(t=1.0 + i / 1000, text=f"notice {i}") for i in range(1000)]
+    path = scenes.write(tmp_path / "long.fwt.jsonl", [scenes.header(), *notices])
+    loaded = reader.load(path)
+    monkeypatch.setattr(replay_screen, "SLICE_SECONDS", 1e-9)
+    monkeypatch.setattr(replay_screen, "PAUSE_SECONDS", 0.001)
+    shown = ReplayScreen(Recording(named(path), loaded))
+    app = FwtuiApp(still=True)
+    applied: list[int] = []
+    monkeypatch.setattr(shown, "_go_on", lambda go_on=shown._go_on: (applied.append(shown.model.index), go_on()))
+    async with app.run_test(size=SIZE) as pilot:
+        await app.push_screen(shown)
+        shown.player.pause()
+        await pilot.pause()
+        shown.action_seek(1.0)
+        assert shown.player.index == len(loaded.lines)
+        assert shown.model.index < len(loaded.lines)
+        assert shown._position().seconds == shown.model.t < shown.player.duration
+        while shown.model.index < shown.player.index:
+            await pilot.pause(0.005)
+        assert shown._position().seconds == shown.player.duration
+        assert len(applied) > 5 and applied == sorted(set(applied))
+        shown.action_seek(0.4)
+        while shown.model.index != shown.player.index:
+            await pilot.pause(0.005)
+        fresh = Model()
+        for line in loaded.lines[: shown.player.index]:
+            fresh.apply(line.event)
+        assert shown.model == fresh
+
+
+@pytest.mark.parametrize("at", ["nan", "inf", "-inf", "-1"])
+@pytest.mark.parametrize("form", [["replay"], ["replay", "--json"], ["replay", "--table"], ["render", "-o", "x.svg"]])
+def test_a_moment_is_a_finite_number(tmp_path: Path, capsys: pytest.CaptureFixture[str], at: str, form: list[str]) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
+    command, *rest = form
+    assert main([command, str(path), *rest, f"--at={at}"]) == 2
+    told = capsys.readouterr()
+    assert told.err == f"fwtui: moment {float(at):g} is no number of seconds from 0 on; give something like --at 12.5\n"
+    assert told.out == ""
+
+
+@pytest.mark.parametrize("speed", ["nan", "inf", "0", "-1", "0.2", "17", "3"])
+@pytest.mark.parametrize("form", [[], ["--json"], ["--table"]])
+def test_a_speed_is_one_of_those_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str], speed: str, form: list[str]) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
+    assert main(["replay", str(path), *form, f"--speed={speed}"]) == 2
+    told = capsys.readouterr()
+    assert "is not offered; choose one of 0.25, 0.5, 1, 2, 4, 8, 16" in told.err and told.out == ""
+
+
+def test_moments_and_speeds_are_refused_below_the_command_line_too(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
+    with pytest.raises(Refused, match="moment nan"):
+        render(path, float("nan"), SIZE, tmp_path / "x.svg")
+    with pytest.raises(Refused, match="moment inf"):
+        run_replay(path, start=float("inf"))
+    with pytest.raises(Refused, match="speed nan"):
+        run_replay(path, speed=float("nan"))
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
+    out = tmp_path / "nowhere" / "x.svg"
+    assert main(["render", str(path), "-o", str(out)]) == 2
+    assert capsys.readouterr().err == "fwtui: x.svg cannot be written: no such file or directory; choose another place\n"
+    (tmp_path / "folder.svg").mkdir()
+    assert main(["render", str(path), "-o", str(tmp_path / "folder.svg")]) == 2
+    assert "folder.svg cannot be written" in capsys.readouterr().err
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["folder.svg", "synthetic.fwt.jsonl"]
