@@ -114,7 +114,7 @@ def passes(count: int) -> str:
 
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:
     """How far the result can be trusted, and the style for it; `part`: with what was compared if that is not all."""
-    if run.state == "running":
+    if run.state == "running" and run.verdict is None:
         return "not verified yet", CALM
     if run.state in ENDED_EARLY:
         return ENDED_EARLY[run.state]
