@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -30,7 +31,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
 @cache
 def cache_folder() -> Path:
     """Where compiled kernels are kept between programs; a private folder of this program where there is no room for them."""
-    folder = platformdirs.user_cache_path("fwtui") / "numba"
+    folder = platformdirs.user_cache_path("fwtui") / "numba" / _edition()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= CACHE_ROOM:
@@ -40,3 +41,11 @@ def cache_folder() -> Path:
     own = tempfile.mkdtemp(prefix="fwtui-")
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return Path(own)
+
+
+def _edition() -> str:
+    """Changes whenever a file does that compiled code comes from: numba itself looks only at the file of each function."""
+    here = Path(__file__).parent
+    sources = [*sorted((here.parent / "kernels").glob("*.py")), *sorted((here / "graphs").glob("*.py"))]
+    states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    return f"{zlib.crc32(repr(states).encode()):08x}"

@@ -21,7 +21,7 @@ def build(shape: Shape, target: Target) -> Program:
     cells = tile * tile
     threads = threads_of(shape)
 
-    @jit
+    @jit(launch_bounds=threads)
     def pivot(distance, p):
         own = cuda.shared.array(cells, number)
         t = int32(cuda.threadIdx.x)
@@ -39,7 +39,7 @@ def build(shape: Shape, target: Target) -> Program:
         for q in range(t, cells, threads):
             distance[base + q // tile, base + q % tile] = own[q]
 
-    @jit
+    @jit(launch_bounds=threads)
     def panels(distance, p):
         own = cuda.shared.array(cells, number)
         closed = cuda.shared.array(cells, number)
@@ -70,7 +70,7 @@ def build(shape: Shape, target: Target) -> Program:
         for q in range(t, cells, threads):
             distance[top + q // tile, left + q % tile] = own[q]
 
-    @jit
+    @jit(launch_bounds=threads)
     def rest(distance, p):
         own = cuda.shared.array(cells, number)
         to = cuda.shared.array(cells, number)

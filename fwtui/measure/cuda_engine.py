@@ -59,11 +59,13 @@ class Graph:
     def __init__(self, capture: Callable[[], None], stream: Any):
         handle = int(stream.handle)
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        checked(driver.cuStreamBeginCapture(handle, mode))
-        try:
-            capture()
-        finally:
-            ended = driver.cuStreamEndCapture(handle)
+        # memory that numba frees late must not be freed here: that would end the capture
+        with cuda.defer_cleanup():
+            checked(driver.cuStreamBeginCapture(handle, mode))
+            try:
+                capture()
+            finally:
+                ended = driver.cuStreamEndCapture(handle)
         graph = checked(ended)
         try:
             self._executable = checked(driver.cuGraphInstantiate(graph, 0))
@@ -189,13 +191,15 @@ class CudaEngine:
         """All steps on their lanes, `after` as event record and wait. Eager and captured runs are this same code."""
         awaited = {earlier for step in plan for earlier in step.after}
         forked = {0}
-        fork = cuda.event(timing=False)
-        fork.record(self.stream)
+        fork = None  # made only where there is more than one lane: its end may free memory inside the clock
+        if any(step.lane for step in plan):
+            fork = cuda.event(timing=False)
+            fork.record(self.stream)
         done: dict[int, Any] = {}
         for index, step in enumerate(plan):
             check()
             stream = self._lanes.get(step.lane) or self._lanes.setdefault(step.lane, cuda.stream())
-            if step.lane not in forked:
+            if fork is not None and step.lane not in forked:
                 forked.add(step.lane)
                 fork.wait(stream)
             for earlier in step.after:

@@ -85,6 +85,22 @@ def program_of(kernel: Kernel, shape: Shape, cc: tuple[int, int]) -> tuple[Any, 
     return program, {step.op: len(step.args) for step in kernel.plan(shape, False)}
 
 
+WITH_THREADS = [k for k in CUDA if any(o.name == "threads" for o in k.options)]
+
+
+@pytest.mark.parametrize("kernel", WITH_THREADS, ids=lambda k: k.id)
+def test_the_largest_blocks_have_registers_enough(kernel: Kernel) -> None:
+    from kernels.cuda_program import signature
+
+    most = max(v for o in kernel.options if o.name == "threads" for v in o.values)
+    shape = shape_of(kernel, max(kernel.tiles, default=1), kernel.dtypes[0], threads=most)
+    for cc in CAPABILITIES:
+        program, args = program_of(kernel, shape, cc)
+        for name, op in program.ops.items():
+            got = compiled(op.function.py_func, signature(shape, args[name], len(op.buffers((0,) * args[name]))), cc)
+            assert got.registers * op.block[0] * op.block[1] <= REGISTERS, f"{name} on {cc}: {got.registers} registers"
+
+
 def cases() -> Iterator[Any]:
     """Every type at the tile that is used, one of them for every capability; every other tile once."""
     for kernel in CUDA:
