@@ -57,7 +57,7 @@ class Live:
             machine=hardware.machine(),
             versions=hardware.versions(),
         )
-        self._say(header)
+        self.tell(header)
 
     @property
     def now(self) -> float:
@@ -80,7 +80,7 @@ class Live:
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
-        self._watch(experiment.device)
+        self._sample(experiment.device)
         run = self._next_run
         self._next_run += 1
         self._active = run
@@ -119,17 +119,14 @@ class Live:
         self.tell(events.Marker(t=self.now, text=text))
 
     def tell(self, event: events.Event) -> None:
-        """A fact that the caller found out: it is recorded, shown and folded like those of the children."""
-        self._say(event)
+        """A fact that this process found out: it is recorded, shown and folded like those of the children."""
+        self._publish(codec.as_line(event))  # so that live sees what replay will see
 
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
         """No telemetry meanwhile: the sampler and a profiler would want the same hardware counters."""
         arguments, self._sampler_arguments = self._sampler_arguments, None
-        if self._sampler is not None:
-            self._sampler.close(grace=1.0)
-            self._take(self._sampler)
-            self._sampler = None
+        self._dismiss_sampler()
         try:
             yield
         finally:
@@ -155,7 +152,7 @@ class Live:
             child.close(grace=max(0.0, deadline - time.monotonic()))
             self._take(child)
         if self._active is not None:
-            self._say(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
+            self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
         self._worker = self._sampler = None
         self.stop_recording(reason)
@@ -166,14 +163,18 @@ class Live:
             if child is not None:
                 child.kill()
 
-    def _watch(self, device: str) -> None:
+    def _sample(self, device: str) -> None:
         """Let the telemetry be that of the GPU which runs."""
         if device.isdecimal() and device != self._sampled:
             self._sampled = device
-            if self._sampler is not None:
-                self._sampler.close(grace=0.5)
-                self._take(self._sampler)
-                self._sampler = None
+            self._dismiss_sampler()
+
+    def _dismiss_sampler(self) -> None:
+        """End it; drain() starts the next one where telemetry is wanted."""
+        if self._sampler is not None:
+            self._sampler.close(grace=1.0)
+            self._take(self._sampler)
+            self._sampler = None
 
     def _hire(self, kind: str) -> None:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
@@ -195,7 +196,7 @@ class Live:
             line = child.lines.popleft()
             taken += 1
             if isinstance(line, Corrupt):
-                self._say(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
+                self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
             self._publish(line)
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
@@ -215,7 +216,7 @@ class Live:
         run, self._active = self._active, None
         if self._kill_at is not None and run is not None:
             message = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
-            self._say(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
+            self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
         elif run is not None or code != 0:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
@@ -225,7 +226,7 @@ class Live:
                 message = f"the worker died ({epitaph(code)}){during}; the next run gets a new one"
                 if code == -9:
                     message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
-                self._say(
+                self.tell(
                     events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
                 )
         worker.close(grace=0)
@@ -242,11 +243,8 @@ class Live:
             self._sampler_arguments = None
         after = "telemetry stops" if self._sampler_arguments is None else f"it starts again in {2**self._sampler_deaths} s"
         message = f"the telemetry process died ({epitaph(sampler.exit_code or 0)}); {after}"
-        self._say(events.Fault(t=self.now, source="sampler", code="died", message=message, stderr=sampler.last_words))
+        self.tell(events.Fault(t=self.now, source="sampler", code="died", message=message, stderr=sampler.last_words))
         sampler.close(grace=0)
-
-    def _say(self, event: events.Event) -> None:
-        self._publish(codec.as_line(event))  # so that live sees what replay will see
 
     def _publish(self, line: Line) -> None:
         match line.event:
@@ -261,13 +259,13 @@ class Live:
             self.recorder.write(line)
             if self.recorder.failure is not None:
                 failure, self.recorder = self.recorder.failure, None
-                self._say(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
+                self.tell(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
         for sink in list(self.sinks):
             try:
                 sink(line)
             except Exception as error:
                 self.sinks.remove(sink)
-                self._say(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
+                self.tell(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
         self.model.apply(line.event)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernels.plan import WARP
+
 KIB = 1024
-WARP = 32
 MAX_THREADS = 1024  # per block
 MAX_REGISTERS = 255  # per thread
 REGISTERS = 65536  # per multiprocessor

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target
 
 cuda: Any
 load4: Any
 store4: Any
-WARP = 32
 CELLS = 4  # per thread
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
 ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2}
 # "no edge"; integer sentinels leave room for one addition without wrapping

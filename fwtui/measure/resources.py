@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fwtui.occupancy import occupancy
-from kernels.plan import Program, Target
-
-WARP = 32
+from kernels.plan import WARP, Program, Target
 
 
 def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:

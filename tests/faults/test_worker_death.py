@@ -215,7 +215,7 @@ def test_an_idle_worker_that_dies_is_told_whatever_was_told_before(live: Live) -
         fault = live.model.fault
         assert fault is not None and fault.source == "worker" and fault.run is None
         # another fault that belongs to no run must not hide the next one
-        live._say(events.Fault(t=live.now, source="sampler", code="died", message="no telemetry"))
+        live.tell(events.Fault(t=live.now, source="sampler", code="died", message="no telemetry"))
         live._hire("real")
         os.kill(worker_of(live), signal.SIGKILL)
         drain_until(live, lambda: live.model.fault is not None and live.model.fault.source == "worker")

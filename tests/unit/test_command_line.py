@@ -301,7 +301,7 @@ class Scripted(Live):
 
     def start(self, experiment: Any) -> int:
         for event in self.script[self.turn]:
-            self._say(event)
+            self.tell(event)
         self.turn += 1
         return self.turn
 
