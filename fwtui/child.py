@@ -14,7 +14,7 @@ from threading import Event, Thread
 
 from fwtui.codec import Line, decode_lines
 from fwtui.errors import Corrupt
-from fwtui.text import clean
+from fwtui.text import MAX_LENGTH, clean
 
 STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
@@ -71,9 +71,14 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """The end of its stderr, safe to show."""
-        text = bytes(self._stderr).decode("utf-8", "replace")
-        return "\n".join(clean(line) for line in text.splitlines())[-2000:]
+        """The end of its stderr, safe to show; a crash's first line before it, whatever else there was to say."""
+        if self.exit_code is not None:
+            self._listeners[1].join(0.1)  # the pipe of events falls silent first, the last words may still be on their way
+        lines = [clean(line) for line in bytes(self._stderr).decode("utf-8", "replace").splitlines()]
+        lines = [line for line in lines if not line.startswith("Extension modules: ")]
+        crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]
+        end = "\n".join(lines)
+        return end if len(end) <= MAX_LENGTH else crash + end[len(end) - (MAX_LENGTH - len(crash)) :]
 
     def send(self, request: bytes) -> None:
         """Write to its stdin; a dead child is found out by its silence, not here."""

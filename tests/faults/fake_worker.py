@@ -61,6 +61,12 @@ def main() -> None:
             tell(done)
             sys.stdin.buffer.readline()
             os._exit(3)
+        case "crash in many threads":
+            frames = b'  File "fwtui/worker.py", line 71 in _listen\n' * 100
+            os.write(2, b"Fatal Python error: Segmentation fault\n\nThread 0x1 (most recent call first):\n" + frames)
+            os.write(2, b'Current thread 0x2 (most recent call first):\n  File "fwtui/measure/runner.py", line 1 in measure\n')
+            os.write(2, b"\nExtension modules: " + b"numpy._core, " * 400 + b"(total: 400)\n")
+            os.kill(os.getpid(), 9)
         case "deaf":
             time.sleep(600)
     sys.stdin.buffer.readline()

@@ -180,6 +180,15 @@ def test_the_real_worker_tells_where_it_crashed(live: Live) -> None:
     assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
 
 
+def test_a_crash_in_many_threads_keeps_its_first_line_and_its_last_frames(live: Live, faked: Callable[[str], None]) -> None:
+    faked("crash in many threads")
+    assert finished(live, SHORT).state == "failed"
+    fault = live.model.fault
+    assert fault is not None and len(fault.stderr) == 2000
+    assert fault.stderr.startswith("Fatal Python error: Segmentation fault ")
+    assert fault.stderr.rstrip().endswith("line 1 in measure")
+
+
 @pytest.mark.parametrize(("how", "dropped"), [("garbage", 4), ("200 KB without a line break", 1)])
 def test_garbage_on_the_pipe_is_dropped_with_a_word(live: Live, faked: Callable[[str], None], how: str, dropped: int) -> None:
     faked(how)
