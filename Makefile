@@ -15,15 +15,18 @@ run: $(VENV)/run.stamp
 demo: $(VENV)/run.stamp
 	@$(BIN)/fwtui replay h200-n4096
 
+# two processes for what only computes; then, alone, what kills and interrupts processes and looks at when they notice
+TESTED := $(BIN)/python -m pytest -n 2 tests/unit tests/ui && $(BIN)/python -m pytest tests/faults
+
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest
+	$(TESTED)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(TESTED)
 
 clean:
 	rm -rf $(VENV)

@@ -327,7 +327,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         await pilot.pause(0.2)
         assert screen.draft.kernel.id == "serial"
         next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
-        for _ in range(50):
+        for _ in range(400):
             await pilot.pause(0.05)
             if isinstance(dashboard.screen, ReplayScreen):
                 break
@@ -346,7 +346,7 @@ async def test_a_session_that_cannot_be_opened_is_a_sentence_on_the_log_line(das
     broken.write_text("nothing\n")
     async with dashboard.run_test(size=WIDE) as pilot:
         dashboard.open(broken)
-        for _ in range(50):
+        for _ in range(400):
             await pilot.pause(0.05)
             if "is not a fwtui session" in screen_text(dashboard):
                 break
