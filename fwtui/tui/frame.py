@@ -204,9 +204,10 @@ class Frame(Screen[None]):
             self.update()
 
     def action_cancel(self) -> None:
+        self.view.end_campaign()
         if self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
-            self.say("cancelling; a step that does not end is killed after 2 s")
+            self.say("cancelling; what does not end by itself is killed after 2 s")
 
     def action_record(self) -> None:
         source = self.view.source
@@ -254,7 +255,7 @@ class Frame(Screen[None]):
 
     def action_cursor(self) -> None:
         """Give the arrow keys to the next widget that has a use for them, and after the last one to none."""
-        takers = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
+        takers: list[Widget] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
         after = takers.index(self.focused) + 1 if self.focused in takers else 0
         self.set_focus(takers[after] if after < len(takers) else None)
 
@@ -301,7 +302,7 @@ class Frame(Screen[None]):
             return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))
         match action:
             case "cancel":
-                return source is not None and source.busy
+                return self.view.busy
             case "record":
                 return source is not None
             case "mark":

@@ -343,12 +343,15 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.release()
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
+        self._follow_mouse(event)
+
+    def _follow_mouse(self, event: ui.MouseEvent) -> None:
         offset = event.get_content_offset(self)
         if offset is not None and offset.x >= GUTTER:
             self._point(offset.x - GUTTER)
 
     def on_click(self, event: ui.Click) -> None:
-        self.on_mouse_move(event)
+        self._follow_mouse(event)
         self.action_choose()
 
     def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
