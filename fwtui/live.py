@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from fwtui import __version__, codec, events, hardware, requests
+from fwtui import __version__, codec, events, hardware, limits, requests
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
 from fwtui.doctor import install_command
@@ -47,6 +47,7 @@ class Live:
         self._sampler_due = self.origin
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
+        self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
         self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
@@ -66,7 +67,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None
+        return self._active is not None or self._probing is not None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
@@ -76,11 +77,14 @@ class Live:
     def start(self, experiment: Experiment) -> int:
         """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time."""
         if self.busy:
-            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
+            what = "the limit is still being measured" if self._active is None else f"run {self._active} is still going"
+            raise Refused(f"{what}; cancel it or wait for its end")
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
         self._sample(experiment.device)
+        if not simulated:
+            self.tell_limits(kernel_named(experiment.kernel).backend, _index(experiment.device))
         run = self._next_run
         self._next_run += 1
         self._active = run
@@ -89,8 +93,28 @@ class Live:
         self._worker.send(requests.encode(requests.Start(run, experiment)))
         return run
 
+    def tell_limits(self, backend: str, index: int = 0) -> bool:
+        """Tell what this device can do at most, if that was ever measured here; whether it is known."""
+        if backend not in self.model.limits:
+            known = limits.load(backend, index)
+            if known is not None:
+                self.tell(msgspec.structs.replace(known, t=self.now))
+        return backend in self.model.limits and self.model.limits[backend].complete
+
+    def measure_limits(self, backend: str, index: int = 0) -> None:
+        """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
+        if self.busy:
+            raise Refused("something is still going; the limit is measured on an idle machine, so wait for its end")
+        self._hire("real")
+        assert self._worker is not None
+        self._probing = index
+        self._worker.send(requests.encode(requests.Probe(backend, index)))
+
     def cancel(self) -> None:
         """Stop the run before its next step; what does not stop is killed after two seconds."""
+        if self._probing is not None and self._worker is not None:
+            self._worker.close(grace=0)
+            self._worker = self._probing = None
         if self._active is None or self._worker is None or self._kill_at is not None:
             return
         self._worker.send(requests.encode(requests.Cancel(self._active)))
@@ -101,7 +125,7 @@ class Live:
         assert self.model.header is not None
         title = clean(title)
         header = msgspec.structs.replace(self.model.header, title=title)
-        preface = [codec.as_line(e) for e in (self.model.device,) if e is not None] + self._run_lines
+        preface = [codec.as_line(e) for e in (self.model.device, *self.model.limits.values()) if e is not None] + self._run_lines
         self.recorder = (
             Recorder.at(path, header, preface=preface, telemetry_hz=hz)
             if path is not None
@@ -142,7 +166,7 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
-        if self._active is not None and self._worker is not None:
+        if self.busy and self._worker is not None:
             self._worker.kill()
         children = [child for child in (self._worker, self._sampler) if child is not None]
         for child in children:
@@ -154,7 +178,7 @@ class Live:
         if self._active is not None:
             self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
-        self._worker = self._sampler = None
+        self._worker = self._sampler = self._probing = None
         self.stop_recording(reason)
 
     def kill(self) -> None:
@@ -201,6 +225,9 @@ class Live:
             self._publish(line)
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
+            if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
+                limits.save(line.event, self._probing)
+                self._probing = None
         return taken
 
     def _watch_worker(self) -> None:
@@ -211,7 +238,7 @@ class Live:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        self._worker = None
+        self._worker = self._probing = None
         code = worker.exit_code or 0
         run, self._active = self._active, None
         if self._kill_at is not None and run is not None:
@@ -267,6 +294,11 @@ class Live:
                 self.sinks.remove(sink)
                 self.tell(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
         self.model.apply(line.event)
+
+
+def _index(device: str) -> int:
+    """The number of the GPU that a device names."""
+    return int(device) if device.isdecimal() else 0
 
 
 def is_simulated(experiment: Experiment) -> bool:
