@@ -195,7 +195,7 @@ def _limits(found: hardware.Hardware) -> list[Check]:
 def limit_lines(known: events.Limits) -> list[str]:
     """A device's limits as a table: every form of the inner loop, and what a copy moves."""
     titles = {form.key: form for form in forms.FORMS if form.backend == known.backend}
-    rows = [("form", "one relaxation", "at most", "clock")]
+    rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
     for told in known.forms:
         form = titles.get(told.form)
         clock = f"{told.clock_mhz:.0f} MHz" if told.clock_mhz else units.ABSENT
