@@ -15,7 +15,7 @@ from fwtui import events, hardware, limits, units
 from fwtui.report import table
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.text import clean
-from kernels import forms
+from kernels import probe_forms
 
 OK, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
@@ -194,7 +194,7 @@ def _limits(found: hardware.Hardware) -> list[Check]:
 
 def limit_lines(known: events.Limits) -> list[str]:
     """A device's limits as a table: every form of the inner loop, and what a copy moves."""
-    titles = {form.key: form for form in forms.FORMS if form.backend == known.backend}
+    titles = {form.key: form for form in probe_forms.FORMS if form.backend == known.backend}
     rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
     for told in known.forms:
         form = titles.get(told.form)

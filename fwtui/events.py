@@ -265,7 +265,7 @@ class Marker(Event, frozen=True, kw_only=True):
 
 
 class FormLimit(Struct, frozen=True):
-    """What a device does at most in one form of kernels.forms; the clock is that of the multiprocessors meanwhile."""
+    """What a device does at most in one form of kernels.probe_forms; the clock is that of the multiprocessors meanwhile."""
 
     form: str
     relaxations_per_second: Amount | None = None

@@ -10,7 +10,7 @@ from fwtui import codec, events, kept
 from fwtui.errors import Corrupt
 from fwtui.model import Model
 from fwtui.run import Run
-from kernels.forms import EDITION, Form, right_for
+from kernels.probe_forms import EDITION, Form, right_for
 
 KIND = f"limits-{EDITION}"
 HOW_TO_MEASURE = "fwtui doctor --measure"

@@ -68,7 +68,7 @@ def host_features() -> list[str]:
 
 
 def build(form: str, tile: Tile, bits: int) -> Probe:
-    """The loop for a form of kernels.forms, compiled when it first runs."""
+    """The loop for a form of kernels.probe_forms, compiled when it first runs."""
     from numba import njit, prange
 
     dtype = form.partition("-")[0]

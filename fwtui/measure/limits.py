@@ -16,7 +16,7 @@ import psutil
 from fwtui import events, hardware
 from fwtui.measure.engine import Engine
 from kernels import probe_cpu, probe_cuda
-from kernels.forms import Form, forms_of
+from kernels.probe_forms import Form, forms_of
 
 SECONDS = 0.5  # of bursts for each form, and for copying
 BURST = 2e-3  # seconds on a CPU: shorter than what another process is usually let in for

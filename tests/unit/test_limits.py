@@ -26,7 +26,7 @@ from fwtui.live import Live
 from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row
 from kernels import probe_cpu, probe_cuda
-from kernels.forms import FORMS, forms_of, right_for
+from kernels.probe_forms import FORMS, forms_of, right_for
 from kernels.plan import DTYPES
 from kernels.probe_cpu import Tile
 
