@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ import msgspec
 from fwtui import __version__, codec, events, hardware, limits, requests
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
-from fwtui.doctor import install_command
+from fwtui.counting import Counting
 from fwtui.environment import worker_environment
-from fwtui.errors import Corrupt, NoGpu, Refused
-from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named, settle
+from fwtui.errors import Corrupt, Refused
+from fwtui.experiment import Experiment, kernel_named, settle
 from fwtui.model import Model
+from fwtui.placement import gpu_index, is_simulated
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
 
@@ -45,6 +47,7 @@ class Live:
         self._sampled = device if device.isdecimal() else "0"  # the GPU that is watched
         self._sampler_deaths = 0
         self._sampler_due = self.origin
+        self._counting: Counting | None = None
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
         self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
@@ -67,7 +70,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None or self._probing is not None
+        return self._active is not None or self._probing is not None or self._counting is not None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
@@ -76,15 +79,13 @@ class Live:
 
     def start(self, experiment: Experiment) -> int:
         """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time."""
-        if self.busy:
-            what = "the limit is still being measured" if self._active is None else f"run {self._active} is still going"
-            raise Refused(f"{what}; cancel it or wait for its end")
+        self._refuse_if_busy()
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
         self._sample(experiment.device)
         if not simulated:
-            self.tell_limits(kernel_named(experiment.kernel).backend, _index(experiment.device))
+            self.tell_limits(kernel_named(experiment.kernel).backend, gpu_index(experiment))
         run = self._next_run
         self._next_run += 1
         self._active = run
@@ -103,15 +104,24 @@ class Live:
 
     def measure_limits(self, backend: str, index: int = 0) -> None:
         """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
-        if self.busy:
-            raise Refused("something is still going; the limit is measured on an idle machine, so wait for its end")
+        self._refuse_if_busy()
         self._hire("real")
         assert self._worker is not None
         self._probing = index
         self._worker.send(requests.encode(requests.Probe(backend, index)))
 
+    def count(self, run: int) -> None:
+        """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
+        self._refuse_if_busy()
+        # telemetry stops meanwhile: the sampler and a profiler would want the same hardware counters
+        self._sampler_due = math.inf
+        self._dismiss_sampler()
+        self._counting = Counting(run, self.asked[run])
+
     def cancel(self) -> None:
-        """Stop the run before its next step; what does not stop is killed after two seconds."""
+        """Stop the run before its next step (what does not stop is killed after two seconds), or the profiler."""
+        if self._counting is not None:
+            self._counting.cancel()
         if self._probing is not None and self._worker is not None:
             self._worker.close(grace=0)
             self._worker = self._probing = None
@@ -158,6 +168,7 @@ class Live:
 
     def drain(self) -> int:
         """Take what the children said since the last time; returns how many events that were."""
+        self._watch_counting()
         self._keep_sampling()
         taken = self._take(self._sampler) + self._take(self._worker)
         self._watch_worker()
@@ -166,12 +177,15 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
-        if self.busy and self._worker is not None:
+        if (self._active is not None or self._probing is not None) and self._worker is not None:
             self._worker.kill()
         children = [child for child in (self._worker, self._sampler) if child is not None]
         for child in children:
             child.hang_up()
         deadline = time.monotonic() + CLOSE_GRACE
+        if self._counting is not None:
+            self._counting.close(CLOSE_GRACE)
+            self._counting = None
         for child in children:
             child.close(grace=max(0.0, deadline - time.monotonic()))
             self._take(child)
@@ -199,6 +213,14 @@ class Live:
             self._sampler.close(grace=1.0)
             self._take(self._sampler)
             self._sampler = None
+
+    def _refuse_if_busy(self) -> None:
+        if self._counting is not None:
+            raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
+        if self._probing is not None:
+            raise Refused("the limit is still being measured; cancel that or wait for its end")
+        if self._active is not None:
+            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
 
     def _hire(self, kind: str) -> None:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
@@ -259,6 +281,18 @@ class Live:
         worker.close(grace=0)
         self._kill_at = None
 
+    def _watch_counting(self) -> None:
+        counting = self._counting
+        if counting is None or counting.outcome is None:
+            return
+        self._counting, self._sampler_due = None, time.monotonic()
+        if isinstance(counting.outcome, str):
+            self.tell(events.Notice(t=self.now, level="warning", text=f"no counters of run {counting.run}: {counting.outcome}"))
+            return
+        for op, values in counting.outcome.items():
+            self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
+        self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are in"))
+
     def _watch_sampler(self) -> None:
         sampler = self._sampler
         if sampler is None or not sampler.gone or sampler.lines:
@@ -294,33 +328,3 @@ class Live:
                 self.sinks.remove(sink)
                 self.tell(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
         self.model.apply(line.event)
-
-
-def _index(device: str) -> int:
-    """The number of the GPU that a device names."""
-    return int(device) if device.isdecimal() else 0
-
-
-def is_simulated(experiment: Experiment) -> bool:
-    """Whether the experiment runs in Numba's simulator on this machine. Raises NoGpu where only a GPU would do."""
-    kernel = kernel_named(experiment.kernel)
-    if kernel.backend != "cuda":
-        return False
-    if experiment.device == "simulator":
-        return True
-    found = hardware.gpus()
-    if experiment.device.isdecimal() and int(experiment.device) >= len(found.gpus):
-        raise NoGpu(
-            f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
-        )
-    if found.gpus:
-        if hardware.cuda_package() is None:
-            extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
-            raise NoGpu(f"numba-cuda is not installed; run: {install_command(f'fwtui[{extra}]')}")
-        return False
-    if experiment.file or experiment.n > SIMULATOR_MAX_N:
-        raise NoGpu(
-            f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu, "
-            f"or n up to {SIMULATOR_MAX_N} for the simulator"
-        )
-    return True

@@ -29,8 +29,9 @@ from fwtui.tui import terminal
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.recording import Recording, named
 from fwtui.tui.replay_screen import ReplayScreen
-from fwtui.tui.run_screen import RunScreen, Source
+from fwtui.tui.run_screen import RunScreen
 from fwtui.tui.screen import SessionScreen
+from fwtui.tui.source import Source
 from fwtui.tui.theme import FWTUI
 
 TICKS_PER_SECOND = 10
@@ -166,7 +167,7 @@ class FwtuiApp(App[None]):
             if isinstance(screen, ReplayScreen):
                 screen.tick(time.monotonic() if now is None else now)
             elif isinstance(screen, RunScreen):
-                screen.update()
+                screen.tick()
 
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):

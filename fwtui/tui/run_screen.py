@@ -4,62 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Thread
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from fwtui import hardware, units
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
-from fwtui.model import Model
-from fwtui.sessions.recorder import Recorder
+from fwtui.reproduce.campaign import Campaign
+from fwtui.reproduce.preset import Scale
 from fwtui.telemetry.facts import Hardware
-from fwtui.tui import commands, wording
+from fwtui.tui import claims, commands, wording
 from fwtui.tui.dialogs import FormScreen, MarkerScreen
 from fwtui.tui.draft import Draft
 from fwtui.tui.drawn import MUTED, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.screen import BASELINE, COMMON, SessionScreen
+from fwtui.tui.source import Looked, Source
 from fwtui.tui.topbar import Top
 from kernels.plan import Kernel
-
-
-class Source(Protocol):
-    """What the dashboard needs of fwtui.live.Live."""
-
-    model: Model
-    recorder: Recorder | None
-    asked: dict[int, Experiment]
-
-    @property
-    def now(self) -> float: ...
-    @property
-    def busy(self) -> bool: ...
-    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
-    def start(self, experiment: Experiment) -> int: ...
-    def cancel(self) -> None: ...
-    def record(
-        self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
-    ) -> Recorder: ...
-    def stop_recording(self, reason: str = "closed") -> None: ...
-    def mark(self, text: str) -> None: ...
-    def drain(self) -> int: ...
-    def close(self, reason: str = "closed") -> None: ...
-
-
-class Looked(Message):
-    """What GPUs are here is known now."""
-
-    def __init__(self, found: Hardware):
-        super().__init__()
-        self.found = found
 
 
 class RunScreen(SessionScreen):
@@ -90,6 +58,7 @@ class RunScreen(SessionScreen):
         self._found = found  # what GPUs are here; None until somebody has looked
         self.draft = Draft(experiment, self._simulated, self._settled)
         self._recording_since = 0.0
+        self._campaign: Campaign | None = None
         self._wrong = False  # whether the form says what cannot run
 
     def left(self) -> Widget:
@@ -140,15 +109,48 @@ class RunScreen(SessionScreen):
     def state(self) -> object:
         recording = self.source.recorder
         seconds = int(self.source.now) if recording is not None else None
-        return (self.source.busy, seconds, self.draft.kernel.id, self._found is None)
+        return (self.busy, seconds, self.draft.kernel.id, self._found is None)
 
     def update(self, forced: bool = False) -> None:
         if not self.is_mounted:
             return
-        busy = self.source.busy
+        busy = self.busy
         self.query_one("#cancel", Button).disabled = not busy
         self.query_one("#run", Button).disabled = busy or self._wrong
         super().update(forced)
+
+    @property
+    def busy(self) -> bool:
+        return self.source.busy or self._campaign is not None
+
+    def reproduce(self, name: str, quick: bool) -> None:
+        """Run a document's experiments one after the other, then show its claims with their answers."""
+        try:
+            if self.busy:
+                raise Refused("something is still running; cancel it or wait for its end")
+            if self._found is None:
+                raise Refused("still looking for GPUs; try again in a moment")
+            scale = Scale(gpu=bool(self._found.gpus), quick=quick)
+            self._campaign = Campaign(self.source, name, scale, self.say)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.selected = None
+        self._recording_since = self.source.now
+        self.update()
+
+    def tick(self) -> None:
+        """Go on with what runs one after the other, and agree with the model."""
+        campaign = self._campaign
+        if campaign is not None and not campaign.tick():
+            self._end_campaign()
+            self.ask_claims(campaign.name)
+        self.update()
+
+    def _end_campaign(self) -> None:
+        campaign, self._campaign = self._campaign, None
+        if campaign is not None:
+            campaign.close()
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         if kernel.backend != "cuda":
@@ -215,9 +217,10 @@ class RunScreen(SessionScreen):
         self.say(f"run {number} is starting")
 
     def action_cancel(self) -> None:
+        self._end_campaign()
         if self.source.busy:
             self.source.cancel()
-            self.say("cancelling; a step that does not end is killed after 2 s")
+            self.say("cancelling; what does not end by itself is killed after 2 s")
 
     def action_again(self) -> None:
         if self.run is not None:
@@ -226,6 +229,24 @@ class RunScreen(SessionScreen):
             self.query_one(ExperimentForm).sync()
             self._say_draft()
             self.action_run()
+
+    @property
+    def _countable(self) -> bool:
+        """Whether there are counters to show, or a run whose counters could be asked for."""
+        run = self.run
+        return run is not None and bool(run.counted or (run.state == "done" and run.id in self.source.asked and not self.busy))
+
+    def action_counters(self) -> None:
+        run = self.run
+        if run is None or run.counted:
+            super().action_counters()
+            return
+        try:
+            self.source.count(run.id)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_back(self) -> None:
         if self.selected is not None:
@@ -278,9 +299,10 @@ class RunScreen(SessionScreen):
     def commands(self) -> Iterator[commands.Command]:
         yield from super().commands()
         yield from commands.kernels(self.choose)
+        yield from claims.starting(self.reproduce)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        busy = self.source.busy
+        busy = self.busy
         match action:
             case "run":
                 return not busy
@@ -294,4 +316,6 @@ class RunScreen(SessionScreen):
                 return self.source.recorder is not None
             case "edit":
                 return self.narrow
+            case "counters":
+                return self._countable
         return super().check_action(action, parameters)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from functools import partial
+from threading import Thread
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import DataTable, Footer, OptionList, Static
 
 from fwtui.model import Model
 from fwtui.run import Run
-from fwtui.tui import commands, notices, wording
+from fwtui.text import clean
+from fwtui.tui import claims, commands, notices, wording
+from fwtui.tui.counters import CountersScreen
 from fwtui.tui.dialogs import HelpScreen, LogScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.history import HistoryTable
@@ -46,6 +51,14 @@ COMMON = (
         priority=True,
         tooltip="scroll the run's panel down",
     ),
+    Binding(
+        "h",
+        "counters",
+        "Counters",
+        id="counters",
+        show=False,
+        tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
+    ),
     Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
     Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
@@ -61,6 +74,14 @@ MOVES = (
     Binding("down", "", "Down", tooltip="mark the run below"),
     Binding("enter", "", "Show", tooltip="show the marked run"),
 )
+
+
+class Unanswered(Message):
+    """Claims that could not be put to the test, in one sentence."""
+
+    def __init__(self, sentence: str):
+        super().__init__()
+        self.sentence = sentence
 
 
 class SessionScreen(Screen[None]):
@@ -205,6 +226,31 @@ class SessionScreen(Screen[None]):
             else f"run {self.baseline} is the baseline; runs of the same n are compared with it"
         )
 
+    def action_counters(self) -> None:
+        if self.run is not None and self.run.counted:
+            self.app.push_screen(CountersScreen(self.run))
+
+    def ask_claims(self, name: str) -> None:
+        """Show what a document claims and what this session answers, as soon as that is known."""
+        self.say(f"answering the claims of {name}")
+        # a thread of its own: some claims are about code that is compiled for it
+        Thread(target=self._answer, args=(name,), name="claims", daemon=True).start()
+
+    def _answer(self, name: str) -> None:
+        try:
+            answered: Message = claims.answers(name, self.model)
+        except Exception as error:
+            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
+        with contextlib.suppress(RuntimeError):  # the screen is gone
+            self.post_message(answered)
+
+    def on_answered(self, event: claims.Answered) -> None:
+        self.say("")
+        self.app.push_screen(claims.ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
+
     def action_log(self) -> None:
         fault = self.model.fault
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
@@ -230,6 +276,8 @@ class SessionScreen(Screen[None]):
             return not isinstance(self.focused, OptionList)  # an open list of choices has pages of its own
         if action == "baseline":
             return bool(self.model.runs)
+        if action == "counters":
+            return self.run is not None and bool(self.run.counted)
         return True
 
     def commands(self) -> Iterator[commands.Command]:
@@ -239,6 +287,8 @@ class SessionScreen(Screen[None]):
             if active.enabled and active.node is self and binding.action != "help":
                 words = f"{binding.description}: {binding.tooltip}"
                 yield commands.Command(words, partial(self._do, binding.action))
+        for name in claims.reproduced(self.model):
+            yield commands.Command(f"Claims: {name}", partial(self.ask_claims, name), "what the document says, and this session")
 
     def _do(self, action: str) -> None:
         # not before the palette is closed

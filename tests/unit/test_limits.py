@@ -26,9 +26,9 @@ from fwtui.live import Live
 from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row
 from kernels import probe_cpu, probe_cuda
-from kernels.probe_forms import FORMS, forms_of, right_for
 from kernels.plan import DTYPES
 from kernels.probe_cpu import Tile
+from kernels.probe_forms import FORMS, forms_of, right_for
 
 sys.path.insert(0, str(Path(__file__).parent))
 from stub_child import StubChild, answering
