@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from fwtui import __version__, codec, events, hardware, limits, requests
+from fwtui.auto import resolved
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
 from fwtui.counting import Counting
@@ -74,11 +75,15 @@ class Live:
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
+        experiment = resolved(experiment)
         simulated = is_simulated(experiment)
         return settle(experiment, simulated), simulated
 
-    def start(self, experiment: Experiment) -> int:
-        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time."""
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
+        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time.
+
+        `brief`: only what its total needs, so without passes with a clock at every phase.
+        """
         self._refuse_if_busy()
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
@@ -91,7 +96,7 @@ class Live:
         self._active = run
         self.asked[run] = experiment
         self._kill_at = None
-        self._worker.send(requests.encode(requests.Start(run, experiment)))
+        self._worker.send(requests.encode(requests.Start(run, experiment, brief)))
         return run
 
     def tell_limits(self, backend: str, index: int = 0) -> bool:

@@ -35,6 +35,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     return {
         "run": run.id,
         "kernel": run.experiment.kernel,
+        "auto": run.experiment.auto or None,
         "title": run.title,
         "backend": run.backend,
         "device": gpu.name if gpu is not None else None,
@@ -147,7 +148,7 @@ def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
     limit = limit_of(model, run)
     return (
         str(run.id),
-        run.experiment.kernel,
+        f"{run.experiment.kernel} (auto)" if run.experiment.auto else run.experiment.kernel,
         str(run.n),
         str(run.experiment.tile or "-"),
         run.experiment.dtype,

@@ -14,6 +14,7 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
 
     run: RunId
     experiment: Experiment
+    brief: bool = False  # no phase passes, and no warm-up of what compiles nothing
 
 
 class Probe(Struct, frozen=True, tag="probe", tag_field="ask"):

@@ -68,7 +68,7 @@ class Worker:
                 from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
 
                 self._runner = Runner(self.tell, self.now, self._engine_for)
-            self._runner.run(request.run, request.experiment, partial(self._check, request.run))
+            self._runner.run(request.run, request.experiment, partial(self._check, request.run), request.brief)
         except BaseException as error:
             code, sentence, lost = _diagnosis(error)
             where = traceback.format_exc()
