@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -37,7 +38,8 @@ def limit_of(model: Model, run: Run) -> Limit | None:
         return None
     best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
     rate = (best.relaxations_per_second or 0.0) * _clock_factor(model, run, best)
-    return Limit(forms[best.form], rate, run.rate / rate if run.rate else None)
+    share = run.rate / rate if run.rate and rate else None
+    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None)
 
 
 def share_of_limit(model: Model, run: Run) -> float | None:

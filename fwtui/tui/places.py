@@ -44,6 +44,14 @@ class Place(NamedTuple):
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
     Place(
+        "4",
+        "explain",
+        "Explain",
+        "roofline, speed-of-light ledger, occupancy",
+        "explain_screen:ExplainScreen",
+        "explain_screen:ExplainScreen",
+    ),
+    Place(
         "5",
         "telemetry",
         "Telemetry",
