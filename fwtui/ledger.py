@@ -144,9 +144,9 @@ def _limiter(run: Run, known: Roofs, line: Line) -> str:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
         return f"too little at once: {count} for {known.multiprocessors} SM"
     if line.by_bytes is None and line.by_work is None:
-        return "not known: no roof is"
+        return "unknown: no roof is measured"
     if line.by_work is None:
-        return "not memory (limit not measured)"
+        return "unknown: not memory; limit not measured"
     return "latency: no roof is near"
 
 

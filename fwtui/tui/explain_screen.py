@@ -42,6 +42,7 @@ class ExplainScreen(Frame):
     ExplainScreen #roofline { width: 1fr; padding: 0 1; }
     ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
     ExplainScreen #ledger { height: auto; max-height: 50%; padding: 0 1; scrollbar-size-vertical: 1; }
+    ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     ExplainScreen #which { display: none; height: 1; padding: 0 1; }
     ExplainScreen.-one #which { display: block; }
@@ -136,6 +137,8 @@ class ExplainScreen(Frame):
             place = ids.index(run.id) + direction
             if 0 <= place < len(ids):
                 self._explain(ids[place])
+            else:
+                self.say(f"run {run.id} is the {'newest' if direction > 0 else 'oldest'} one")
 
     def _explain(self, run: int) -> None:
         self.view.selected = None if run == self.model.current else run

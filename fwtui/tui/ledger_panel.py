@@ -11,12 +11,13 @@ from fwtui import units
 from fwtui.ledger import Line, Roofs, formula
 from fwtui.run import Run
 from fwtui.tui import wording
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, apart, line
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, apart, hanging, line
 
-TITLE = 16
 COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
-NARROW = ("launches", "bytes")  # columns that a narrow screen does without
+NARROW = (("relax", 8), ("at limits", 10), ("measured", 10), ("of limits", 10))  # limits are said below then
+TITLE, NARROW_TITLE = 16, 12
 WIDE_CELLS = 100
+HOW = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes are the kernel's model)"
 
 
 class Subject(NamedTuple):
@@ -34,19 +35,21 @@ class LedgerTable(Drawn[Subject | None]):
         head = _head(run, width)
         if not subject.lines:
             return [head, line((_nothing(run), MUTED))]
-        columns = [c for c in COLUMNS if width >= WIDE_CELLS or c[0] not in NARROW]
-        used = TITLE + sum(cells for _, cells in columns) + 2
+        wide = width >= WIDE_CELLS
+        columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
+        used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
-        rows = [head, line((f"{'phase':<{TITLE}}{names}  limited by", MUTED))]
+        rows = [head, line((f"{'phase':<{title}}{names}" + ("  limited by" if wide else ""), MUTED))]
         struck = "strike" if wording.doubtful(run) else ""
-        rows += [_row(one, columns, max(width - used, 10), struck) for one in subject.lines]
-        explained = [one for one in subject.lines if one.key and one.expected is not None]
-        if explained:
-            how = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes are the kernel's model)"
-            rows += [line(""), line((how, MUTED))]
-        rows += [line((f"{one.title:<{TITLE}.{TITLE - 1}}", MUTED), f"{formula(subject.roofs, one)}") for one in explained]
+        rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
+        rows += [line(""), *line((HOW, MUTED)).wrap(width)]
+        for one in subject.lines:
+            known = [formula(subject.roofs, one)] if one.expected is not None else []
+            if one.key and (known or not wide):
+                name = f"{one.title:.{title - 1}}"
+                rows += hanging(name, title, known if wide else [f"limited by {one.limiter}", *known], width)
         if subject.missing:
-            rows.append(line((subject.missing, "$text-warning")))
+            rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
 
 
@@ -65,7 +68,8 @@ def _nothing(run: Run) -> str:
     return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
 
 
-def _row(one: Line, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+    """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
     share = one.share
     texts = {
         "launches": f"{one.launches:,}",
@@ -76,10 +80,12 @@ def _row(one: Line, columns: Sequence[tuple[str, int]], room: int, struck: str) 
         "of limits": "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
     }
     strong = STRONG if not one.key else ""
-    pieces: list[tuple[str, str]] = [(f"{one.title:<{TITLE}.{TITLE - 1}}", strong or MUTED)]
+    pieces: list[tuple[str, str]] = [(f"{one.title:<{title}.{title - 1}}", strong or MUTED)]
     for name, cells in columns:
         text = texts[name]
         style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in ("measured", "of limits") else strong
         pieces.append((f"{text:>{cells}}", style))
+    if room < 1:
+        return line(*pieces)
     limiter = one.limiter if len(one.limiter) <= room else one.limiter[: room - 1] + "…"
     return line(*pieces, (f"  {limiter}", strong))

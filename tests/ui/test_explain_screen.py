@@ -71,7 +71,7 @@ async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay)
 def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
     render(SESSION, None, (120, 40), tmp_path / "x.txt", "explain")
     text = (tmp_path / "x.txt").read_text()
-    assert "instruction limit not measured (fwtui doctor --measure)" in text and "not memory (limit not measured)" in text
+    assert "instruction limit not measured (fwtui doctor --measure)" in text and "unknown: not memory; limit not measured" in text
     assert "too little at once: 1 tile for 132 SM" in text and "46.9 % GPM" in text
 
 

@@ -87,7 +87,7 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
         (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too little at once: 1 tile for 132 SM"),
         (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too little at once: 60 tiles for 132 SM"),
         (part("rest", 0.01, 128, 10**10, 10**9), 1e14, 0, "latency: no roof is near"),
-        (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "not memory (limit not measured)"),
+        (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "unknown: not memory; limit not measured"),
         (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "too short to say"),
     ],
 )
@@ -101,7 +101,7 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     model, run = modelled((part("rest", 0.01, 128, 10**10, 10**9),))
     model.device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     (line,) = ledger(model, run)
-    assert line.expected is None and line.share is None and line.limiter == "not known: no roof is"
+    assert line.expected is None and line.share is None and line.limiter == "unknown: no roof is measured"
     assert formula(roofs(model, run), line) == "no roof is known for it"
 
 

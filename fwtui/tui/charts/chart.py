@@ -72,6 +72,9 @@ class Chart(Arrowed, Widget, can_focus=True):
         self._hint = hint
         self._at: int | None = None  # the stop under the cursor
 
+    def allow_focus(self) -> bool:
+        return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
+
     @property
     def figure(self) -> Figure:
         return self._figure
