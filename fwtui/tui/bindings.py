@@ -17,7 +17,7 @@ COUNTERS = Binding(
     show=False,
     tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
 )
-CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
+CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
 CURSOR = Binding("x", "cursor", "Cursor", id="cursor", tooltip="a cursor in the chart, moved by the arrows; Esc takes it away")
