@@ -18,7 +18,8 @@ from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.lane_chart import GUTTER, LaneChart
+from fwtui.tui.lane_chart import LaneChart
+from fwtui.tui.lane_rows import GUTTER
 from fwtui.tui.lanes import HOLD_SECONDS, QUANTITIES, Bins, moments, span_for, usual
 from fwtui.tui.picture import screen_text
 from fwtui.tui.telemetry_screen import LanesScreen
