@@ -238,8 +238,8 @@ class Frame(Screen[None]):
         self.app.push_screen(MarkerScreen(), leave)
 
     def action_back(self) -> None:
-        """One step back: out of a chart, to the newest run, to the first place, to what was shown before."""
-        if isinstance(self.focused, Arrowed):
+        """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
+        if isinstance(self.focused, Arrowed | Input):
             self.set_focus(None)
         elif self.view.selected is not None:
             self.view.selected = None

@@ -130,7 +130,7 @@ class TelemetryScreen(Frame):
         self.query_one(HeadingLine).show(Heading(end - start, start, end, self._state_words(), self.view.run, hidden))
 
     def _state_words(self) -> str:
-        span = "all of it" if self._span is None else f"{units.duration(self._span)} wide"
+        span = "all of it" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
         if self._held is not None:
             return f"{span} · held"
         return span if self.view.playback is not None else f"{span} · following"
