@@ -168,6 +168,7 @@ class Kernel:
     host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing
     off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU
+    simulates: bool = True  # False: Numba's simulator does not run it
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
