@@ -169,6 +169,7 @@ class Kernel:
     compiles: bool = True  # False: the first launch compiles nothing
     off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
+    lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
         """Tile sizes to choose from; the simulator is slow, so it takes small ones."""
