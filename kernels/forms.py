@@ -59,6 +59,7 @@ FORMS = (
 )
 PLAIN = {"float32": 0, "int32": 2, "int16": 4}  # the form after each has two k at once
 AUTO, ONE_K, TWO_K = 0, 1, 2  # what a user may choose
+WORD_BYTES = 4  # of a register
 AMPERE, HOPPER = (8, 0), (9, 0)
 
 
@@ -81,7 +82,11 @@ def refuses(shape: Shape) -> str | None:
 
 def lacks(shape: Shape, target: Target) -> str | None:
     """A sentence where the GPU is too old: for copies past the registers, or for two 16-bit relaxations in one instruction."""
-    needed = HOPPER if shape.dtype == "int16" else AMPERE
+    return older(shape, target, HOPPER if shape.dtype == "int16" else AMPERE)
+
+
+def older(shape: Shape, target: Target, needed: tuple[int, int]) -> str | None:
+    """A sentence where there is a GPU of less than that compute capability."""
     if target.cc is None or target.cc >= needed:
         return None
     way = "choose float32 or int32" if target.cc >= AMPERE else "choose another kernel"

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernels import forms
+from kernels.forms import WORD_BYTES
 from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
-from kernels.products import ALL, CLOSED, CROSS, PANEL, WORD_BYTES, program
+from kernels.products import ALL, CLOSED, CROSS, PANEL, program
 
 PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
 PAPERS = (

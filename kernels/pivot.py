@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 anew: Any
 cuda: Any
+close: Any
 load4: Any
 load_words: Any
 relaxed: Any
@@ -27,15 +28,10 @@ through: Any
 MATRIX, CLOSED = 0, 1  # buffers
 
 
-def pivot_of(shape: Shape) -> Op:
-    """Closes tile (p, p): each of (tile / 4)^2 threads keeps 4 x 4 cells in registers from the first k to the last."""
-    global anew, cuda, load4, load_words, relaxed, store4, store_words, through
-    from kernels.cuda_program import Op
-    from kernels.device import ALIGN16, NUMBER, WORD, anew, cuda, int32, jit, load4, load_words, store4, store_words, uint32
-
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    side = tile // 4
-    both = 2 * tile
+def close_helpers() -> Any:
+    """The function `close` and what it calls: globals, as numba's disk cache misses where one closure calls another."""
+    global close, cuda, load4, load_words, relaxed, store_words, through
+    from kernels.device import cuda, int32, jit, load4, load_words, store_words
 
     @jit(device=True, inline="always")
     def relaxed(row, to, middle, word):
@@ -63,15 +59,9 @@ def pivot_of(shape: Shape) -> Op:
             relaxed(r3, to[3], middle, word),
         )
 
-    @jit(launch_bounds=(side * side, 1))
-    def pivot(matrix, closed, p):
-        rows = cuda.shared.array(both, word, ALIGN16)
-        columns = cuda.shared.array(both, word, ALIGN16)
-        t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = matrix.shape[1]
-        here = (p * tile + 4 * y) * n + p * tile + 4 * x
+    @jit(device=True, inline="always")
+    def close(matrix, here, n, rows, columns, tile, y, x, word):
+        """Four rows of four words of the closed tile, of which this thread's part begins at cell `here`."""
         a, b, c, d = load4(matrix, here)
         r0 = (word(a), word(b), word(c), word(d))
         a, b, c, d = load4(matrix, here + n)
@@ -81,7 +71,7 @@ def pivot_of(shape: Shape) -> Op:
         a, b, c, d = load4(matrix, here + 3 * n)
         r3 = (word(a), word(b), word(c), word(d))
         # row 4 k + i is row i of the threads (k, x); written out, because an index of registers must be a constant
-        for k in range(int32(side)):
+        for k in range(int32(tile // 4)):
             column = (r0[0], r1[0], r2[0], r3[0])
             r0, r1, r2, r3 = through(k, rows, columns, 0, y, x, word, r0, column, r0, r1, r2, r3)
             column = (r0[1], r1[1], r2[1], r3[1])
@@ -90,6 +80,32 @@ def pivot_of(shape: Shape) -> Op:
             r0, r1, r2, r3 = through(k, rows, columns, 0, y, x, word, r2, column, r0, r1, r2, r3)
             column = (r0[3], r1[3], r2[3], r3[3])
             r0, r1, r2, r3 = through(k, rows, columns, tile, y, x, word, r3, column, r0, r1, r2, r3)
+        return r0, r1, r2, r3
+
+    return close
+
+
+def pivot_of(shape: Shape) -> Op:
+    """Closes tile (p, p): each of (tile / 4)^2 threads keeps 4 x 4 cells in registers from the first k to the last."""
+    global anew, cuda, store4, store_words
+    from kernels.cuda_program import Op
+    from kernels.device import ALIGN16, NUMBER, WORD, anew, cuda, int32, jit, store4, store_words, uint32
+
+    close_helpers()
+    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
+    side = tile // 4
+    both = 2 * tile
+
+    @jit(launch_bounds=(side * side, 1))
+    def pivot(matrix, closed, p):
+        rows = cuda.shared.array(both, word, ALIGN16)
+        columns = cuda.shared.array(both, word, ALIGN16)
+        t = uint32(cuda.threadIdx.x)
+        y = int32(t // side)
+        x = int32(t % side)
+        n = matrix.shape[1]
+        here = (p * tile + 4 * y) * n + p * tile + 4 * x
+        r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
         # the place once more: its addresses, kept all the time, would not leave 1024 threads registers enough
         t = anew(t)
         y = int32(t // side)

@@ -54,7 +54,7 @@ class Step:
     cost: Cost
     reads: tuple[Rect, ...]
     writes: tuple[Rect, ...]
-    lane: int = 0  # stream
+    lane: int = 0  # stream; of two that are ready the higher one goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels.forms import FORMS, PLAIN, form_of
+from kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
 from kernels.pivot import CLOSED, MATRIX, pivot_of
 from kernels.plan import NO_EDGE, Program, Shape, Target
 from kernels.tuning import Product, Tuning, tuning_of
@@ -42,7 +42,6 @@ spread: Any
 store4: Any
 store_words: Any
 wait_copies: Any
-WORD_BYTES = 4
 PANEL = 2  # buffer; there are two panels, and odd rounds take the second
 # parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all but those
 CROSS, ALL, BULK = 0, 1, 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -17,12 +18,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import pivot, products, registry
+from kernels import k84_resident, pivot, products, registry
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.order import legal_order, races
 from kernels.plan import DTYPES, Shape, Step, Target
 from kernels.products import ALL, BULK, CROSS, PANEL
-from kernels.tuning import Product, tuning_of
+from kernels.tuning import REGISTERS, Product, tuning_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
@@ -289,7 +290,7 @@ P, Q = "kernels.pivot", "kernels.products"
 BARRIER = "cuda.syncthreads()\n"
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
     "no barrier in the pivot": (P, BARRIER, "pass\n", 0),
-    "one buffer for all k of the pivot": (P, "columns, tile, y, x", "columns, 0, y, x", 0),
+    "one buffer for all k of the pivot": (P, "columns, tile, y, x, word, r1", "columns, 0, y, x, word, r1", 0),
     "the pivot's copies exchanged": (P, "4 * x * tile + 4 * y", "4 * y * tile + 4 * x", 0),
     "panels that do not wait for their copies": (Q, "wait_copies(under_way)\n", "pass\n", 0),
     "no barrier in the panels": (Q, BARRIER, "pass\n", 0),
@@ -344,3 +345,29 @@ def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int, tm
     # the loop loads 4 times for 64 relaxations; C comes and goes in pieces of 16 bytes; copies go past the registers
     assert found["LDS.128"] == 4 * 8 and found["LDG.E.128"] == found["STG.E.128"] == 16
     assert found["LDGSTS.E.BYPASS.128"] and not found["LDS"] and not found["LDG.E"] and not found["STS"]
+
+
+@pytest.mark.parametrize(("tile", "resident"), [(32, 1), (64, 1), (64, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_resident_blocks_fit_in_the_number_that_is_launched(tile: int, resident: int, dtype: str, tmp_path: Path) -> None:
+    """A cooperative launch cannot be compiled without a GPU, but all the rest of it can; a barrier needs no register."""
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    off_gpu = pytest.importorskip("test_off_gpu")
+    source = Path(k84_resident.__file__).read_text()
+    for gone in ("        grid = cuda.cg.this_grid()\n", "            grid.sync()\n"):
+        assert gone in source
+        source = source.replace(gone, "")
+    path = tmp_path / "without_barriers.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("without_barriers", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shape = Shape(8 * tile, tile, dtype, options=(("resident", resident),))
+    program = module.build(shape, Target("cuda", (9, 0), multiprocessors=132))
+    op = program.ops["rounds"]
+    got = off_gpu.compiled_op(op, shape, 2, (9, 0))
+    assert (got.stack, got.spills) == (0, 0)
+    assert got.registers * op.block[0] * resident <= REGISTERS
+    assert got.shared == (2 * tile**2 + 4 * tile) * 4
+    assert op.grid((0, 8)) == (min(132 * resident, 49), 1)
