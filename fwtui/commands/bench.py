@@ -55,16 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     base, names, others, sizes, dtypes = _asked(given)
-    backends = sorted({kernel_named(n).backend if n != AUTO.id else backend_of(base)[0] for n in (*names, *others)})
+    heats = [(n, dtype, [*(names or _best(backend_of(base)[0], dtype, n)), *others]) for n in sizes for dtype in dtypes]
+    everybody = {name for _, _, all_names in heats for name in all_names}
+    backends = sorted({kernel_named(name).backend for name in everybody - {AUTO.id}} | {backend_of(base)[0]})
     live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
     recorder = live.recorder
     try:
         bench = Bench(live, given.rounds, given.seconds, _say)
         bench.measure_limits(backends, int(base.device) if base.device.isdecimal() else 0)
-        heats = [(n, dtype) for n in sizes for dtype in dtypes]
-        for place, (n, dtype) in enumerate(heats):
-            everybody = [changed(base, kernel=name, n=n, dtype=dtype) for name in (*names, *others)]
-            bench.heat(everybody, 1 / (len(heats) - place))
+        for place, (n, dtype, all_names) in enumerate(heats):
+            bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
         print("\n".join(_printed(given, bench, live)), flush=True)
     finally:
         live.close()
@@ -76,7 +76,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
-    """The graph and how often, kernels, peers, sizes, number types. Raises Refused."""
+    """The graph and how often, kernels (none: the best), peers, sizes, number types. Raises Refused."""
     for word, value, least, most in (
         ("rounds", given.rounds, 1, 100),
         ("repeats", given.repeats, 0, 1000),
@@ -95,7 +95,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     base = Experiment(**changes)
     backend, _ = backend_of(base)
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
-    names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else _best(backend, dtypes)
+    names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else []
     if given.peers is None:
         others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]
     else:
@@ -107,11 +107,10 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
 
 
-def _best(backend: str, dtypes: Sequence[str]) -> list[str]:
-    rungs = [kernel.id for dtype in dtypes for kernel in in_order(backend, dtype)[:BEST_RUNGS]]
-    if backend == "cuda":
-        rungs.append(in_order("cpu", dtypes[0])[0].id)
-    return list(dict.fromkeys([AUTO.id, *rungs]))
+def _best(backend: str, dtype: str, n: int) -> list[str]:
+    """Auto's pick and the best known rungs for that size; on a GPU also the CPU's."""
+    rungs = [AUTO.id, *(kernel.id for kernel in in_order(backend, dtype, n)[:BEST_RUNGS])]
+    return [*rungs, in_order("cpu", dtype)[0].id] if backend == "cuda" else rungs
 
 
 def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
