@@ -89,8 +89,8 @@ class Heat:
 
     @property
     def ranking(self) -> list[Entrant]:
-        """The fastest first; those without a time last."""
-        return sorted(self.entrants, key=lambda e: (e.seconds is None, e.seconds or 0.0))
+        """Everybody who has had a turn, the fastest first; those without a time last."""
+        return sorted((e for e in self.entrants if e.runs), key=lambda e: (e.seconds is None, e.seconds or 0.0))
 
 
 def is_peer(name: str) -> bool:

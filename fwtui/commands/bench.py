@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -60,14 +61,20 @@ def execute(given: argparse.Namespace) -> int:
     backends = sorted({kernel_named(name).backend for name in everybody - {AUTO.id}} | {backend_of(base)[0]})
     live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
     recorder = live.recorder
+    bench = Bench(live, given.rounds, given.seconds, _say)
+    interrupted = False
     try:
-        bench = Bench(live, given.rounds, given.seconds, _say)
-        bench.measure_limits(backends, int(base.device) if base.device.isdecimal() else 0)
-        for place, (n, dtype, all_names) in enumerate(heats):
-            bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
+        try:
+            bench.measure_limits(backends, int(base.device) if base.device.isdecimal() else 0)
+            for place, (n, dtype, all_names) in enumerate(heats):
+                bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
+        except KeyboardInterrupt:
+            interrupted = True  # what was measured so far is shown
         print("\n".join(_printed(given, bench, live)), flush=True)
     finally:
-        live.close()
+        live.close(reason="signal" if interrupted else "closed")
+    if interrupted:
+        return 128 + signal.SIGINT
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
     if recorder is not None and recorder.failure is not None:

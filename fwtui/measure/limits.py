@@ -36,7 +36,11 @@ class NotRight(RuntimeError):
 def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
     """Tells the limits after every form, all that are known so far; `complete` with the last."""
     backend = engine.target.backend
-    name = hardware.machine().cpu if backend == "cpu" else _name(engine)
+    name = hardware.machine().cpu
+    if backend == "cuda":
+        from fwtui.measure.cuda_facts import gpu_name
+
+        name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
     found: list[events.FormLimit] = []
     rates = _cuda_rates(engine) if backend == "cuda" else _cpu_rates()
     for form, rate, clock in rates:
@@ -44,10 +48,6 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
         emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found)))
     copied = _cuda_copy(engine) if backend == "cuda" else _cpu_copy()
     emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found), copy_bytes_per_second=copied, complete=True))
-
-
-def _name(engine: Any) -> str:
-    return engine.gpu.name.decode() if isinstance(engine.gpu.name, bytes) else str(engine.gpu.name)
 
 
 def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
@@ -130,15 +130,19 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
         end.wait()
         return begin.seconds_until(end)
 
+    def read(array: Any) -> np.ndarray:
+        host = array.copy_to_host(stream=stream)
+        stream.synchronize()
+        return host
+
     burst()
-    got = held.copy_to_host(stream=stream)
-    stream.synchronize()
+    got = read(held)
     if not np.array_equal(
         got.reshape(blocks, *cells.shape),
         np.broadcast_to(probe_cuda.expected(form.number, cells, source), (blocks, *cells.shape)),
     ):
         raise NotRight(f"the GPU's {form.key} probe is wrong")
-    seconds, cycles = min(_bursts(lambda: (burst(), float(clocks.copy_to_host(stream=stream).mean()))))
+    seconds, cycles = min(_bursts(lambda: (burst(), float(read(clocks).mean()))))
     relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * FORMS[form.number].lanes
     return relaxations / seconds, cycles / seconds / 1e6
 

@@ -179,6 +179,21 @@ def test_the_command_says_when_something_is_wrong(monkeypatch: pytest.MonkeyPatc
         assert sentence in out + err, bad
 
 
+def test_an_interrupt_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    worker = Worker(monkeypatch)
+    answer = worker.run
+
+    def run(number: int, e: Experiment) -> Iterator[events.Event]:
+        if len(worker.order) == 3:
+            raise KeyboardInterrupt
+        return answer(number, e)
+
+    monkeypatch.setattr(worker, "run", run)
+    assert main(["bench", "-n", "64", "-k", "tiled-cpu,serial", "--rounds", "2", "--json", "--telemetry-hz", "0"]) == 130
+    told = json.loads(capsys.readouterr().out)
+    assert [r["kernel"] for r in told["results"]] == ["tiled-cpu", "serial", "scipy"]
+
+
 def test_kernels_and_packages_really_run_side_by_side(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     kept_there = tmp_path / "fwtui"

@@ -101,6 +101,42 @@ def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
     assert json.loads(done.stdout) == [[True, True, True]] * len(INNER_LOOPS)
 
 
+MEASURED = """
+import sys, time
+from types import SimpleNamespace
+from kernels import probe_cuda
+from kernels.device import SIM, cuda
+from kernels.probe_forms import FORMS
+from fwtui.measure import limits
+assert SIM
+
+class Timer:
+    def record(self, stream): self.t = time.perf_counter()
+    def wait(self): pass
+    def seconds_until(self, later): return later.t - self.t
+
+sys.modules["fwtui.measure.cuda_engine"] = SimpleNamespace(Timer=Timer)
+limits.SECONDS, limits.TURNS = 0.0, 1
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
+form = next(f for f in FORMS if f.key == "int16-mixed")
+rate, clock = limits._cuda_rate(engine, form)
+assert rate > 0 and clock == 0, "the simulator has no clock"
+right = probe_cuda.expected
+probe_cuda.expected = lambda *of: right(*of) + 1
+try:
+    limits._cuda_rate(engine, form)
+except limits.NotRight as error:
+    print(error)
+"""
+
+
+def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-P", "-c", MEASURED], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the GPU's int16-mixed probe is wrong\n"
+
+
 # of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count
 LOOP = {
     (0, (9, 0)): {"FADD": 1024, "FMNMX": 1024},
@@ -282,6 +318,18 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
     later.close()
     kinds = [json.loads(line)["kind"] for line in recorder.path.read_text().splitlines()]
     assert kinds == ["header", "limits", "end"], "a recording that begins later has them"
+
+
+def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = [hardware.GpuFacts(name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
+    limits.save(GPU, 0)
+    assert limits.load("cuda", 1) is None
+    live = live_with(monkeypatch)
+    assert live.tell_limits("cuda", 0) and live.model.limits["cuda"].forms == GPU.forms
+    assert not live.tell_limits("cuda", 1) and live.model.limits["cuda"].forms == ()
+    assert live.tell_limits("cuda", 0)
+    live.close()
 
 
 def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
