@@ -119,6 +119,11 @@ class Bench:
                 self._say(f"measuring the {backend.upper()}'s limit")
                 self._live.measure_limits(backend, index if backend == "cuda" else 0)
                 finish(self._live)
+                told = self._live.model.limits.get(backend)
+                if told is None or not told.complete or told.note:
+                    self._say(
+                        f"the {backend.upper()}'s limit is not known: {told.note if told is not None else 'the worker died'}"
+                    )
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
         """Everybody who can take part, in turns, within that share of the time that is left."""

@@ -20,7 +20,7 @@ from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.fields import FIELDS
 from fwtui.live import Live
 from fwtui.report import outcome, table
-from fwtui.text import clean
+from fwtui.text import clean, shown
 from fwtui.tuned import config_of
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
@@ -58,7 +58,8 @@ def execute(given: argparse.Namespace) -> int:
     base, names, others, sizes, dtypes = _asked(given)
     heats = [(n, dtype, [*(names or _best(backend_of(base)[0], dtype, n)), *others]) for n in sizes for dtype in dtypes]
     everybody = {name for _, _, all_names in heats for name in all_names}
-    backends = sorted({kernel_named(name).backend for name in everybody - {AUTO.id}} | {backend_of(base)[0]})
+    here = backend_of(base)[0]
+    backends = sorted({here, *(b for name in everybody - {AUTO.id} if (b := kernel_named(name).backend) in ("cpu", here))})
     live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
     recorder = live.recorder
     bench = Bench(live, given.rounds, given.seconds, _say)
@@ -109,7 +110,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
         others = [] if given.peers == "none" else [word.strip() for word in given.peers.split(",")]
     for name in others:
         if not is_peer(name):
-            raise Refused(f"there is no peer {name!r}; choose from {', '.join((*RUNGS, *PACKAGES))}, or none")
+            raise Refused(f"there is no peer {shown(name)}; choose from {', '.join((*RUNGS, *PACKAGES))}, or none")
     names = [name for name in names if name not in others]
     return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
 

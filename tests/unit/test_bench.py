@@ -179,6 +179,22 @@ def test_the_command_says_when_something_is_wrong(monkeypatch: pytest.MonkeyPatc
         assert sentence in out + err, bad
 
 
+def test_a_limit_that_cannot_be_measured_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worker = Worker(monkeypatch)
+    failed = events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
+    answer = worker.answer
+    told = answering(lambda request: [failed] if isinstance(request, requests.Probe) else answer(request))
+    monkeypatch.setattr(live_module, "Child", told)
+    words = ["bench", "-n", "64", "-k", "serial,naive", "--peers", "none", "--rounds", "1", "--json", "--telemetry-hz", "0"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    (result,) = json.loads(out)["results"]
+    assert result["share_of_limit"] is None and result["seconds"] > 0
+    assert "the CPU's limit is not known: the probe is wrong" in err and "GPU" not in err, "there is none to ask"
+
+
 def test_an_interrupt_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     worker = Worker(monkeypatch)
     answer = worker.run
