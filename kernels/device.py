@@ -36,7 +36,8 @@ def jit(function: Any = None, **options: Any) -> Any:
         options = {name: value for name, value in options.items() if name in _SIMULATED}
     elif "launch_bounds" in options:
         # numba's disk cache tells functions apart by name, code and closure, but not by their launch bounds
-        function.__qualname__ += "_{}_{}".format(*options["launch_bounds"])
+        bounds = options["launch_bounds"]
+        function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
     return cuda.jit(**options)(function)
 
 
