@@ -29,10 +29,16 @@ _SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 
 def jit(function: Any = None, **options: Any) -> Any:
     """cuda.jit with a disk cache, and without the options that the simulator does not know."""
+    if function is None:
+        return lambda function: jit(function, **options)
     options = {"cache": True, **options}
     if SIM:
         options = {name: value for name, value in options.items() if name in _SIMULATED}
-    return cuda.jit(**options)(function) if function is not None else cuda.jit(**options)
+    elif "launch_bounds" in options:
+        # numba's disk cache tells functions apart by name, code and closure, but not by their launch bounds
+        bounds = options["launch_bounds"]
+        function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
+    return cuda.jit(**options)(function)
 
 
 if SIM:

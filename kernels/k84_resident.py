@@ -42,7 +42,6 @@ def build(shape: Shape, target: Target) -> Program:
     side, both, cells, results, depth = tile // PART, 2 * tile, tile * tile, PART * PART, min(8, tile)
     threads = side * side
     resident = shape.option("resident")
-    others = shape.padded // tile - 1
 
     @jit(device=True, inline="always")
     def four_lines(array, at, apart, r0, r1, r2, r3):
@@ -66,12 +65,13 @@ def build(shape: Shape, target: Target) -> Program:
         n = matrix.shape[1]
         block = cuda.blockIdx.x
         blocks = cuda.gridDim.x
+        tiles = n // tile - 1  # beside the pivot's, in a row
         for p in range(first, last):
             base = p * tile
             here = (base + 4 * y) * n + base + 4 * x
-            if block < max(1, 2 * others):
+            if block < max(1, 2 * tiles):
                 r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
-            for job in range(block, 2 * others, blocks):
+            for job in range(block, 2 * tiles, blocks):
                 at = job // 2 * tile
                 if at >= base:
                     at += tile
@@ -124,9 +124,9 @@ def build(shape: Shape, target: Target) -> Program:
                 store4(matrix, here + n, cell(r1[0]), cell(r1[1]), cell(r1[2]), cell(r1[3]))
                 store4(matrix, here + 2 * n, cell(r2[0]), cell(r2[1]), cell(r2[2]), cell(r2[3]))
                 store4(matrix, here + 3 * n, cell(r3[0]), cell(r3[1]), cell(r3[2]), cell(r3[3]))
-            for job in range(block, others * others, blocks):
-                top = job // others * tile
-                left = job % others * tile
+            for job in range(block, tiles * tiles, blocks):
+                top = job // tiles * tile
+                left = job % tiles * tile
                 if top >= base:
                     top += tile
                 if left >= base:
@@ -157,6 +157,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     # the simulator's grid barrier holds back one block only
     most = 1 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
+    others = shape.padded // tile - 1
     blocks = min(most, max(1, 2 * others, others * others))
     panel = (tile, shape.padded * WORD_BYTES // shape.itemsize)
     ops = {"rounds": Op(rounds, (threads, 1), lambda args: (blocks, 1), lambda args: (0, 1))}

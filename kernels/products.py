@@ -238,7 +238,6 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
     ahead, under_way = stages - 1, stages - 2
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
-    others = shape.padded // tile - 1
 
     @jit(launch_bounds=cut.bounds)
     def rest(matrix, panel, p, part):
@@ -251,6 +250,7 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         pitch = n // lanes
         row = int32(cuda.blockIdx.y)
         column = int32(cuda.blockIdx.x)
+        others = int32(n // tile - 1)
         if part == CROSS:
             across_tile = column
             down_tile = int32(p + 1)
@@ -304,11 +304,13 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
                 at = r * columns + c
                 store_words(matrix, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
 
+    side = shape.padded // tile
+
     def grid(args: tuple[int, ...]) -> tuple[int, int]:
         part = args[1]
         if part == CROSS:
-            return 2 * others - 1, per_row * per_column
-        tiles = others + ALL - part
+            return 2 * side - 3, per_row * per_column
+        tiles = side - part
         return tiles * per_column, tiles * per_row
 
     return Op(rest, (threads, 1), grid, lambda args: (MATRIX, PANEL + args[0] % 2))

@@ -347,6 +347,17 @@ def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int, tm
     assert found["LDGSTS.E.BYPASS.128"] and not found["LDS"] and not found["LDG.E"] and not found["STS"]
 
 
+def test_the_disk_cache_tells_launch_bounds_apart() -> None:
+    """Numba's does not: one resident block may use registers that two have to share."""
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    names = set()
+    for resident in (1, 2, 2):
+        shape = Shape(100, 32, options=(("resident", resident),))
+        program: Any = k84_resident.build(shape, Target("cuda", (9, 0), multiprocessors=132))
+        names.add(program.ops["rounds"].function.py_func.__qualname__)
+    assert len(names) == 2
+
+
 @pytest.mark.parametrize(("tile", "resident"), [(32, 1), (64, 1), (64, 2)])
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 def test_resident_blocks_fit_in_the_number_that_is_launched(tile: int, resident: int, dtype: str, tmp_path: Path) -> None:
