@@ -23,6 +23,7 @@ class Limit(NamedTuple):
     form: Form
     relaxations_per_second: float  # at the run's own clock, where that and the probe's are known
     share: float | None  # of it that the run reached; None without a time
+    clock_mhz: float | None = None  # that the limit is for; None where nobody knows it
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
@@ -36,8 +37,10 @@ def limit_of(model: Model, run: Run) -> Limit | None:
     if not told:
         return None
     best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
-    rate = (best.relaxations_per_second or 0.0) * _clock_factor(model, run, best)
-    return Limit(forms[best.form], rate, run.rate / rate if run.rate else None)
+    factor = _clock_factor(model, run, best)
+    rate = (best.relaxations_per_second or 0.0) * factor
+    clock = best.clock_mhz * factor if best.clock_mhz else None
+    return Limit(forms[best.form], rate, run.rate / rate if run.rate else None, clock)
 
 
 def share_of_limit(model: Model, run: Run) -> float | None:

@@ -255,7 +255,7 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
         assert f"{units.percent(limit.share)} of limit" in head.plain
     meter = readout.meters(s, width)[0]
     assert meter.cell_length <= width and units.percent(limit.share) in meter.plain
-    assert ("FADD + FMNMX" in meter.plain) == (width >= 120)
+    assert ("FADD + FMNMX" in meter.plain) == (width >= 160) and (" MHz: float32" in meter.plain) == (width >= 120)
     assert readout.meters(s._replace(limit=None), width)[0].plain.split()[-1] == "n/a"
 
 
