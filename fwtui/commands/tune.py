@@ -28,7 +28,7 @@ NAME = "tune"
 HELP = "measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`"
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
-ROW = "{:>6}  {:8}  {:20}  {:32}  {:>9}  {}"
+ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

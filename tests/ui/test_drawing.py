@@ -271,6 +271,12 @@ def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one(
     assert {"of limit", "of peak"} <= set(dict(history.columns(150)))
 
 
+def test_what_auto_picked_is_said_to_be_its_choice() -> None:
+    picked = msgspec.structs.replace(scenes.experiment("katz-kider"), auto="measured here")
+    s = subject([scenes.header(), scenes.GPU, *scenes.run(1, 1.0, picked, title="Katz-Kider")])
+    assert readout.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
+
+
 def test_a_run_too_short_for_counters_has_none() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
