@@ -14,22 +14,27 @@ from typing import Any
 from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Resources, Shape, Step, Target
 
 PHASES = {"all": "all rounds"}
+TOGETHER = 64  # values of k in a step
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """A step for each k: a read of the matrix and its sums, and a write of both."""
-    n = shape.n
-    everything = Rect(0, 0, n, n)
-    for k in range(n):
-        yield Step("relax", "all", (k,), Cost(n**2, 4 * n**2 * shape.itemsize), (everything,), (everything,))
+    """For each k a read of the matrix and its sums, and a write of both."""
+    return _steps(shape, 4)
 
 
 def fused_plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """The same with sums that never reach memory: a read and a write of the matrix."""
+    """The same with sums that never reach memory: for each k a read and a write of the matrix."""
+    return _steps(shape, 2)
+
+
+def _steps(shape: Shape, passes: int) -> Iterator[Step]:
+    """Some k at a time: nobody who writes such a loop chooses a stream and asks for a cancel at every k."""
     n = shape.n
     everything = Rect(0, 0, n, n)
-    for k in range(n):
-        yield Step("relax", "all", (k,), Cost(n**2, 2 * n**2 * shape.itemsize), (everything,), (everything,))
+    for first in range(0, n, TOGETHER):
+        end = min(first + TOGETHER, n)
+        cost = Cost((end - first) * n**2, (end - first) * passes * n**2 * shape.itemsize)
+        yield Step("relax", "all", (first, end), cost, (everything,), (everything,))
 
 
 def _numpy(shape: Shape, target: Target) -> Program:
@@ -39,9 +44,10 @@ def _numpy(shape: Shape, target: Target) -> Program:
 
     sums = np.empty((shape.n, shape.n), shape.dtype)
 
-    def relax(distance, k):
-        np.add(distance[:, k, None], distance[k], out=sums)
-        np.minimum(distance, sums, out=distance)
+    def relax(distance, first, end):
+        for k in range(first, end):
+            np.add(distance[:, k, None], distance[k], out=sums)
+            np.minimum(distance, sums, out=distance)
 
     return CpuProgram(shape, {"relax": relax})
 
@@ -53,10 +59,11 @@ def _torch_on_cpu(shape: Shape, target: Target) -> Program:
 
     sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype))
 
-    def relax(distance, k):
+    def relax(distance, first, end):
         matrix = torch.from_numpy(distance)  # the same memory
-        torch.add(matrix[:, k, None], matrix[k], out=sums)
-        torch.minimum(matrix, sums, out=matrix)
+        for k in range(first, end):
+            torch.add(matrix[:, k, None], matrix[k], out=sums)
+            torch.minimum(matrix, sums, out=matrix)
 
     return CpuProgram(shape, {"relax": relax})
 
@@ -66,9 +73,10 @@ def _torch(shape: Shape, target: Target) -> Program:
 
     sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype), device="cuda")
 
-    def relax(matrix, k):
-        torch.add(matrix[:, k, None], matrix[k], out=sums)
-        torch.minimum(matrix, sums, out=matrix)
+    def relax(matrix, first, end):
+        for k in range(first, end):
+            torch.add(matrix[:, k, None], matrix[k], out=sums)
+            torch.minimum(matrix, sums, out=matrix)
 
     def of(stream: Any) -> Any:
         return torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle)))
@@ -85,8 +93,9 @@ def _cupy(shape: Shape, target: Target) -> Program:
     # row and column k do not change in step k, so nobody reads what another writes
     relaxed = cupy.ElementwiseKernel("T to, T onward", "T distance", "distance = min(distance, T(to + onward))", "relax")
 
-    def relax(matrix, k):
-        relaxed(matrix[:, k : k + 1], matrix[k : k + 1], matrix)
+    def relax(matrix, first, end):
+        for k in range(first, end):
+            relaxed(matrix[:, k : k + 1], matrix[k : k + 1], matrix)
 
     def of(stream: Any) -> Any:
         return cupy.cuda.ExternalStream(int(stream.handle))
@@ -100,7 +109,7 @@ class DeviceLoop:
     def __init__(
         self,
         shape: Shape,
-        relax: Callable[[Any, int], None],
+        relax: Callable[[Any, int, int], None],
         of: Callable[[Any], Any],
         to_device: Callable[[Any], Any],
         to_host: Callable[[Any], Any],
@@ -130,7 +139,7 @@ class DeviceLoop:
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         with self._of(stream):
-            self._relax(buffers[0], step.args[0])
+            self._relax(buffers[0], *step.args)
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         with self._of(stream):
