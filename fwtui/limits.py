@@ -70,7 +70,21 @@ def load(backend: str, index: int = 0) -> events.Limits | None:
     return event if isinstance(event, events.Limits) and event.backend == backend and event.complete else None
 
 
-def save(limits: events.Limits, index: int = 0) -> None:
-    """Keep complete limits; what could not be measured is tried again next time."""
-    if limits.complete and not limits.note:
-        kept.write(KIND, limits.backend, index, codec.encode(msgspec.structs.replace(limits, t=0.0)))
+def save(limits: events.Limits, index: int = 0) -> events.Limits:
+    """Keep complete limits, and return what is kept: of each form the best that was ever measured of this device.
+
+    Whatever else a machine does makes a probe slower, never faster. What could not be measured is tried again next time.
+    """
+    if not limits.complete or limits.note:
+        return limits
+    before = load(limits.backend, index)
+    best = limits if before is None else _best(before, limits)
+    kept.write(KIND, limits.backend, index, codec.encode(msgspec.structs.replace(best, t=0.0)))
+    return best
+
+
+def _best(before: events.Limits, now: events.Limits) -> events.Limits:
+    old = {told.form: told for told in before.forms}
+    forms = tuple(max((old.get(told.form, told), told), key=lambda one: one.relaxations_per_second or 0.0) for told in now.forms)
+    copied = max(before.copy_bytes_per_second or 0.0, now.copy_bytes_per_second or 0.0) or None
+    return msgspec.structs.replace(now, forms=forms, copy_bytes_per_second=copied)

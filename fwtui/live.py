@@ -257,8 +257,9 @@ class Live:
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
             if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
-                limits.save(line.event, self._probing)
-                self._probing = None
+                best, self._probing = limits.save(line.event, self._probing), None
+                if best != line.event:
+                    self.tell(best)
         return taken
 
     def _watch_worker(self) -> None:

@@ -280,6 +280,20 @@ def test_limits_are_kept_for_one_device_and_what_is_damaged_is_not_believed(cach
     assert limits.load("cpu") is None
 
 
+def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = tuple(FormLimit(f.form, rate) for f, rate in zip(GPU.forms, (1e9, 99e12, 1e9, 1e9), strict=True))
+    busy = msgspec.structs.replace(CPU, forms=forms, copy_bytes_per_second=1.0)
+    limits.save(msgspec.structs.replace(CPU, forms=GPU.forms))
+    live = live_with(monkeypatch, busy)
+    live.measure_limits("cpu")
+    live.drain()
+    best = live.model.limits["cpu"]
+    assert [f.relaxations_per_second for f in best.forms] == [14e12, 99e12, 16e12, 33e12]
+    assert best.forms[0].clock_mhz == 1980.0 and best.copy_bytes_per_second == 4e12
+    assert limits.load("cpu") == msgspec.structs.replace(best, t=0.0)
+    live.close()
+
+
 def test_checkpoints_know_the_limits_of_their_time() -> None:
     model = Model()
     told: list[events.Event] = [events.Notice(t=0.0, text=str(i)) for i in range(600)]
