@@ -15,15 +15,16 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.limits import Limit, limit_of
 from fwtui.live import Live
-from fwtui.reproduce.execute import finish
+from fwtui.reproduce.execute import STAGES, finish
 from fwtui.run import Run
 from fwtui.tuned import config_of
 from kernels.peers import RUNGS, installed, missing, peers
 
 TURN_SECONDS, MOST_PASSES = 1.0, 50  # of one turn
 MOST_SECONDS = 60.0  # that one pass may take
-UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, of what was not yet run
-AROUND = 1.0  # seconds of a first turn outside the passes: compiling, loading, verifying
+SCOUT = {"cpu": 256, "cuda": 1024}  # size at which a kernel shows how fast it is, where it was not yet run
+UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, of what is not larger than that
+AROUND = 0.5  # seconds of a turn that do not grow with the matrix: building, compiling
 
 
 @dataclass
@@ -106,6 +107,7 @@ class Bench:
         self._end = time.monotonic() + seconds
         self._say = say
         self.heats: list[Heat] = []
+        self._scouts: list[Entrant] = []
 
     def limit(self, entrant: Entrant) -> Limit | None:
         """What the device could do at most with such distances, at the clock of the last turn."""
@@ -154,8 +156,12 @@ class Bench:
             except Refused as refusal:
                 heat.left_out.append((wanted.kernel, str(refusal)))
                 continue
-            if all(config_of(entrant.experiment) != config_of(other.experiment) for other in able):
+            if any(config_of(entrant.experiment) == config_of(other.experiment) for other in able):
+                continue
+            if self._scouted(entrant):
                 able.append(entrant)
+            else:
+                heat.left_out.append((entrant.name, _why(self._scouts[-1])))
         left = end - time.monotonic()
         admitted: list[Entrant] = []
         for entrant in sorted(able, key=self._needed):
@@ -171,6 +177,15 @@ class Bench:
             heat.left_out.append((entrant.name, why))
         heat.entrants = [entrant for entrant in able if entrant in admitted]
 
+    def _scouted(self, entrant: Entrant) -> bool:
+        """Let a kernel that was not yet run do one small pass, so that its time can be told in advance; whether it could."""
+        n = SCOUT[kernel_named(entrant.name).backend]
+        if entrant.experiment.n <= n or self._before(entrant) is not None:
+            return True
+        self._say(f"how fast is {entrant.name}? n {n} {entrant.experiment.dtype}")
+        self._scouts.append(Entrant(changed(entrant.experiment, n=n, repeats=1)))
+        return self._turn(self._scouts[-1])
+
     def _needed(self, entrant: Entrant) -> float:
         """Seconds that all its turns are expected to take."""
         warm_up = int(kernel_named(entrant.name).compiles)
@@ -183,7 +198,8 @@ class Bench:
 
     def _before(self, entrant: Entrant) -> Entrant | None:
         """The same kernel's turns at the largest size up to this one."""
-        smaller = [other for heat in self.heats for other in heat.entrants if other.name == entrant.name and other.seconds]
+        everybody = [*self._scouts, *(other for heat in self.heats for other in heat.entrants)]
+        smaller = [other for other in everybody if other.name == entrant.name and other.seconds]
         smaller = [other for other in smaller if other.experiment.n <= entrant.experiment.n]
         return max(smaller, key=lambda e: e.experiment.n, default=None)
 
@@ -196,13 +212,12 @@ class Bench:
         return before.seconds * (n / before.experiment.n) ** 3
 
     def _around(self, entrant: Entrant) -> float:
-        """Seconds of a turn outside its passes, which grow with the matrix; from its last turn, else from a smaller size."""
+        """Seconds of a turn outside its passes: what grows with the matrix, from its last turn, else from a smaller size."""
         before = entrant if entrant.seconds else self._before(entrant)
-        last = before.runs[-1] if before is not None else None
-        if before is None or last is None or last.finished is None:
+        if before is None:
             return AROUND
-        inside = sum(sample.seconds for sample in last.samples)
-        return max(0.0, last.finished - last.started - inside) * (entrant.experiment.n / before.experiment.n) ** 2
+        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in STAGES)
+        return AROUND + copies * (entrant.experiment.n / before.experiment.n) ** 2
 
     def _turn(self, entrant: Entrant) -> bool:
         """One run of some passes; whether it came to an end."""

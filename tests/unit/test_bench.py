@@ -108,15 +108,28 @@ def test_what_dies_is_left_out_with_its_last_words_and_the_others_go_on(monkeypa
 def test_who_would_take_too_long_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker(monkeypatch)
     measured = bench(seconds=200.0)
-    measured.heat(experiments(400), 0.5)
+    measured.heat(experiments(200), 0.5)
     heat = measured.heat(experiments(10_000), 1.0)
     assert heat.entrants == [] and len(worker.order) == 12
     why = dict(heat.left_out)
     assert set(why) == set(NAMES) and why["scipy"] == "one pass is expected to take 1200 s, more than 60"
-    # of 30 s the three turns of tiled-cpu take 6 and those of numpy 12; scipy's would take 29
+    # of 30 s the three turns of tiled-cpu take 7 and those of numpy 13; scipy's would take 30
     some = measured.heat(experiments(2000), 0.15)
     assert [e.name for e in some.entrants] == ["tiled-cpu", "numpy"]
-    assert dict(some.left_out)["scipy"].startswith("expected to take 29 s, and 1")
+    assert dict(some.left_out)["scipy"].startswith("expected to take 30 s, and ")
+
+
+def test_who_was_not_yet_run_shows_first_how_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker(monkeypatch, serial="dies")
+    measured = bench(rounds=1, seconds=200.0)
+    heat = measured.heat(experiments(3000), 1.0)
+    assert worker.order[:4] == [(name, 1) for name in NAMES], "one small pass each"
+    # by the guess for what nobody knows even tiled-cpu would take a minute
+    assert [e.name for e in heat.entrants] == ["tiled-cpu", "scipy", "numpy"]
+    assert heat.left_out == [("serial", "it broke")]
+    assert all(run.experiment.n == 3000 for entrant in heat.entrants for run in entrant.runs)
+    measured.heat(experiments(3200), 1.0)
+    assert len(worker.order) == 4 + 3 + 1 + 3, "serial is asked again, the others are known"
 
 
 def test_one_configuration_takes_part_once_and_what_cannot_run_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
