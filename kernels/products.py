@@ -47,13 +47,17 @@ PANEL = 2  # buffer; there are two panels, and odd rounds take the second
 CROSS, ALL, BULK = 0, 1, 2
 
 
-def program(shape: Shape, target: Target, tuning: Tuning | None = None) -> Program:
-    """The three ops over a row-major matrix. `tuning` as tuning_of() gives it, unless something else is to be tried."""
+def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: bool = False) -> Program:
+    """The ops over a row-major matrix. `tuning` as tuning_of() gives it, unless something else is to be tried; `ahead`: with
+    an op of its own for the cross.
+    """
     from kernels.cuda_program import CudaProgram
 
     tuning = tuning or tuning_of(shape)
     lanes = FORMS[PLAIN[shape.dtype]].lanes
     ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
+    if ahead:
+        ops["cross"] = rest_of(shape, target, tuning.cross)
     panel = (shape.tile, shape.padded * lanes)
     scratch = ((2 * shape.tile, shape.tile * WORD_BYTES // shape.itemsize), panel, panel)
     return CudaProgram(shape, target, ops, scratch=scratch)

@@ -22,7 +22,7 @@ from kernels import k84_resident, pivot, products, registry
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.order import legal_order, races
 from kernels.plan import DTYPES, Shape, Step, Target
-from kernels.products import ALL, BULK, CROSS, PANEL
+from kernels.products import BULK, CROSS, PANEL
 from kernels.tuning import REGISTERS, Product, tuning_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,7 +108,7 @@ def test_the_next_pivot_can_be_closed_before_the_bulk_is_done() -> None:
     for p in range(4):
         bulk, (_, next_pivot) = named["rest", p, BULK], named["pivot", p + 1]
         assert bulk[1].lane != next_pivot.lane and bulk[0] not in next_pivot.after
-        assert bulk[0] in named["rest", p + 1, CROSS if p + 1 < 5 else ALL][1].after
+        assert bulk[0] in named["cross", p + 1, CROSS][1].after
 
 
 @pytest.mark.parametrize("kernel", [TILED, AHEAD], ids=lambda k: k.id)
@@ -117,13 +117,12 @@ def test_grids_have_a_block_for_every_tile_of_their_part(kernel: Any) -> None:
     for dtype in DTYPES:
         shape = Shape(5 * 128, 128, dtype, options=(("form", AUTO),))
         program = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=132))
-        cut = tuning_of(shape).rest
-        block_cells = cut.high * cut.wide * FORMS[PLAIN[dtype]].lanes
+        cuts = {"rest": tuning_of(shape).rest, "cross": tuning_of(shape).cross}
         for step in kernel.plan(shape, False):
             across, down = program.ops[step.op].grid(step.args)
             cells = sum((w.bottom - w.top) * (w.right - w.left) for w in step.writes if not w.buffer)
-            if step.op == "rest":
-                assert across * down * block_cells == cells
+            if cut := cuts.get(step.op):
+                assert across * down * cut.high * cut.wide * FORMS[PLAIN[dtype]].lanes == cells
             if step.op == "panels":
                 assert across * down * tuning_of(shape).panels.wide * 128 == cells
 
@@ -225,7 +224,7 @@ def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None):
         expected = np.minimum(expected, expected[:, k, None] + expected[None, k])
     shape = Shape(n, tile, dtype, nonnegative=not negative if declared is None else declared, options=(("form", form),))
     kernel = registry()[kernel]
-    program = products.program(shape, Target("simulator"))
+    program = kernel.build(shape, Target("simulator"))
     buffers, stream = program.allocate(), cuda.stream()
     program.load(matrix.astype(dtype), buffers, stream)
     for step in kernel.plan(shape, False):
