@@ -114,6 +114,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
     )
 
     shared_helpers()
+    cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
@@ -233,6 +234,7 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     )
 
     shared_helpers()
+    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
     cut.copies(shape.tile, cut.high, cut.wide)
     word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
     lanes = FORMS[form].lanes

@@ -29,6 +29,11 @@ class Product:
         if not even or self.stages < 2 or self.slab % self.depth:
             raise ValueError(f"{self}: threads cannot share it evenly")
 
+    def covers(self, height: int, width: int) -> None:
+        """Raises ValueError unless whole blocks make up a tile of so many rows and words."""
+        if height % self.high or width % self.wide:
+            raise ValueError(f"{self}: such blocks do not make up a tile of {height} x {width} words evenly")
+
     def copies(self, depth: int, *lines: int) -> None:
         """Raises ValueError unless the threads can copy slabs with lines of so many words evenly, up to this depth."""
         for line in lines:

@@ -174,6 +174,9 @@ def test_an_uneven_cut_is_an_error() -> None:
         replace(good, rows=4, columns=4, slab=8).copies(128, 32)
     with pytest.raises(ValueError, match="evenly"):
         good.copies(8, 128)
+    good.covers(128, 128)
+    with pytest.raises(ValueError, match="evenly"):
+        good.covers(128, 64)
 
 
 # the simulator is chosen when numba is imported, hence a process of its own; threads go on in any order, as on a GPU
