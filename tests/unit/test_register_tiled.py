@@ -186,6 +186,7 @@ import numpy as np
 from kernels import products
 from kernels.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
+from kernels.tuning import Product, Tuning
 from numba.cuda.simulator.kernel import BlockThread
 
 random.seed(1)
@@ -215,7 +216,7 @@ def replaced(edits):
                 source = old.join(parts[: occurrence + 1]) + new + old.join(parts[occurrence + 1 :])
         exec(compile(source, module.__file__, "exec"), vars(module))
 
-def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None):
+def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None):
     r = np.random.default_rng(seed)
     matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(float)
     if negative:
@@ -227,7 +228,11 @@ def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None):
         expected = np.minimum(expected, expected[:, k, None] + expected[None, k])
     shape = Shape(n, tile, dtype, nonnegative=not negative if declared is None else declared, options=(("form", form),))
     kernel = registry()[kernel]
-    program = kernel.build(shape, Target("simulator"))
+    if cuts:
+        tuning = Tuning(*(Product(*cut) for cut in cuts))
+        program = products.program(shape, Target("simulator"), tuning, ahead=kernel.id == "look-ahead")
+    else:
+        program = kernel.build(shape, Target("simulator"))
     buffers, stream = program.allocate(), cuda.stream()
     program.load(matrix.astype(dtype), buffers, stream)
     for step in kernel.plan(shape, False):
@@ -279,6 +284,36 @@ def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
     ]
     told = simulated(cases)
     assert told == [[True]] * len(cases)
+
+
+@pytest.mark.slow
+def test_warps_stages_and_blocks_of_other_shapes() -> None:
+    """Tile 32: threads enough for whole warps, slabs in three stages, blocks smaller than a tile."""
+    cuts = {
+        "int32": ((32, 16, 4, 4, 16, 2), (32, 32, 8, 8, 8, 3), (32, 32, 4, 4, 16, 2)),
+        "int16": ((32, 32, 4, 4, 16, 2), (32, 16, 8, 4, 8, 2), (16, 16, 4, 4, 8, 2)),
+        "float32": ((32, 32, 4, 4, 8, 3), (16, 32, 4, 4, 8, 3), (16, 16, 8, 4, 8, 2)),
+    }
+    base = {"kernel": "look-ahead", "n": 70, "tile": 32, "form": AUTO}
+    told = simulated([{**base, "dtype": dtype, "cuts": three} for dtype, three in cuts.items()])
+    assert told == [[True]] * 3
+
+
+@pytest.mark.parametrize(("down", "across"), [(16, 16), (8, 8), (32, 8), (8, 16), (2, 2), (2, 4), (4, 8), (16, 4)])
+def test_every_thread_has_a_place_of_its_own_and_a_warp_reads_whole_lines(down: int, across: int) -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    products.shared_helpers()
+    place = products.place.py_func
+    places = [tuple(map(int, place(t, down, across))) for t in range(down * across)]
+    assert set(places) == {(y, x) for y in range(down) for x in range(across)}
+    if down % 4 == across % 8 == 0:
+        for first in range(0, len(places), 32):
+            warp = places[first : first + 32]
+            assert len({y for y, _ in warp}) == 4 and len({x for _, x in warp}) == 8
+            # eight lanes that are served together read eight neighbouring pieces of one line
+            for lane in range(0, 32, 8):
+                eight = warp[lane : lane + 8]
+                assert len({y for y, _ in eight}) == 1 and [x for _, x in eight] == list(range(eight[0][1], eight[0][1] + 8))
 
 
 def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
