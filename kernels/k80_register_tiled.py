@@ -71,7 +71,7 @@ def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, 
     reads += [Rect(low, left, high, right) for left, right in columns if left < right]
     tiles = sum((r.bottom - r.top) * (r.right - r.left) for r in own) // tile**2
     cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + WORD_BYTES))
-    return Step("rest", "rest", (p, part), cost, (*reads, *own), own, lane, after)
+    return Step("cross" if part == CROSS else "rest", "rest", (p, part), cost, (*reads, *own), own, lane, after)
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:

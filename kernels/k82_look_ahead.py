@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernels import k80_register_tiled as tiled
-from kernels.plan import Shape, Step
-from kernels.products import ALL, BULK, CROSS
+from kernels.plan import Program, Shape, Step, Target
+from kernels.products import ALL, BULK, CROSS, program
 
 BESIDE, AHEAD = 0, 1  # lanes; of two that are ready the higher one goes first
 
@@ -38,6 +38,10 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     return iter(steps)
 
 
+def build(shape: Shape, target: Target) -> Program:
+    return program(shape, target, ahead=True)
+
+
 KERNEL = replace(
     tiled.KERNEL,
     id="look-ahead",
@@ -48,6 +52,7 @@ KERNEL = replace(
         "PARA 2006",
     ),
     plan=plan,
+    build=build,
     summary="The next round's pivot and panels are made while the bulk of this round's rest is still running.",
     lesson=(
         "Closing the pivot occupies one multiprocessor, the panels a few dozen; all others wait. But the next pivot and its "

@@ -188,6 +188,7 @@ KERNEL = Kernel(
     default_tile=64,
     simulator_tiles=(8,),
     options=(Option("resident", (1, 2), 1, "blocks on a multiprocessor"),),
+    launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     off_gpu=False,
     lacks=lambda shape, target: older(shape, target, AMPERE),

@@ -47,13 +47,17 @@ PANEL = 2  # buffer; there are two panels, and odd rounds take the second
 CROSS, ALL, BULK = 0, 1, 2
 
 
-def program(shape: Shape, target: Target, tuning: Tuning | None = None) -> Program:
-    """The three ops over a row-major matrix. `tuning` as tuning_of() gives it, unless something else is to be tried."""
+def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: bool = False) -> Program:
+    """The ops over a row-major matrix. `tuning` as tuning_of() gives it, unless something else is to be tried; `ahead`: with
+    an op of its own for the cross.
+    """
     from kernels.cuda_program import CudaProgram
 
     tuning = tuning or tuning_of(shape)
     lanes = FORMS[PLAIN[shape.dtype]].lanes
     ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
+    if ahead:
+        ops["cross"] = rest_of(shape, target, tuning.cross)
     panel = (shape.tile, shape.padded * lanes)
     scratch = ((2 * shape.tile, shape.tile * WORD_BYTES // shape.itemsize), panel, panel)
     return CudaProgram(shape, target, ops, scratch=scratch)
@@ -110,6 +114,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
     )
 
     shared_helpers()
+    cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
@@ -229,6 +234,7 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     )
 
     shared_helpers()
+    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
     cut.copies(shape.tile, cut.high, cut.wide)
     word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
     lanes = FORMS[form].lanes

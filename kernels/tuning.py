@@ -29,6 +29,11 @@ class Product:
         if not even or self.stages < 2 or self.slab % self.depth:
             raise ValueError(f"{self}: threads cannot share it evenly")
 
+    def covers(self, height: int, width: int) -> None:
+        """Raises ValueError unless whole blocks make up a tile of so many rows and words."""
+        if height % self.high or width % self.wide:
+            raise ValueError(f"{self}: such blocks do not make up a tile of {height} x {width} words evenly")
+
     def copies(self, depth: int, *lines: int) -> None:
         """Raises ValueError unless the threads can copy slabs with lines of so many words evenly, up to this depth."""
         for line in lines:
@@ -53,20 +58,23 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How both products are cut for one tile, type and size."""
+    """How the products are cut for one tile and type."""
 
     panels: Product
     rest: Product
+    cross: Product  # the next pivot's row and column of the rest, which everybody waits for
 
 
 def tuning_of(shape: Shape) -> Tuning:
-    """By what fits registers and shared memory: 8 x 8 results to a thread where there is much to do, fewer in the panels,
-    which have to spread over the whole GPU.
+    """By what fits registers and shared memory: 8 x 8 results to a thread where there is much to do. Where little has to be
+    done soon, 4 x 4, so that a tile has four times as many threads, and all four schedulers of its multiprocessor have work.
     """
     tile, words = shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes
     if tile < 64:  # the simulator's
         size = 8 if words >= 16 else 4
-        return Tuning(Product(tile, tile, size, size, 8, 2), Product(tile, words, size, size, 8, 2))
+        rest = Product(tile, words, size, size, 8, 2)
+        return Tuning(Product(tile, tile, size, size, 8, 2), rest, Product(tile, words, 4, 4, 8, 2))
+    cross = Product(64, min(64, words), 4, 4, 16, 2)
     if tile == 64:
-        return Tuning(Product(64, 64, 4, 4, 16, 2), Product(64, words, 8, words // 8, 16, 2, registers=168))
-    return Tuning(Product(128, 32, 4, 4, 16, 2), Product(128, words, 8, 8, 16, 2))
+        return Tuning(Product(64, 64, 4, 4, 16, 2), Product(64, words, 8, words // 8, 16, 2, registers=168), cross)
+    return Tuning(Product(128, 32, 4, 4, 16, 2), Product(128, words, 8, 8, 16, 2), cross)

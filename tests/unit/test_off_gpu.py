@@ -28,6 +28,9 @@ SHARED_TILES = {("katz-kider", "pivot"): 1, ("katz-kider", "panels"): 2, ("katz-
 MINIMUM = re.compile(r"(F|I|VI|VIADD|VHMN|HMN|U?I)MNMX3?(_U?\d+)?|VIMNMX3?|VIADDMNMX")
 
 
+_COMPILED: dict[Any, Compiled] = {}
+
+
 class Compiled(NamedTuple):
     cubin: bytes
     registers: int
@@ -56,11 +59,15 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bou
 
 
 def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
-    """An op of a program that takes so many integers, with the launch bounds that its kernel asks for."""
+    """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
     from kernels.cuda_program import signature
 
+    function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
     types = signature(shape, args, len(op.buffers((0,) * args)))
-    return compiled(op.function.py_func, types, cc, op.function.targetoptions.get("launch_bounds"))
+    key = (function.__code__, tuple(str(c.cell_contents) for c in function.__closure__ or ()), types, cc, bounds)
+    if key not in _COMPILED:
+        _COMPILED[key] = compiled(function, types, cc, bounds)
+    return _COMPILED[key]
 
 
 def nvdisasm() -> str | None:
@@ -109,11 +116,8 @@ def test_the_largest_blocks_have_registers_enough(kernel: Kernel) -> None:
 
 
 def cases() -> Iterator[Any]:
-    """Every type at the tile that is used, one of them for every capability; every other tile once.
-
-    Kernels with one build function differ in their plans only: the first of them speaks for all.
-    """
-    for kernel in {k.build: k for k in reversed(CUDA)}.values():
+    """Every type at the tile that is used, one of them for every capability; every other tile once."""
+    for kernel in CUDA:
         usual = kernel.default_tile
         for tile in kernel.tiles or (1,):
             for dtype in kernel.dtypes if tile == usual else kernel.dtypes[:1]:

@@ -22,7 +22,7 @@ from kernels import k84_resident, pivot, products, registry
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.order import legal_order, races
 from kernels.plan import DTYPES, Shape, Step, Target
-from kernels.products import ALL, BULK, CROSS, PANEL
+from kernels.products import BULK, CROSS, PANEL
 from kernels.tuning import REGISTERS, Product, tuning_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,7 +108,7 @@ def test_the_next_pivot_can_be_closed_before_the_bulk_is_done() -> None:
     for p in range(4):
         bulk, (_, next_pivot) = named["rest", p, BULK], named["pivot", p + 1]
         assert bulk[1].lane != next_pivot.lane and bulk[0] not in next_pivot.after
-        assert bulk[0] in named["rest", p + 1, CROSS if p + 1 < 5 else ALL][1].after
+        assert bulk[0] in named["cross", p + 1, CROSS][1].after
 
 
 @pytest.mark.parametrize("kernel", [TILED, AHEAD], ids=lambda k: k.id)
@@ -117,13 +117,12 @@ def test_grids_have_a_block_for_every_tile_of_their_part(kernel: Any) -> None:
     for dtype in DTYPES:
         shape = Shape(5 * 128, 128, dtype, options=(("form", AUTO),))
         program = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=132))
-        cut = tuning_of(shape).rest
-        block_cells = cut.high * cut.wide * FORMS[PLAIN[dtype]].lanes
+        cuts = {"rest": tuning_of(shape).rest, "cross": tuning_of(shape).cross}
         for step in kernel.plan(shape, False):
             across, down = program.ops[step.op].grid(step.args)
             cells = sum((w.bottom - w.top) * (w.right - w.left) for w in step.writes if not w.buffer)
-            if step.op == "rest":
-                assert across * down * block_cells == cells
+            if cut := cuts.get(step.op):
+                assert across * down * cut.high * cut.wide * FORMS[PLAIN[dtype]].lanes == cells
             if step.op == "panels":
                 assert across * down * tuning_of(shape).panels.wide * 128 == cells
 
@@ -175,6 +174,9 @@ def test_an_uneven_cut_is_an_error() -> None:
         replace(good, rows=4, columns=4, slab=8).copies(128, 32)
     with pytest.raises(ValueError, match="evenly"):
         good.copies(8, 128)
+    good.covers(128, 128)
+    with pytest.raises(ValueError, match="evenly"):
+        good.covers(128, 64)
 
 
 # the simulator is chosen when numba is imported, hence a process of its own; threads go on in any order, as on a GPU
@@ -184,6 +186,7 @@ import numpy as np
 from kernels import products
 from kernels.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
+from kernels.tuning import Product, Tuning
 from numba.cuda.simulator.kernel import BlockThread
 
 random.seed(1)
@@ -213,7 +216,7 @@ def replaced(edits):
                 source = old.join(parts[: occurrence + 1]) + new + old.join(parts[occurrence + 1 :])
         exec(compile(source, module.__file__, "exec"), vars(module))
 
-def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None):
+def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None):
     r = np.random.default_rng(seed)
     matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(float)
     if negative:
@@ -225,7 +228,11 @@ def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None):
         expected = np.minimum(expected, expected[:, k, None] + expected[None, k])
     shape = Shape(n, tile, dtype, nonnegative=not negative if declared is None else declared, options=(("form", form),))
     kernel = registry()[kernel]
-    program = products.program(shape, Target("simulator"))
+    if cuts:
+        tuning = Tuning(*(Product(*cut) for cut in cuts))
+        program = products.program(shape, Target("simulator"), tuning, ahead=kernel.id == "look-ahead")
+    else:
+        program = kernel.build(shape, Target("simulator"))
     buffers, stream = program.allocate(), cuda.stream()
     program.load(matrix.astype(dtype), buffers, stream)
     for step in kernel.plan(shape, False):
@@ -277,6 +284,36 @@ def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
     ]
     told = simulated(cases)
     assert told == [[True]] * len(cases)
+
+
+@pytest.mark.slow
+def test_warps_stages_and_blocks_of_other_shapes() -> None:
+    """Tile 32: threads enough for whole warps, slabs in three stages, blocks smaller than a tile."""
+    cuts = {
+        "int32": ((32, 16, 4, 4, 16, 2), (32, 32, 8, 8, 8, 3), (32, 32, 4, 4, 16, 2)),
+        "int16": ((32, 32, 4, 4, 16, 2), (32, 16, 8, 4, 8, 2), (16, 16, 4, 4, 8, 2)),
+        "float32": ((32, 32, 4, 4, 8, 3), (16, 32, 4, 4, 8, 3), (16, 16, 8, 4, 8, 2)),
+    }
+    base = {"kernel": "look-ahead", "n": 70, "tile": 32, "form": AUTO}
+    told = simulated([{**base, "dtype": dtype, "cuts": three} for dtype, three in cuts.items()])
+    assert told == [[True]] * 3
+
+
+@pytest.mark.parametrize(("down", "across"), [(16, 16), (8, 8), (32, 8), (8, 16), (2, 2), (2, 4), (4, 8), (16, 4)])
+def test_every_thread_has_a_place_of_its_own_and_a_warp_reads_whole_lines(down: int, across: int) -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    products.shared_helpers()
+    place = products.place.py_func
+    places = [tuple(map(int, place(t, down, across))) for t in range(down * across)]
+    assert set(places) == {(y, x) for y in range(down) for x in range(across)}
+    if down % 4 == across % 8 == 0:
+        for first in range(0, len(places), 32):
+            warp = places[first : first + 32]
+            assert len({y for y, _ in warp}) == 4 and len({x for _, x in warp}) == 8
+            # eight lanes that are served together read eight neighbouring pieces of one line
+            for lane in range(0, 32, 8):
+                eight = warp[lane : lane + 8]
+                assert len({y for y, _ in eight}) == 1 and [x for _, x in eight] == list(range(eight[0][1], eight[0][1] + 8))
 
 
 def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
