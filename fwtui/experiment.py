@@ -13,6 +13,7 @@ from fwtui.errors import Refused
 from fwtui.text import shown
 from kernels import registry
 from kernels.auto import AUTO
+from kernels.peers import peers
 from kernels.plan import Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
@@ -73,6 +74,8 @@ def kernel_named(name: str) -> Kernel:
     """The kernel with that id; Refused names the known ones."""
     if name == AUTO.id:
         return AUTO
+    if name in peers():
+        return peers()[name]
     try:
         return registry()[name]
     except KeyError:

@@ -57,6 +57,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "instrumentation": run.done.instrumentation if run.done is not None else None,
         "relaxations_per_second": run.rate,
         "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
+        "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
         "limit_form": limit.form.key if limit is not None else None,
         "share_of_limit": limit.share if limit is not None else None,
         "model_bytes_per_second": run.bandwidth,

@@ -249,6 +249,18 @@ class RunScreen(SessionScreen):
         yield from super().commands()
         yield from commands.kernels(self.choose)
         yield from claims.starting(self.reproduce)
+        if not self.view.busy:
+            yield from commands.limits(self.measure, ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",))
+
+    def measure(self, backend: str) -> None:
+        """Have the limit of the CPU or of the GPU that the form names measured."""
+        number = self.draft.text("device")
+        try:
+            self.source.measure_limits(backend, int(number) if number.isdecimal() and backend == "cuda" else 0)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.say(f"measuring what this {commands.UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy
