@@ -44,7 +44,7 @@ class Film:
         self.complete = False
         self._frames: list[Frame] = []
         self._every = 1  # steps that share a frame
-        self._taken = 0
+        self._taken = 0  # steps of the plan that have been looked at
         self._phase = ""  # of the step before
         self._one_phase = len(kernel.phases) == 1
         self._opening = next(iter(kernel.phases))
@@ -58,6 +58,11 @@ class Film:
                 self._take(step)
             self.complete = self._taken < min(taken + steps, MOST_STEPS)
         return self.complete
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the plan is too long to be looked at."""
+        return not self.complete and self._taken >= MOST_STEPS
 
     def at(self, done: int) -> Frame:
         """The step that runs once `done` relaxations have been done. Only for a film that is complete."""

@@ -87,7 +87,7 @@ class FwtuiApp(App[None]):
         self._replay = replay
         self._speed = speed
         self._start = start
-        self._still = still
+        self.still = still
         self._found = found
         self._last_resort = last_resort
         self._place = place
@@ -108,11 +108,11 @@ class FwtuiApp(App[None]):
 
     def on_load(self) -> None:
         # here and not when mounted: the terminal's modes are still its own
-        if not self._still:
+        if not self.still:
             terminal.listen(self._leave, self._last_resort)
 
     def on_mount(self) -> None:
-        if not self._still:
+        if not self.still:
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
@@ -127,7 +127,7 @@ class FwtuiApp(App[None]):
         return self._views[-1] if self._views else None
 
     def _played(self, recording: Recording) -> View:
-        playback = Playback(recording, self.set_timer, playing=not self._still)
+        playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         return View(playback.model, playback=playback)
 
