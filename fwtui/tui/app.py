@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -15,6 +15,7 @@ from textual import constants
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.theme import ThemeProvider
 from textual.widgets import Static
@@ -29,7 +30,9 @@ from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.frame import Frame
+from fwtui.tui.look import USUAL, Look
 from fwtui.tui.places import PLACES, places
+from fwtui.tui.plain import Plain
 from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording, named
 from fwtui.tui.theme import FWTUI
@@ -71,15 +74,19 @@ class FwtuiApp(App[None]):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
+        look: Look = USUAL,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first.
+        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks.
         """
         super().__init__()
         self.register_theme(FWTUI)
-        self.theme = FWTUI.name
+        self.theme = look.theme
+        self.look = look
+        self.plain = look.ascii  # everything in ASCII
+        self._ascii = Plain()
         self.source = source
         self.left_by_signal = False
         self.refusal: str | None = None  # why there was nothing to show
@@ -111,7 +118,12 @@ class FwtuiApp(App[None]):
         if not self.still:
             terminal.listen(self._leave, self._last_resort)
 
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, self._ascii] if self.plain else filters
+
     def on_mount(self) -> None:
+        self.set_keymap(self.look.keymap)
         if not self.still:
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:

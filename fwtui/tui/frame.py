@@ -20,6 +20,7 @@ from fwtui.model import Model
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.look import keymap_of, rebound
 from fwtui.tui.notices import Entry, LogLine
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
@@ -153,7 +154,7 @@ class Frame(Screen[None]):
             self.refresh_bindings()
 
     def _own_bindings(self) -> list[Binding]:
-        return [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
+        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), keymap_of(self.app))
 
     def on_descendant_focus(self) -> None:
         self._refresh_keys()
@@ -262,10 +263,16 @@ class Frame(Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        here = [binding for binding in bindings.TO_PLACES if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
+        places = rebound(bindings.TO_PLACES, keymap_of(self.app))
+        here = [binding for binding in places if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", here), ("Everywhere", bindings.EVERYWHERE))
         about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
+
+    def key_of(self, name: str) -> str:
+        """How the key of the binding with that id is called, whoever gave it that key."""
+        binding = next(binding for binding in self._own_bindings() if binding.id == name)
+        return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
 
     def offered(self) -> list[Binding]:
         """The bindings that the help shows: all that this place ever has for such a view."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.app import App
 from textual.binding import Binding
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key
 from textual.theme import BUILTIN_THEMES
@@ -22,13 +23,21 @@ class Look(NamedTuple):
     theme: str = FWTUI.name
     ascii: bool = False
     presenter: bool = False
-    keymap: Mapping[str, str] = {}
+    keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
+
+
+USUAL = Look()
 
 
 def look_of(settings: Settings) -> Look:
     """The look that was asked for. Raises Refused for a theme, a binding or a key that there is not."""
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
+    if keymap:
+        # Textual takes a key from every binding that has it when one of them gets another
+        for bindings in screens().values():
+            lost = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
+            keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and lost & set(b.key.split(","))}
     return Look(settings.text("theme"), settings.text("charset") == "ascii", settings.text("presenter") == "yes", keymap)
 
 
@@ -37,7 +46,7 @@ def check(settings: Settings) -> None:
     theme = settings.value("theme")
     if theme.text not in (names := themes()):
         raise Refused(f"{_said(theme.where, 'theme')}: there is no theme {shown(theme.text)}; choose one of {', '.join(names)}")
-    groups = screens()
+    groups = screens() if settings.keymap else {}
     known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
         where = _said(settings.said[KEYMAP + name].where, KEYMAP + name)
@@ -67,19 +76,30 @@ def normal(key: str) -> str:
     return whole if whole in _NAMED or character else ""
 
 
+def keymap_of(app: App[Any]) -> Mapping[str, str]:
+    """The keys that are not those of the bindings themselves."""
+    look = getattr(app, "look", USUAL)
+    return look.keymap
+
+
 def rebound(bindings: Iterable[Binding], keymap: Mapping[str, str]) -> list[Binding]:
     """The bindings with the keys that they have now."""
     return [b.with_key(keymap[b.id], key_display=None) if b.id in keymap else b for b in bindings]
 
 
 def screens() -> dict[str, list[Binding]]:
-    """Every screen's own bindings, by its name in words."""
+    """Every screen's bindings with those of all screens, by its name in words."""
+    from fwtui.tui.bindings import TO_PLACES
     from fwtui.tui.dialogs import Dialog
-    from fwtui.tui.replay_screen import ReplayScreen
-    from fwtui.tui.run_screen import RunScreen
+    from fwtui.tui.places import PLACES, load
 
-    found = {"the run screen": RunScreen, "the replay": ReplayScreen, "a dialog": Dialog}
-    return {words: [b for b in kind.BINDINGS if isinstance(b, Binding)] for words, kind in found.items()}
+    found = {"a dialog": [b for b in Dialog.BINDINGS if isinstance(b, Binding)]}
+    for place in PLACES:
+        for where, words in ((place.live, ""), (place.recorded, " of a replay")):
+            if where:
+                own = [b for b in load(where).BINDINGS if isinstance(b, Binding)]
+                found[f"the screen {place.title}{words}"] = [*own, *TO_PLACES]
+    return found
 
 
 def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> None:

@@ -19,6 +19,7 @@ _SIGNS = {
     **dict(zip("◂◀◄←‹↑▲▴⌃↓▼▾⌄", "<<<<<^^^^vvvv", strict=True)),
     **dict(zip("✓✔✗✘×…±°²³µμ–—‖▔▀", "vvxxx>~'23uu--|-\"", strict=True)),
     "\u00a0": " ",
+    "━": "=",
     "╸": ">",  # the half cell at the end of a bar: shorter than a whole one, more than none
 }
 _DOTS = " ..::**##"  # a braille cell by how many of its eight dots are set

@@ -49,8 +49,9 @@ class ReplayScreen(SessionScreen):
 
     def advice(self) -> tuple[str, ...]:
         playing = self.view.playback is not None and self.view.playback.player.playing
-        state = "It is playing." if playing else "Press space to play it."
-        return ("No run has begun yet at this position.", "", f"{state} ] goes to where the next run begins, ? shows every key.")
+        state = "It is playing." if playing else f"Press {self.key_of('play')} to play it."
+        keys = f"{self.key_of('run.next')} goes to where the next run begins, {self.key_of('help')} shows every key."
+        return ("No run has begun yet at this position.", "", f"{state} {keys}")
 
     def state(self) -> object:
         return self.view.playback is not None and self.view.playback.player.playing

@@ -75,8 +75,8 @@ class RunScreen(SessionScreen):
             Static(Content("EXPERIMENT"), classes="heading", markup=False),
             ExperimentForm(self.draft),
             Horizontal(
-                Button(Content("Run  r"), id="run", compact=True, variant="primary"),
-                Button(Content("Cancel  c"), id="cancel", compact=True),
+                Button(Content(f"Run  {self.key_of('run')}"), id="run", compact=True, variant="primary"),
+                Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True),
                 id="buttons",
             ),
             id="left",
@@ -105,8 +105,14 @@ class RunScreen(SessionScreen):
 
     def advice(self) -> tuple[str, ...]:
         kernel = self.draft.kernel
-        first = "Press r to run the experiment" + ("" if self.narrow else " on the left") + "."
-        return (first, "", f"{kernel.title}: {kernel.summary}", "", "? shows every key and what the words mean.")
+        first = f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}."
+        return (
+            first,
+            "",
+            f"{kernel.title}: {kernel.summary}",
+            "",
+            f"{self.key_of('help')} shows every key and what the words mean.",
+        )
 
     def state(self) -> object:
         return (self._wrong, self.draft.kernel.id, self.view.found is None)
@@ -138,7 +144,7 @@ class RunScreen(SessionScreen):
     def _say_draft(self) -> None:
         errors = self.draft.errors()
         self._wrong = bool(errors)
-        edit = "   e edit"
+        edit = f"   {self.key_of('edit')} edit"
         room = self.app.size.width - 2 - len(edit)
         words = wording.summary(self._rough(), room) if not errors else next(iter(errors.values()))
         style = "" if not errors else "$text-error"
