@@ -10,7 +10,10 @@ BASELINE = Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare 
 CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
-LIVE = (CANCEL, RECORD, MARK)
+PAUSE = Binding(
+    "p", "pause", "Pause view", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
+)
+LIVE = (CANCEL, RECORD, MARK, PAUSE)
 
 TRANSPORT = (
     Binding("space", "play", "Play", id="play", tooltip="play and pause; from the end it begins again"),

@@ -141,7 +141,11 @@ class Frame(Screen[None]):
         recording = ""
         if source is not None and source.recorder is not None:
             recording = f"{units.clock(source.now - self.view.recording_since)} · {units.memory(source.recorder.bytes)}"
-        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording)
+        paused = ""
+        if source is not None and self.view.paused:
+            missed = source.model.index - self.model.index
+            paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
+        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
         # only when they change: it makes the whole footer again
@@ -203,6 +207,14 @@ class Frame(Screen[None]):
         if self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
             self.say("cancelling; a step that does not end is killed after 2 s")
+
+    def action_pause(self) -> None:
+        if self.view.paused:
+            self.view.resume()
+            self.say("")
+        else:
+            self.view.pause()
+            self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
         source = self.view.source
@@ -296,7 +308,7 @@ class Frame(Screen[None]):
         match action:
             case "cancel":
                 return source is not None and source.busy
-            case "record":
+            case "record" | "pause":
                 return source is not None
             case "mark":
                 return source is not None and source.recorder is not None

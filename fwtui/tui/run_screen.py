@@ -54,6 +54,7 @@ class RunScreen(SessionScreen):
         Binding("a", "again", "Again", id="again", show=False, tooltip="repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
         bindings.MARK,
+        bindings.PAUSE,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
         bindings.BASELINE,
         *bindings.COMMON,
@@ -185,6 +186,7 @@ class RunScreen(SessionScreen):
             self.say(str(refusal), "warning")
             return
         self.view.selected = None
+        self.view.resume()
         self.say(f"run {number} is starting")
 
     def action_again(self) -> None:

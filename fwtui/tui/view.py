@@ -60,6 +60,20 @@ class View:
     told: Entry | None = None  # what the screens themselves had to say last
 
     @property
+    def paused(self) -> bool:
+        """Whether a live session is shown as it was, while it goes on."""
+        return self.source is not None and self.model is not self.source.model
+
+    def pause(self) -> None:
+        """Show the live session as it is now, until resume()."""
+        if self.source is not None and not self.paused:
+            self.model = self.source.model.frozen()
+
+    def resume(self) -> None:
+        if self.source is not None:
+            self.model = self.source.model
+
+    @property
     def run(self) -> Run | None:
         """The run that is shown."""
         if self.selected is not None and self.selected in self.model.runs:
@@ -80,6 +94,6 @@ class View:
     def key(self) -> tuple[object, ...]:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
-        second = int(self.source.now) if self.source is not None and recorder is not None else None
+        second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
         busy = self.source.busy if self.source is not None else None
-        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, busy)
+        return (self.model.index, self.paused, self.selected, self.baseline, self.told, recorder is not None, second, busy)
