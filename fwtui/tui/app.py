@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from rich.console import RenderableType
 from textual import constants
@@ -17,6 +18,7 @@ from textual.content import Content
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widgets import Static
 
@@ -29,6 +31,7 @@ from fwtui.text import clean
 from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.commands import Command, Palette
+from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
 from fwtui.tui.look import USUAL, Look
 from fwtui.tui.places import PLACES, places
@@ -87,6 +90,7 @@ class FwtuiApp(App[None]):
         self.look = look
         self.plain = look.ascii  # everything in ASCII
         self._ascii = Plain()
+        self.meter = Meter()
         self.source = source
         self.left_by_signal = False
         self.refusal: str | None = None  # why there was nothing to show
@@ -117,6 +121,10 @@ class FwtuiApp(App[None]):
         # here and not when mounted: the terminal's modes are still its own
         if not self.still:
             terminal.listen(self._leave, self._last_resort)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.meter.frame()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()

@@ -19,6 +19,7 @@ from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
+from fwtui.tui.cost import CostLine, meter_of
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, rebound
@@ -77,6 +78,7 @@ class Frame(Screen[None]):
             if self.STRIP:
                 yield TelemetryStrip()
             yield LogLine(None)
+            yield CostLine(None)
             if self.view.playback is not None:
                 yield Transport(self.view.playback.position)
         yield Static(id="small", markup=False)
@@ -125,6 +127,7 @@ class Frame(Screen[None]):
             return
         if self.view.playback is not None:
             self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
+        self._show_cost()
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:
             return
@@ -135,6 +138,13 @@ class Frame(Screen[None]):
             self.query_one(TelemetryStrip).show(self.model)
         self.query_one(LogLine).show(self.view.latest)
         self._refresh_keys()
+
+    def _show_cost(self) -> None:
+        meter = meter_of(self.app)
+        line = self.query_one(CostLine)
+        line.display = meter.shown
+        if meter.shown:
+            line.show(meter.read(self.model))
 
     def _top(self) -> Top:
         source = self.view.source
@@ -266,6 +276,11 @@ class Frame(Screen[None]):
         if self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
         self.app.exit(return_code=0)
+
+    def action_cost(self) -> None:
+        meter = meter_of(self.app)
+        meter.shown = not meter.shown
+        self.update()
 
     def action_log(self) -> None:
         fault = self.model.fault
