@@ -75,7 +75,7 @@ class Words(NamedTuple):
 WORDS = (
     Words("own cost  screen ", " of a core", "   telemetry "),
     Words("own cost ", "", "  telemetry "),
-    Words("cost ", "", " telemetry ", rates=False),
+    Words("", "", "  telemetry ", rates=False),
 )
 
 
