@@ -81,6 +81,7 @@ COMMON = (
         show=False,
         tooltip="what this dashboard and its telemetry cost, on and off",
     ),
+    Binding("y", "save", "Save", id="save", show=False, tooltip="keep or copy the table, the results or the screen"),
     Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
     Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),

@@ -10,13 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, OptionList, Select, Static
 
 from fwtui import units
 from fwtui.errors import Refused
-from fwtui.model import Model
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.cost import CostLine, meter_of
@@ -24,6 +22,7 @@ from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, rebound
 from fwtui.tui.notices import Entry, LogLine
+from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
 from fwtui.tui.transport import Timeline, Transport
@@ -33,7 +32,7 @@ LEAST = (60, 16)  # columns and rows below which a card says what is needed
 Words = tuple[tuple[str, str], ...]
 
 
-class Frame(Screen[None]):
+class Frame(Saved):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.places. The subclass provides
@@ -46,8 +45,9 @@ class Frame(Screen[None]):
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
     - `check_action()`: False for keys that can do nothing now (ask super() for all others);
-    - where it applies: `panel()` (what PgUp and PgDn scroll), `WORDS` (what its words mean, for the help), `MOVES`
-      (keys of its widgets, for the help), `commands()` (more for the palette), `STRIP = False` (no telemetry strip).
+    - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
+      words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
+      `STRIP = False` (no telemetry strip).
 
     Classes set by the app for style sheets: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
     """
@@ -66,8 +66,7 @@ class Frame(Screen[None]):
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
-        super().__init__()
-        self.view = view
+        super().__init__(view)
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
 
@@ -99,10 +98,6 @@ class Frame(Screen[None]):
     def panel(self) -> Widget | None:
         """What the page keys scroll."""
         return None
-
-    @property
-    def model(self) -> Model:
-        return self.view.model
 
     @property
     def narrow(self) -> bool:
@@ -344,6 +339,8 @@ class Frame(Screen[None]):
             if active.enabled and active.node is self and binding.action != "help":
                 words = f"{binding.description}: {binding.tooltip}"
                 yield commands.Command(words, partial(self._do, binding.action))
+        for name in self.savable():
+            yield commands.Command(f"Save {FORMS[name].title}", partial(self.call_later, self.save, name))
 
     def _do(self, action: str) -> None:
         # not before the palette is closed
