@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.binding import Binding
 
 from fwtui.tui.places import PLACES
 
 BASELINE = Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)")
+COUNTERS = Binding(
+    "h",
+    "counters",
+    "Counters",
+    id="counters",
+    show=False,
+    tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
+)
 CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
 PAUSE = Binding(
     "p", "pause", "Pause view", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
 )
+CURSOR = Binding("x", "cursor", "Cursor", id="cursor", tooltip="a cursor in the chart, moved by the arrows; Esc takes it away")
 LIVE = (CANCEL, RECORD, MARK, PAUSE)
 
 TRANSPORT = (
@@ -87,7 +98,14 @@ COMMON = (
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
     Binding("q", "close", "Back", id="close", tooltip="back to the dashboard; a run there has gone on"),
 )
-SHARED = (*TRANSPORT, *LIVE, *COMMON)
+# where a place has keys of its own, the footer has no room for all of them
+SHARED = (
+    *(replace(binding, show=binding.id == "play") for binding in TRANSPORT),
+    CANCEL,
+    RECORD,
+    replace(MARK, show=False),
+    *COMMON,
+)
 
 # also with alt, for whoever is typing into a field
 TO_PLACES = tuple(

@@ -48,6 +48,14 @@ def load(where: str) -> type[Frame]:
 
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
+    Place(
+        "5",
+        "telemetry",
+        "Telemetry",
+        "power, clocks, utilisation and memory over time",
+        "telemetry_screen:TelemetryScreen",
+        "telemetry_screen:TelemetryScreen",
+    ),
 )
 
 

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 from fwtui.experiment import Experiment
 from fwtui.model import Model
+from fwtui.reproduce.campaign import Campaign
 from fwtui.run import Run
-from fwtui.sessions.recorder import Recorder
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import notices
 from fwtui.tui.notices import Entry
 from fwtui.tui.playback import Playback
+from fwtui.tui.source import Source
 from fwtui.tui.topbar import Tab
-
-
-class Source(Protocol):
-    """What the dashboard needs of fwtui.live.Live."""
-
-    model: Model
-    recorder: Recorder | None
-    asked: dict[int, Experiment]
-
-    @property
-    def now(self) -> float: ...
-    @property
-    def busy(self) -> bool: ...
-    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
-    def start(self, experiment: Experiment) -> int: ...
-    def cancel(self) -> None: ...
-    def record(
-        self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
-    ) -> Recorder: ...
-    def stop_recording(self, reason: str = "closed") -> None: ...
-    def mark(self, text: str) -> None: ...
-    def drain(self) -> int: ...
-    def close(self, reason: str = "closed") -> None: ...
 
 
 @dataclass(eq=False)
@@ -56,6 +32,7 @@ class View:
     found: Hardware | None = None  # what GPUs are here; None until somebody has looked
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
+    campaign: Campaign | None = None  # runs that follow each other by themselves
     recording_since: float = 0.0  # session time at which the recorder began
     told: Entry | None = None  # what the screens themselves had to say last
 
@@ -72,6 +49,17 @@ class View:
     def resume(self) -> None:
         if self.source is not None:
             self.model = self.source.model
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs, or will go on by itself."""
+        return (self.source is not None and self.source.busy) or self.campaign is not None
+
+    def end_campaign(self) -> None:
+        """What has begun is left to end by itself."""
+        campaign, self.campaign = self.campaign, None
+        if campaign is not None:
+            campaign.close()
 
     @property
     def run(self) -> Run | None:
@@ -95,5 +83,4 @@ class View:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
-        busy = self.source.busy if self.source is not None else None
-        return (self.model.index, self.paused, self.selected, self.baseline, self.told, recorder is not None, second, busy)
+        return (self.model.index, self.paused, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)

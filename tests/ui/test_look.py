@@ -75,25 +75,25 @@ def test_bars_and_borders_are_told_apart() -> None:
 
 
 async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive, text: Callable[..., str]) -> None:
-    app = live_app(live, keyed({"run": "f5,x", "help": "h"}))
+    app = live_app(live, keyed({"run": "f5,ctrl+x", "help": "ctrl+y"}))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         assert "Press f5 to run" in text(app) and "Run  f5" in text(app)
         app.screen.set_focus(None)
         await pilot.press("r")
         assert not live.started
-        await pilot.press("x")
+        await pilot.press("ctrl+x")
         assert len(live.started) == 1
-        await pilot.press("h")
+        await pilot.press("ctrl+y")
         await pilot.pause()
         shown = text(app)
-        assert "f5 x" in shown and "Run" in shown
+        assert "f5 ^x" in shown and "Run" in shown
         await pilot.press("escape")
 
 
 async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: Path) -> None:
-    look = keyed({"quit": "x"})
-    assert look.keymap == {"quit": "x", "close": "q"}
+    look = keyed({"quit": "f9"})
+    assert look.keymap == {"quit": "f9", "close": "q"}
     app = live_app(live, look)
     session = scenes.write(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
     async with app.run_test(size=(100, 30)) as pilot:
@@ -107,7 +107,7 @@ async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: 
         await pilot.pause()
         assert app.view is not None and app.view.playback is None and app.return_value is None
         app.screen.set_focus(None)
-        await pilot.press("x")
+        await pilot.press("f9")
     assert app.return_code == 0
 
 
