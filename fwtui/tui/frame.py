@@ -20,7 +20,7 @@ from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.cost import CostLine, meter_of
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
-from fwtui.tui.look import keymap_of, rebound
+from fwtui.tui.look import keymap_of, presenting, rebound
 from fwtui.tui.notices import Entry, LogLine
 from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.strip import TelemetryStrip
@@ -102,7 +102,8 @@ class Frame(Saved):
 
     @property
     def narrow(self) -> bool:
-        return not self.has_class("-wide")
+        """Whether panels at the side have no room, or are not wanted."""
+        return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self.update)
@@ -128,6 +129,7 @@ class Frame(Saved):
         if self.view.playback is not None:
             self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
         self._show_cost()
+        self.set_class(presenting(self.app), "-presenter")
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:
             return
@@ -290,6 +292,10 @@ class Frame(Saved):
         meter = meter_of(self.app)
         meter.shown = not meter.shown
         self.update()
+
+    def action_presenter(self) -> None:
+        self.app.look = self.app.look._replace(presenter=not presenting(self.app))  # type: ignore[attr-defined]
+        self.update(True)
 
     def action_log(self) -> None:
         fault = self.model.fault

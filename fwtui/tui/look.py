@@ -78,8 +78,12 @@ def normal(key: str) -> str:
 
 def keymap_of(app: App[Any]) -> Mapping[str, str]:
     """The keys that are not those of the bindings themselves."""
-    look = getattr(app, "look", USUAL)
-    return look.keymap
+    return getattr(app, "look", USUAL).keymap
+
+
+def presenting(app: App[Any]) -> bool:
+    """Whether figures are large and panels few."""
+    return getattr(app, "look", USUAL).presenter
 
 
 def rebound(bindings: Iterable[Binding], keymap: Mapping[str, str]) -> list[Binding]:

@@ -13,6 +13,7 @@ from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import readout
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.figures import Figures
 from fwtui.tui.matrix import MatrixPicture
 from fwtui.tui.notices import Banner
 from fwtui.tui.readout import Subject
@@ -85,6 +86,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Banner(None)
         yield Empty(())
         yield Title(None)
+        yield Figures()
         yield Headline(None)
         with Horizontal(id="row"):
             with Vertical():
@@ -117,4 +119,5 @@ class RunPanel(VerticalScroll, can_focus=False):
                 continue
             part.show(subject)
             part.set_class(not part.lines, "-empty")
+        self.query_one(Figures).show(subject)
         self.query_one(MatrixPicture).show(run, model.t)

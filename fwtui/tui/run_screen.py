@@ -36,7 +36,7 @@ class RunScreen(SessionScreen):
     RunScreen #buttons { height: 1; margin-top: 1; }
     RunScreen Button { margin-right: 1; min-width: 14; }
     RunScreen #line { display: none; height: 1; padding: 0 1; }
-    RunScreen.-narrow #line { display: block; }
+    RunScreen.-narrow #line, RunScreen.-presenter #line { display: block; }
     """
     AUTO_FOCUS = "#field-kernel"
     BINDINGS: ClassVar = [

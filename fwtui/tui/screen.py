@@ -30,6 +30,15 @@ class SessionScreen(Frame):
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
     SessionScreen.-short #body, SessionScreen.-flat #body { border-bottom: none; }
+    SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
+    SessionScreen.-presenter #history { height: 5; }
+    SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
+    SessionScreen.-presenter Figures { display: block; }
+    SessionScreen.-presenter Headline, SessionScreen.-presenter Checked { display: none; }
+    SessionScreen.-presenter RunPanel #beside, SessionScreen.-presenter RunPanel #below { display: none; }
+    SessionScreen.-presenter RunPanel.-pictured #besides { display: block; }
+    SessionScreen.-presenter RunPanel.-pictured #meters { display: none; }
+    SessionScreen.-presenter.-tall MatrixPicture, SessionScreen.-presenter.-high MatrixPicture { width: 34; height: 18; }
     """
     AUTO_FOCUS = "HistoryTable"
     PLACE = "run"
