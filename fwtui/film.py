@@ -6,7 +6,7 @@ The plan is data, so the film of a recorded run is made again from the experimen
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -142,17 +142,17 @@ STILL = 0.5  # seconds that a picture stands then
 LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
 
 
-def scene(film: Film, run: Run, now: float) -> Scene:
+def scene(film: Film, run: Run, now: float, called: Callable[[str], str] = str) -> Scene:
     """What to show of a run at session time `now`: its real round where that can be known and seen.
 
     A warm-up tells its steps. A clean pass tells nothing while it goes on, so its round is reckoned from the time that a
     pass takes, and the words say "about". Passes too short to be seen show the share of the work that is done; a finished
-    run shows the middle one of its rounds.
+    run shows the middle one of its rounds. `called` says how a stage is called.
     """
     if run.state == "running":
         known = _progress(run, now)
         if known is None:
-            return Scene(film.side, (run.stage or "waiting",))
+            return Scene(film.side, (called(run.stage),))
         share, seconds, about = known
         if seconds >= LEAST_PASS and film.rounds > 1:
             if film.rounds / seconds > FOLLOWED:
@@ -160,9 +160,9 @@ def scene(film: Film, run: Run, now: float) -> Scene:
                 return _lit(film, film.heaviest(_done(film, share // step * step)), run, about)
             return _lit(film, film.at(_done(film, share)), run, about)
         if run.progress is None:
-            return Scene(film.side, (run.stage,))
+            return Scene(film.side, (called(run.stage),))
         share = min(run.progress.done, 1.0)
-        return Scene(film.side, (f"{run.stage}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
+        return Scene(film.side, (f"{called(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
     return _lit(film, film.heaviest(film.relaxations // 2), run, "")
 
 

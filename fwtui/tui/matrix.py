@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from fwtui.film import Film, Scene, film_of, scene
 from fwtui.run import Run
+from fwtui.tui import wording
 from kernels.plan import Rect
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
@@ -48,7 +49,7 @@ class MatrixPicture(Widget):
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
-    MatrixPicture { width: 26; height: 10; padding-left: 2; }
+    MatrixPicture { width: 28; height: 10; padding-left: 2; }
     MatrixPicture .matrix--rest { color: $foreground 10%; }
     MatrixPicture .matrix--filled { color: $primary 40%; }
     MatrixPicture .matrix--written { color: $primary; }
@@ -95,7 +96,7 @@ class MatrixPicture(Widget):
 
     def _see(self) -> None:
         film, run = self._film, self._run
-        seen = scene(film, run, self._now) if film is not None and film.complete and run is not None else None
+        seen = scene(film, run, self._now, wording.stage) if film is not None and film.complete and run is not None else None
         self.display = seen is not None
         if seen != self._scene:
             self._scene = seen
