@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    from fwtui.tui.look import check
-
     if given.path:
         print(settings.file_path())
         return OK
+    from fwtui.tui.look import check
+
     found = settings.load()
     check(found)
     about = {name: (key.variable, key.help) for name, key in settings.all_keys().items()}

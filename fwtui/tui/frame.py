@@ -144,7 +144,8 @@ class Frame(Saved):
     def _show_cost(self) -> None:
         meter = meter_of(self.app)
         line = self.query_one(CostLine)
-        line.display = meter.shown
+        if line.display != meter.shown:
+            line.display = meter.shown
         if meter.shown:
             line.show(meter.read(self.model))
 

@@ -97,7 +97,8 @@ class MatrixPicture(Widget):
     def _see(self) -> None:
         film, run = self._film, self._run
         seen = scene(film, run, self._now, wording.stage) if film is not None and film.complete and run is not None else None
-        self.display = seen is not None
+        if self.display != (seen is not None):
+            self.display = seen is not None
         if seen != self._scene:
             self._scene = seen
             self.refresh()
