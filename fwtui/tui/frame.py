@@ -366,7 +366,7 @@ class Frame(Saved):
                 words = f"{binding.description}: {binding.tooltip}"
                 yield commands.Command(words, partial(self._do, binding.action))
         for name in self.savable():
-            yield commands.Command(f"Save {FORMS[name].title}", partial(self.call_later, self.save, name))
+            yield commands.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))
 
     def _do(self, action: str) -> None:
         # not before the palette is closed

@@ -88,7 +88,7 @@ def presenting(app: App[Any]) -> bool:
 
 def rebound(bindings: Iterable[Binding], keymap: Mapping[str, str]) -> list[Binding]:
     """The bindings with the keys that they have now."""
-    return [b.with_key(keymap[b.id], key_display=None) if b.id in keymap else b for b in bindings]
+    return [b.with_key(keymap[b.id], key_display=None) if b.id is not None and b.id in keymap else b for b in bindings]
 
 
 def screens() -> dict[str, list[Binding]]:

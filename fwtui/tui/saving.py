@@ -163,10 +163,13 @@ class Saved(Screen[None]):
     def action_save(self) -> None:
         def chosen(name: str | None) -> None:
             if name is not None:
-                # not before the dialog is gone from the screen
-                self.call_after_refresh(self.save, name)
+                self.save_soon(name)
 
         self.app.push_screen(SaveScreen(self.savable()), chosen)
+
+    def save_soon(self, name: str) -> None:
+        """Save it, but not before what asked for it is gone from the screen."""
+        self.call_after_refresh(self.save, name)
 
     def save(self, name: str) -> None:
         """Keep what is shown in one of FORMS, and say where."""

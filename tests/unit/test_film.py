@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ def at(run: Run, now: float) -> Scene:
     return scene(developed(run), run, now)
 
 
-def warm(done: float, t: float) -> dict[str, object]:
+def warm(done: float, t: float) -> dict[str, Any]:
     return {"stage": "warm-up", "stage_since": 10.0, "progress": events.Progress(t=t, run=1, stage="warm-up", done=done)}
 
 
