@@ -17,6 +17,7 @@ from fwtui.run import Run
 from kernels.plan import Kernel, Rect, Shape, Step
 
 MOST_FRAMES = 2048
+SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a round
 MOST_STEPS = 250_000  # of a plan that is looked at; a longer one has no film
 
 
@@ -78,6 +79,15 @@ class Film:
         while high < len(self._frames) and self._frames[high].round == here:
             high += 1
         return max(self._frames[low:high], key=lambda frame: frame.weight)
+
+    def slowly(self) -> list[Frame]:
+        """The steps of some rounds, evenly chosen, in order: what slow motion shows."""
+        every = -(-self.rounds // SLOW_ROUNDS)
+        kept: dict[int, list[Frame]] = {}
+        for frame in self._frames:
+            if (frame.round - 1) % max(every, 1) == 0:
+                kept.setdefault(frame.round, []).append(frame)
+        return [frame for frames in kept.values() for frame in frames[:: -(-len(frames) // SLOW_STEPS)]]
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -142,6 +152,12 @@ STILL = 0.5  # seconds that a picture stands then
 LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
 
 
+def slow_scene(film: Film, run: Run, place: int) -> Scene:
+    """Step number `place` (counted on and on) of the film in slow motion."""
+    frames = film.slowly()
+    return _lit(film, frames[place % len(frames)], run, "slow motion: ")
+
+
 def scene(film: Film, run: Run, now: float, called: Callable[[str], str] = str) -> Scene:
     """What to show of a run at session time `now`: its real round where that can be known and seen.
 
@@ -191,5 +207,6 @@ def _done(film: Film, share: float) -> int:
 def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
     count = f"{about}round {frame.round} of {film.rounds}"
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
-    words = (f"{count} · {phase}", count, f"{about}{frame.round}/{film.rounds}", f"{frame.round}/{film.rounds}")
+    short = f"{frame.round}/{film.rounds}"
+    words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
     return Scene(film.side, words if film.rounds > 1 else (phase,), frame.sources, frame.targets)

@@ -20,6 +20,9 @@ COUNTERS = Binding(
 CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
+MOTION = Binding(
+    "o", "motion", "Slow motion", id="motion", show=False, tooltip="the plan of a run that has ended, step by step, on and off"
+)
 PAUSE = Binding(
     "p", "pause", "Pause view", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
 )

@@ -8,15 +8,17 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
-from fwtui.film import Film, Scene, film_of, scene
+from fwtui.film import Film, Scene, film_of, scene, slow_scene
 from fwtui.run import Run
 from fwtui.tui import wording
 from kernels.plan import Rect
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
 PAUSE_SECONDS = 0.02
+SLOW_STEPS_PER_SECOND = 3
 REST, FILLED, WRITTEN, READ = range(4)  # a pixel shows the greatest that it touches
 PARTS = ("rest", "filled", "written", "read")
 GLYPHS = "·░▒█"  # where colours say nothing
@@ -68,16 +70,32 @@ class MatrixPicture(Widget):
         self._strips: list[Strip] = []
         self._made_for: tuple[object, ...] = ()
         self._at_work = False
+        self._motion: Timer | None = None
+        self._place = 0  # of the slow motion
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
-    def show(self, run: Run | None, now: float) -> None:
-        """Show that run at session time `now`; nothing where it has no plan (yet)."""
+    def show(self, run: Run | None, now: float, motion: bool = False) -> None:
+        """Show that run at session time `now`; nothing where it has no plan (yet). With `motion` the plan of a run that
+        has ended is played slowly, again and again."""
         self._run, self._now = run, now
+        if motion != (self._motion is not None):
+            self._set_motion(motion)
         of = (run.id, run.experiment, run.n) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
             self._film = film_of(run) if run is not None and of else None
         self._develop()
+
+    def _set_motion(self, motion: bool) -> None:
+        if self._motion is not None:
+            self._motion.stop()
+        self._place = 0
+        self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
+
+    def _step(self) -> None:
+        if self._run is not None and self._run.state != "running":
+            self._place += 1
+            self._see()
 
     def _develop(self) -> None:
         """A long plan is looked at in slices, at once only for a picture."""
@@ -96,7 +114,10 @@ class MatrixPicture(Widget):
 
     def _see(self) -> None:
         film, run = self._film, self._run
-        seen = scene(film, run, self._now, wording.stage) if film is not None and film.complete and run is not None else None
+        seen = None
+        if film is not None and film.complete and len(film) and run is not None:
+            slow = self._motion is not None and run.state != "running"
+            seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now, wording.stage)
         if self.display != (seen is not None):
             self.display = seen is not None
         if seen != self._scene:

@@ -104,8 +104,8 @@ class RunPanel(VerticalScroll, can_focus=False):
         self.set_class(event.size.width >= PICTURED[0] and event.size.height >= PICTURED[1], "-pictured")
         self.set_class(event.size.width >= LARGE[0] and event.size.height >= LARGE[1], "-large")
 
-    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...]) -> None:
-        """Show a run of the model, or advice where there is none."""
+    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...], motion: bool = False) -> None:
+        """Show a run of the model, or advice where there is none; `motion`: its plan in slow motion."""
         subject = None
         if run is not None:
             evidence = model.evidence(run) if run.backend == "cuda" else None
@@ -120,4 +120,4 @@ class RunPanel(VerticalScroll, can_focus=False):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)
-        self.query_one(MatrixPicture).show(run, model.t)
+        self.query_one(MatrixPicture).show(run, model.t, motion)

@@ -48,6 +48,7 @@ class RunScreen(SessionScreen):
         bindings.RECORD,
         bindings.MARK,
         bindings.PAUSE,
+        bindings.MOTION,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
         bindings.BASELINE,
         bindings.COUNTERS,

@@ -34,6 +34,7 @@ class View:
     baseline: int | None = None
     campaign: Campaign | None = None  # runs that follow each other by themselves
     recording_since: float = 0.0  # session time at which the recorder began
+    motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
 
     @property
@@ -83,4 +84,5 @@ class View:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
-        return (self.model.index, self.paused, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        return (*shown, recorder is not None, second, self.busy)

@@ -113,3 +113,35 @@ async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., Fwtui
             if picture.display:
                 break
         assert picture.scene is not None and picture.scene.words[1] == "round 51 of 101"
+
+
+async def test_slow_motion_plays_a_run_that_has_ended(
+    replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix, "SLOW_STEPS_PER_SECOND", 200)
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        picture = app.screen.query_one(MatrixPicture)
+        middle = picture.scene
+        assert middle is not None and middle.words[0].startswith("round 129 of 256")
+        await pilot.press("o")
+        seen = set()
+        for _ in range(100):
+            await pilot.pause(0.01)
+            assert picture.scene is not None
+            seen.add(picture.scene.words[0])
+            if len(seen) > 5:
+                break
+        assert len(seen) > 3 and all(words.startswith(("slow motion: round", "round 129")) for words in seen)
+        await pilot.press("o")
+        await pilot.pause()
+        assert picture.scene == middle, "and stands still again"
+
+
+async def test_without_a_picture_there_is_no_key_for_it(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("o")
+        assert app.view is not None and not app.view.motion

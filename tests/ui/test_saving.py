@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from textual.command import CommandList
 
 from fwtui import report
 from fwtui.errors import Refused
@@ -54,9 +55,29 @@ def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path) -> None:
         saving.write("a", ".txt", "x", tmp_path / "file")
 
 
-@pytest.mark.parametrize("name", FORMS)
-async def test_each_form_from_its_key(
-    name: str, replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path
+async def test_each_form_is_a_file_and_text_is_copied(
+    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path
+) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        kept: dict[str, str] = {}
+        for name, form in FORMS.items():
+            app._clipboard = ""
+            app.screen.save(name)  # type: ignore[attr-defined]
+            await pilot.pause()
+            (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
+            kept[name] = path.read_text()
+            assert app.clipboard == (kept[name] if form.copied else "")
+            assert "saved " in text(app) and ("clipboard" in text(app)) is form.copied
+    assert kept["screen-svg"].startswith("<svg") and "Katz-Kider" in kept["screen-svg"].replace("&#160;", " ")
+    assert [row.split("\t")[1] for row in kept["table-tsv"].splitlines()] == ["kernel", "naive", "katz-kider", "katz-kider"]
+    assert kept["table-markdown"].startswith("| run | kernel |") and "katz-kider" in kept["table-markdown"]
+    assert len(list(csv.reader(io.StringIO(kept["results-csv"])))) == 4 and len(json.loads(kept["results-json"])) == 3
+
+
+async def test_the_key_asks_in_which_form(
+    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path
 ) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -64,28 +85,12 @@ async def test_each_form_from_its_key(
         before = text(app)
         await pilot.press("y")
         await pilot.pause()
-        assert FORMS[name].title in text(app)
-        await pilot.press(*["down"] * list(FORMS).index(name), "enter")
+        assert all(form.title in text(app) for form in FORMS.values())
+        await pilot.press(*["down"] * list(FORMS).index("screen-text"), "enter")
         for _ in range(3):
             await pilot.pause()
         (path,) = (tmp_path / "data" / "fwtui" / "saved").iterdir()
-        assert path.suffix == FORMS[name].suffix and f"fwtui-run-{name}" in path.name
-        assert "saved " in text(app)
-        kept = path.read_text()
-        assert (app.clipboard == kept) is FORMS[name].copied
-        match name:
-            case "screen-text":
-                assert kept == before, "the dialog is not in the picture"
-            case "screen-svg":
-                assert kept.startswith("<svg") and "Katz-Kider" in kept.replace("&#160;", " ")
-            case "table-tsv":
-                assert [row.split("\t")[1] for row in kept.splitlines()] == ["kernel", "naive", "katz-kider", "katz-kider"]
-            case "table-markdown":
-                assert kept.startswith("| run | kernel |") and "katz-kider" in kept
-            case "results-csv":
-                assert len(list(csv.reader(io.StringIO(kept)))) == 4
-            case _:
-                assert len(json.loads(kept)) == 3
+        assert path.read_text() == before, "the dialog is not in the picture"
 
 
 async def test_where_nothing_can_be_saved_it_says_so(
@@ -107,3 +112,22 @@ async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> N
         assert dashboard.screen.savable() == ["screen-svg", "screen-text"]  # type: ignore[attr-defined]
         words = [command.words for command in dashboard.screen.commands()]  # type: ignore[attr-defined]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
+
+
+async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p", *"save the screen as text")
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if app.screen.query("CommandList") and app.screen.query_one(CommandList).option_count == 1:
+                break
+        await pilot.press("enter")
+        saved = tmp_path / "data" / "fwtui" / "saved"
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if saved.is_dir() and list(saved.iterdir()):
+                break
+        (path,) = saved.iterdir()
+        assert "WHAT WAS RUN" in path.read_text() and "Save the screen" not in path.read_text()

@@ -9,7 +9,7 @@ import pytest
 
 from fwtui import events, film
 from fwtui.experiment import Experiment, settle
-from fwtui.film import Film, Scene, film_of, scene
+from fwtui.film import Film, Scene, film_of, scene, slow_scene
 from fwtui.run import Run, started
 from kernels import registry
 from kernels.plan import Kernel, Rect, Shape
@@ -79,6 +79,20 @@ def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest
     assert rounds == sorted(rounds) and rounds[-1] > 50
     assert {made.at(made.relaxations * i // 10).phase for i in range(10)} == {"rest"}
     assert made.at(0).first == 0
+
+
+def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = developed(run_of(KATZ))
+    slow = made.slowly()
+    assert len(slow) == 24 and [frame.phase for frame in slow[:4]] == ["pivot", "panels", "rest", "pivot"]
+    monkeypatch.setattr(film, "SLOW_ROUNDS", 3)
+    assert [frame.round for frame in made.slowly()] == [1, 1, 1, 4, 4, 4, 7, 7, 7]
+    monkeypatch.setattr(film, "SLOW_STEPS", 2)
+    assert [frame.phase for frame in made.slowly()] == ["pivot", "rest"] * 3
+    run = run_of(KATZ, state="done")
+    shown = [slow_scene(made, run, place) for place in range(7)]
+    assert shown[0] == shown[6] and shown[0].words[0] == "slow motion: round 1 of 8 · pivot"
+    assert shown[1].words[2] == "slow motion: 1/8 · rest"
 
 
 def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
