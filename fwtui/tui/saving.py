@@ -29,6 +29,7 @@ from fwtui.tui.view import View
 
 Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells
 MOST_COPIED = 100_000  # characters: terminals drop longer ones, or hang
+SHOWN_SECONDS = 12
 _OUT_OF_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
@@ -195,4 +196,7 @@ class Saved(Screen[None]):
         copied = form.copied and len(text) <= MOST_COPIED
         if copied:
             self.app.copy_to_clipboard(text)
-        self.say(f"saved {path}{'; also sent to the clipboard' if copied else ''}")
+        also = "also sent to the clipboard, which not every terminal takes" if copied else ""
+        # the log line may be too short for the path; this is not
+        self.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=SHOWN_SECONDS)
+        self.say(f"saved {path}")

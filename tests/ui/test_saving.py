@@ -55,9 +55,7 @@ def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path) -> None:
         saving.write("a", ".txt", "x", tmp_path / "file")
 
 
-async def test_each_form_is_a_file_and_text_is_copied(
-    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path
-) -> None:
+async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -69,7 +67,8 @@ async def test_each_form_is_a_file_and_text_is_copied(
             (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
             kept[name] = path.read_text()
             assert app.clipboard == (kept[name] if form.copied else "")
-            assert "saved " in text(app) and ("clipboard" in text(app)) is form.copied
+            told = list(app._notifications)[-1]
+            assert told.message.startswith(str(path)) and ("clipboard" in told.message) is form.copied
     assert kept["screen-svg"].startswith("<svg") and "Katz-Kider" in kept["screen-svg"].replace("&#160;", " ")
     assert [row.split("\t")[1] for row in kept["table-tsv"].splitlines()] == ["kernel", "naive", "katz-kider", "katz-kider"]
     assert kept["table-markdown"].startswith("| run | kernel |") and "katz-kider" in kept["table-markdown"]
@@ -91,6 +90,20 @@ async def test_the_key_asks_in_which_form(
             await pilot.pause()
         (path,) = (tmp_path / "data" / "fwtui" / "saved").iterdir()
         assert path.read_text() == before, "the dialog is not in the picture"
+
+
+async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await pilot.pause()
+        app.screen.save("results-json")  # type: ignore[attr-defined]
+        for _ in range(100):
+            await pilot.pause(0.02)
+            rows = [row.partition("▌")[2].strip(" …┃▆") for row in text(app).splitlines() if "▌" in row]
+            if any("clipboard" in row for row in rows):
+                break
+        (path,) = (saving.folder()).iterdir()
+        assert "Saved" in rows and str(path) in "".join(rows)
 
 
 async def test_where_nothing_can_be_saved_it_says_so(
