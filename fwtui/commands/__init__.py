@@ -39,5 +39,6 @@ COMMANDS = (
         "doctor",
         "config",
         "render",
+        "tune",
     ),
 )

@@ -343,6 +343,8 @@ class Frame(Saved):
                 return source is not None
             case "mark":
                 return source is not None and source.recorder is not None
+            case "cursor":
+                return any(isinstance(widget, Arrowed) for widget in self.focus_chain)
             case "leave":
                 return self.view.close is None
             case "close":

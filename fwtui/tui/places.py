@@ -49,6 +49,14 @@ def load(where: str) -> type[Frame]:
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
     Place(
+        "4",
+        "explain",
+        "Explain",
+        "roofline, speed-of-light ledger, occupancy",
+        "explain_screen:ExplainScreen",
+        "explain_screen:ExplainScreen",
+    ),
+    Place(
         "5",
         "telemetry",
         "Telemetry",

@@ -189,7 +189,7 @@ class RunScreen(SessionScreen):
     def action_run(self) -> None:
         try:
             experiment = self.draft.experiment()
-            if self.view.found is None and self.draft.kernel.backend == "cuda":
+            if self.view.found is None and self.draft.kernel.backend != "cpu":
                 raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
             number = self.source.start(experiment)
         except Refused as refusal:
