@@ -17,14 +17,19 @@ COUNTERS = Binding(
     show=False,
     tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
 )
-CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
+CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
 MOTION = Binding(
-    "o", "motion", "Slow motion", id="motion", show=False, tooltip="the plan of a run that has ended, step by step, on and off"
+    "o",
+    "motion",
+    "Motion",
+    id="motion",
+    show=False,
+    tooltip="slow motion: the plan of a run that has ended, step by step, on and off",
 )
 PAUSE = Binding(
-    "p", "pause", "Pause view", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
+    "p", "pause", "Pause", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
 )
 CURSOR = Binding("x", "cursor", "Cursor", id="cursor", tooltip="a cursor in the chart, moved by the arrows; Esc takes it away")
 LIVE = (CANCEL, RECORD, MARK, PAUSE)

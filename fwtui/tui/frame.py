@@ -338,7 +338,7 @@ class Frame(Saved):
             return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))
         match action:
             case "cancel":
-                return self.view.busy
+                return source is not None and self.view.busy
             case "record" | "pause":
                 return source is not None
             case "mark":

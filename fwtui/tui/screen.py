@@ -90,9 +90,8 @@ class SessionScreen(Frame):
         self.update()
 
     def action_counters(self) -> None:
-        run = self.view.run
-        if run is not None and run.counted:
-            self.app.push_screen(CountersScreen(run))
+        if self.view.run is not None and self.view.run.counted:
+            self.app.push_screen(CountersScreen(self.view.run))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "motion":
