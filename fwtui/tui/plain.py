@@ -14,9 +14,10 @@ UNKNOWN = "?"
 _SIGNS = {
     **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)),
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
-    **dict(zip("░▒▓■□●○◆◇•·", ".:%#o*o*o*.", strict=True)),
+    **dict(zip("░▒▓•·", ".:%*.", strict=True)),
+    **dict(zip("●◆▲■○◇△□✚✖", "*@^#o$A&+x", strict=True)),  # of a chart's series: no two alike
     **dict(zip("▸▶►▹▷→›⏎", ">>>>>>><", strict=True)),
-    **dict(zip("◂◀◄←‹↑▲▴⌃↓▼▾⌄", "<<<<<^^^^vvvv", strict=True)),
+    **dict(zip("◂◀◄←‹↑▴⌃↓▼▾⌄", "<<<<<^^^vvvv", strict=True)),
     **dict(zip("✓✔✗✘×…±°²³µμ–—‖▔▀", "vvxxx>~'23uu--|-\"", strict=True)),
     "\u00a0": " ",
     "━": "=",

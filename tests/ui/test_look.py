@@ -18,7 +18,9 @@ from fwtui.experiment import Experiment
 from fwtui.settings import KEYMAP, Settings, Value
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui.app import FwtuiApp
+from fwtui.tui.charts.figure import MARKERS
 from fwtui.tui.look import Look, look_of, screens, themes
+from fwtui.tui.places import place_names
 from fwtui.tui.plain import plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +73,19 @@ def test_a_character_keeps_its_cells(characters: str) -> None:
 
 def test_bars_and_borders_are_told_apart() -> None:
     assert plain("━━╸──") == "==>--" and plain("│┌─┐└╯") == "|+-+++"
+    assert len(set(plain(MARKERS))) == len(MARKERS), "of a chart's series"
     assert len(set(plain("▁▂▃▄▅▆▇█"))) == 8 and plain("·▒█") == ".:#"
+
+
+@pytest.mark.parametrize("place", place_names())
+async def test_every_place_can_be_drawn_plain(place: str, replay_of: Callable[..., FwtuiApp], text: Callable[..., str]) -> None:
+    app = replay_of(scenes.gpu_session())
+    app.plain = True
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.action_place(place)
+        for _ in range(3):
+            await pilot.pause()
+        assert text(app).isascii() and app.view is not None and app.view.place == place
 
 
 async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive, text: Callable[..., str]) -> None:
