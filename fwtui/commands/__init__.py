@@ -26,5 +26,5 @@ EXIT_CODES = (
 )
 COMMANDS = (
     *("dashboard", "run", "replay", "list", "check", "kernels", "reproduce", "bench", "tune", "counters", "graph", "docs"),
-    *("doctor", "render"),
+    *("doctor", "config", "render"),
 )

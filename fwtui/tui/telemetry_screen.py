@@ -153,7 +153,10 @@ class TelemetryScreen(Frame):
         whole = self._whole
         steps = [span for span in SPANS if span < whole]
         now = len(steps) if self._span is None or self._span >= whole else steps.index(span_for(self._span))
-        place = max(0, now - direction)
+        place = now - direction
+        if not 0 <= place <= len(steps):
+            self.say(f"{units.duration(steps[0])} is the shortest stretch" if direction > 0 and steps else "this is all of it")
+            return
         at = self.query_one(LaneChart).at
         self._span = steps[place] if place < len(steps) else None
         if at is not None and self._span is not None:  # what is under the cursor stays in sight
@@ -194,6 +197,8 @@ class TelemetryScreen(Frame):
             self.update()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "whole":
+            return self._span is not None or self._held is not None
         if action == "hold":
             return self.view.playback is None or self._held is not None
         return super().check_action(action, parameters)
