@@ -10,8 +10,9 @@ from typing import TextIO
 from fwtui import units
 from fwtui.errors import Refused
 from fwtui.events import Header
+from fwtui.model import Model
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder, why
-from fwtui.sessions.reader import TooNew, open_session
+from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.summary import summarise
 from fwtui.text import clean
 
@@ -63,6 +64,15 @@ def resolve(name: str) -> Path:
     if not known:
         raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
     raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {_some(sorted(known, reverse=True))}")
+
+
+def load_model(path: Path) -> tuple[Model, bool]:
+    """Everything that a session tells, and whether it is complete. Raises Refused for what is no session."""
+    loaded = load(path)
+    model = Model()
+    for line in loaded.lines:
+        model.apply(line.event)
+    return model, loaded.complete
 
 
 def print_list(out: TextIO) -> None:
