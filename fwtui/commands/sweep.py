@@ -22,13 +22,12 @@ from fwtui.run import Run
 from fwtui.sweep.axis import Axis, names, read_axis, value
 from fwtui.sweep.findings import Findings, findings
 from fwtui.sweep.grid import Cell, Grid
-from fwtui.sweep.running import Sweep
+from fwtui.sweep.running import PASSES_SECONDS, Sweep
 from kernels import registry
 
 NAME = "sweep"
 HELP = "run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest"
 WITHIN = 300.0
-PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,10 +24,6 @@ class Axis(NamedTuple):
     name: str
     values: tuple[str, ...]
 
-    @property
-    def title(self) -> str:
-        return self.name.replace("_", " ")
-
 
 def names() -> tuple[str, ...]:
     """Everything that can be swept."""
@@ -62,6 +58,11 @@ def value(experiment: Experiment, name: str) -> str:
     if field is None:
         return str(experiment.options[name]) if name in experiment.options else ""
     return "" if name == "tile" and not experiment.tile else field.show(experiment)
+
+
+def named(name: str, text: str) -> str:
+    """A value in words: tile 32; names speak for themselves."""
+    return text if name in ("kernel", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
 
 
 def varied(experiments: Iterable[Experiment]) -> tuple[Axis, ...]:

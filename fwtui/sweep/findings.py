@@ -11,7 +11,7 @@ from fwtui.compare import FASTER, Entrant, compare
 from fwtui.experiment import Experiment, identity
 from fwtui.model import Model
 from fwtui.run import Run
-from fwtui.sweep.axis import Axis, value, varied
+from fwtui.sweep.axis import Axis, named, value, varied
 
 
 class Fit(NamedTuple):
@@ -149,9 +149,7 @@ def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None)
             continue
         told = [(a, value(run.experiment, a.name)) for a in axes if a.name != across]
         key = tuple(text for _, text in told)
-        names[key] = " · ".join(
-            text if a.name in ("kernel", "dtype", "launch", "memory") else f"{a.title} {text}" for a, text in told if text
-        )
+        names[key] = " · ".join(named(axis.name, text) for axis, text in told if text)
         groups.setdefault(key, []).append((place, run))
     return [Series(names[key] or "all", tuple(sorted(points, key=lambda p: p[0]))) for key, points in groups.items()]
 
@@ -194,12 +192,8 @@ def best(model: Model, runs: Iterable[Run]) -> str:
 
 def words(experiment: Experiment, axes: Sequence[Axis]) -> str:
     """The experiment by what tells it from others: katz-kider, tile 32."""
-    told = [experiment.kernel]
-    for axis in axes:
-        text = value(experiment, axis.name)
-        if text and axis.name not in ("kernel", "n"):
-            told.append(text if axis.name in ("dtype", "launch", "memory") else f"{axis.title} {text}")
-    return ", ".join(told)
+    told = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
+    return ", ".join([experiment.kernel, *told])
 
 
 def _amount(run: Run, axis: str) -> float | None:

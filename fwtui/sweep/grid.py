@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -51,6 +51,10 @@ class Grid:
     def words(self) -> str:
         """n 256,512,1024 x tile 16,32"""
         return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
+
+    def at(self, place: Mapping[str, str]) -> Cell:
+        """The cell with these values; of an axis that is not named the first."""
+        return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
 
     def _turn(self, cell: Cell) -> tuple[float, ...]:
         level, n, density = 0, 0.0, 0.0

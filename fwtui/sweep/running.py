@@ -15,6 +15,7 @@ from fwtui.run import Run
 from fwtui.sweep.grid import ENDED, Cell, Grid, Known
 
 LEAST_WITHIN, MOST_WITHIN = 1, 86400  # seconds
+PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
 class Source(Protocol):

@@ -223,6 +223,8 @@ class FwtuiApp(App[None]):
         if self.source is not None:
             self.source.drain()
         for view in self._views:
+            if view.sweep is not None:
+                view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
         for screen in self.screen_stack:

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from fwtui.tui.draft import Draft
+from fwtui.tui.draft import Drafted
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.notices import Entry
@@ -147,7 +147,7 @@ class FormScreen(Dialog):
     HINT = "Enter or ctrl+r runs it, Esc keeps it"
     BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
 
-    def __init__(self, draft: Draft):
+    def __init__(self, draft: Drafted):
         super().__init__()
         self._draft = draft
 

@@ -202,7 +202,11 @@ class Frame(Screen[None]):
             self.update()
 
     def action_cancel(self) -> None:
-        if self.view.source is not None and self.view.source.busy:
+        sweep = self.view.sweep
+        if sweep is not None and sweep.going:
+            sweep.cancel()
+            self.say("the sweep is cancelled; what is done stays, and it can go on from there")
+        elif self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
             self.say("cancelling; a step that does not end is killed after 2 s")
 

@@ -43,6 +43,7 @@ class Place(NamedTuple):
 
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
+    Place("2", "sweep", "Sweep", "many runs over several values", "sweep_screen:SweepScreen", "sweep_screen:SweepScreen"),
 )
 
 

@@ -11,6 +11,7 @@ from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.sessions.recorder import Recorder
+from fwtui.sweep.running import Sweep
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import notices
 from fwtui.tui.notices import Entry
@@ -58,6 +59,7 @@ class View:
     baseline: int | None = None
     recording_since: float = 0.0  # session time at which the recorder began
     told: Entry | None = None  # what the screens themselves had to say last
+    sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property
     def run(self) -> Run | None:
