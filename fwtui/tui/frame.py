@@ -18,6 +18,7 @@ from fwtui import units
 from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.tui import bindings, commands, notices, wording
+from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.notices import Entry, LogLine
@@ -28,10 +29,6 @@ from fwtui.tui.view import View
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 Words = tuple[tuple[str, str], ...]
-
-
-class Arrowed:
-    """Mixed into a widget: while that has the focus, arrows, Home and End are its own and do not move a recording."""
 
 
 class Frame(Screen[None]):
