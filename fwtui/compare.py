@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fwtui import units
-from fwtui.experiment import HOW_MEASURED, identity
-from fwtui.fields import FIELDS
+from fwtui.experiment import HOW_MEASURED, Experiment, identity
+from fwtui.fields import FIELDS, Field
 from fwtui.interval import Interval, ratio
 from fwtui.model import Model
 from fwtui.run import Run
@@ -145,9 +145,9 @@ def differences(entrant: Entrant, baseline: Entrant) -> tuple[str, ...]:
     for field in FIELDS:
         if field.name in HOW_MEASURED:
             continue
-        pair = field.show(ours), field.show(theirs)
+        pair = _shown(field, ours), _shown(field, theirs)
         if pair[0] != pair[1]:
-            words.append(f"{field.name} {pair[0] or '-'} against {pair[1] or '-'}")
+            words.append(f"{field.name} {pair[0]} against {pair[1]}")
     for name in sorted({*ours.options, *theirs.options}):
         pair = ours.options.get(name), theirs.options.get(name)
         if pair[0] != pair[1] and None not in pair:  # another kernel's options are no difference of their own
@@ -180,6 +180,11 @@ def _refusal(entrant: Entrant, baseline: Entrant) -> str:
     if run.n != base.n:
         return f"n = {run.n} is not the same work as n = {base.n}; rates can be compared, times cannot"
     return ""
+
+
+def _shown(field: Field, experiment: Experiment) -> str:
+    text = field.show(experiment)
+    return "none" if not text or (field.name == "tile" and not experiment.tile) else text
 
 
 def _throttled(entrant: Entrant) -> bool:

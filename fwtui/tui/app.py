@@ -22,7 +22,7 @@ from textual.widgets import Static
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.sessions import reader
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.library import paths
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
@@ -213,10 +213,8 @@ class FwtuiApp(App[None]):
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
-        for folder in (own_folder(), shipped_folder()):
-            with contextlib.suppress(OSError):
-                for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
-                    yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
+        for path in paths():
+            yield Command(f"Replay: {named(path)}", partial(self.open, path))
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""

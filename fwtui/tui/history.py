@@ -13,7 +13,7 @@ from fwtui.tui import wording
 MAX_ROWS = 100
 WIDE = (
     *(("#", 3), ("kernel", 16), ("n", 5), ("tile", 4), ("type", 4), ("total", 9)),
-    *(("relax/s", 7), ("of peak", 7), ("vs base", 8), ("result", 33)),
+    *(("relax/s", 7), ("of peak", 7), ("vs base", 12), ("result", 33)),
 )
 NARROW = (("#", 3), ("kernel", 16), ("n", 5), ("total", 10), ("result", 33))
 WIDE_CELLS = 118
@@ -44,7 +44,7 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
         "total": ("not timed" if run.simulated else units.duration(run.seconds), number),
         "relax/s": (units.ABSENT if run.simulated else rate, number),
         "of peak": (units.percent(share), number if share is not None else ""),
-        "vs base": (wording.speedup(run, baseline), ""),
+        "vs base": (wording.against(model, run, baseline), ""),
         "result": (wording.outcome(run, evidence.throttled if evidence is not None else ()), ""),
     }
     return {

@@ -44,6 +44,14 @@ class Place(NamedTuple):
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
     Place("2", "sweep", "Sweep", "many runs over several values", "sweep_screen:SweepScreen", "sweep_screen:SweepScreen"),
+    Place(
+        "3",
+        "compare",
+        "Compare",
+        "runs against a baseline, and races",
+        "compare_screen:CompareScreen",
+        "compare_screen:CompareScreen",
+    ),
 )
 
 

@@ -8,14 +8,15 @@ from typing import ClassVar, NamedTuple
 from textual import events as ui
 from textual.binding import Binding
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 
 from fwtui import units
 from fwtui.run import Run
 from fwtui.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares
 from fwtui.tui import wording
+from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line
-from fwtui.tui.frame import Arrowed
 
 MEASURES = ("rate", "time", "of best")
 SHADES = " ░▒▓█"
@@ -79,7 +80,22 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 
     def take(self, squares: Squares | None, measure: str) -> None:
         """Show these squares; the cursor stays where it is."""
-        self.show(self.subject._replace(squares=squares, measure=measure, height=self.size.height))
+        before = self._natural
+        self.show(self.subject._replace(squares=squares, measure=measure))
+        if self._natural != before:
+            self.refresh(layout=True)
+
+    @property
+    def _natural(self) -> int:
+        """Rows that show everything."""
+        squares = self.subject.squares
+        return len(squares.rows) + 1 if squares is not None else 0
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self._natural
+
+    def on_resize(self) -> None:
+        self.show(self.subject._replace(height=self.size.height))
 
     def action_move(self, rows: int, columns: int) -> None:
         row, column = self.cursor
@@ -126,7 +142,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         values = squares.across.values[first : first + count]
         head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
         lines = [line((f"{head:>{name}.{name}}", MUTED), *((f"{'':{GAP}}{v:>{CELL}}", MUTED) for v in values))]
-        height = (subject.height or len(squares.rows) + 1) - 1
+        height = (subject.height or self._natural) - 1
         top = _first_row(row, len(squares.rows), height)
         best = squares.best_rate
         for index, shown in list(enumerate(squares.rows))[top : top + height]:

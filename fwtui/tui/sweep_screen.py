@@ -22,10 +22,12 @@ from fwtui.sweep.findings import Findings, findings
 from fwtui.sweep.running import Sweep
 from fwtui.sweep.squares import NOTHING, Square, Squares, of_runs, of_sweep
 from fwtui.tui import bindings, commands, readout, wording
+from fwtui.tui.charts import Chart
 from fwtui.tui.dialogs import FormScreen
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.frame import Frame
+from fwtui.tui.sweep_chart import figure
 from fwtui.tui.sweep_draft import SweepDraft
 from fwtui.tui.sweep_map import MEASURES, HeatMap
 from fwtui.tui.topbar import TopBar
@@ -44,6 +46,13 @@ class Told(Drawn[tuple[str, ...]]):
         for other in others:
             lines += line((other, MUTED)).wrap(width)
         return lines
+
+
+class Where(Drawn[str]):
+    """What is under the cursor, in one line."""
+
+    def draw(self, subject: str, width: int) -> Sequence[Content]:
+        return [line((subject, MUTED))]
 
 
 class Status(Drawn[tuple[Sweep | None, tuple[object, ...]]]):
@@ -72,14 +81,20 @@ class SweepScreen(Frame):
     SweepScreen #buttons { height: 1; margin-top: 1; }
     SweepScreen Button { margin-right: 1; min-width: 14; }
     SweepScreen #right { padding: 0 1; }
-    SweepScreen Status, SweepScreen #where { height: 1; }
-    SweepScreen HeatMap { margin-top: 1; }
+    SweepScreen Status, SweepScreen Where { height: 1; }
+    SweepScreen #charts { height: 1fr; margin-top: 1; }
+    SweepScreen HeatMap { height: auto; max-height: 50%; }
+    SweepScreen Chart { margin-top: 1; }
     SweepScreen #said { height: auto; max-height: 9; margin-top: 1; scrollbar-size-vertical: 1; }
     SweepScreen #line { display: none; height: 1; padding: 0 1; }
     SweepScreen.-narrow #left { display: none; }
     SweepScreen.-narrow #line { display: block; }
     SweepScreen.-short #said, SweepScreen.-flat #said { max-height: 4; margin-top: 0; }
-    SweepScreen.-short HeatMap, SweepScreen.-flat HeatMap { margin-top: 0; }
+    SweepScreen.-short #charts, SweepScreen.-flat #charts { margin-top: 0; }
+    SweepScreen.-short HeatMap, SweepScreen.-flat HeatMap { height: 1fr; max-height: 100%; }
+    SweepScreen.-short Chart, SweepScreen.-flat Chart { display: none; margin-top: 0; }
+    SweepScreen.-curves.-short Chart, SweepScreen.-curves.-flat Chart { display: block; }
+    SweepScreen.-curves.-short HeatMap, SweepScreen.-curves.-flat HeatMap { display: none; }
     SweepScreen.-short #body, SweepScreen.-flat #body { border-bottom: none; }
     """
     AUTO_FOCUS = "HeatMap"
@@ -95,6 +110,7 @@ class SweepScreen(Frame):
         ),
         Binding("x", "across", "Across", id="sweep.across", tooltip="another axis across"),
         Binding("y", "measure", "Measure", id="sweep.measure", tooltip="rate, time, or share of the best"),
+        Binding("v", "view", "View", id="sweep.view", tooltip="the map or the curves, where there is no room for both"),
         Binding("e", "edit", "Edit", id="sweep.edit", tooltip="the form, where the screen is too narrow to keep it open"),
         *bindings.SHARED,
     ]
@@ -121,8 +137,10 @@ class SweepScreen(Frame):
                 yield self._left(self.draft)
             with Vertical(id="right"):
                 yield Status((None, ()))
-                yield HeatMap()
-                yield Told((), id="where")
+                with Vertical(id="charts"):
+                    yield HeatMap()
+                    yield Chart(id="curves")
+                yield Where("")
                 with VerticalScroll(id="said", can_focus=False):
                     yield Told((), id="found")
 
@@ -161,10 +179,15 @@ class SweepScreen(Frame):
         self.query_one(HeatMap).take(squares, self._measure)
         self._say_where()
         self.query_one("#found", Told).show(self._sentences(squares))
+        self._draw_curves(squares)
         if self.draft is not None:
             going = sweep is not None and sweep.going
             self.query_one("#run", Button).disabled = going or bool(self._errors)
             self.query_one("#cancel", Button).disabled = not going
+
+    def _draw_curves(self, squares: Squares | None) -> None:
+        row = self.query_one(HeatMap).cursor[0]
+        self.query_one(Chart).show(figure(squares, self._measure, self._found[1], row))
 
     def _squares(self) -> Squares | None:
         sweep = self.view.sweep
@@ -172,12 +195,13 @@ class SweepScreen(Frame):
 
     def _sentences(self, squares: Squares | None) -> tuple[str, ...]:
         if squares is None:
+            self._found = (None, None)
             return self._advice()
         runs = squares.runs
         if self._found[0] != runs:
             self._found = (runs, findings(self.model, runs))
         found = self._found[1]
-        return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep is done yet",)
+        return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep counts yet",)
 
     def _advice(self) -> tuple[str, ...]:
         if self.draft is None:
@@ -192,15 +216,16 @@ class SweepScreen(Frame):
         heat = self.query_one(HeatMap)
         squares, square = heat.subject.squares, heat.square
         if squares is None or square is None:
-            self.query_one("#where", Told).show(())
+            self.query_one(Where).show("")
             return
         row, column = heat.cursor
         name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
-        self.query_one("#where", Told).show(("", f"{name}: {described(square, squares, self.model)}"))
+        self.query_one(Where).show(f"{name}: {described(square, squares, self.model)}")
 
     def on_heat_map_moved(self, event: HeatMap.Moved) -> None:
         event.stop()
         self._say_where()
+        self._draw_curves(self.query_one(HeatMap).subject.squares)
 
     def on_heat_map_picked(self, event: HeatMap.Picked) -> None:
         event.stop()
@@ -280,6 +305,10 @@ class SweepScreen(Frame):
         self._measure = MEASURES[(MEASURES.index(self._measure) + 1) % len(MEASURES)]
         self.say(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
 
+    def action_view(self) -> None:
+        self.toggle_class("-curves")
+        self.query_one(Chart if self.has_class("-curves") else HeatMap).focus()
+
     def action_edit(self) -> None:
         if self.draft is None:
             return
@@ -322,6 +351,8 @@ class SweepScreen(Frame):
             case "across":
                 squares = self._squares()
                 return squares is not None and len(squares.choices) > 1
+            case "view":
+                return self.has_class("-short") or self.has_class("-flat")
             case "measure":
                 return self._squares() is not None
         return super().check_action(action, parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fwtui import units
+from fwtui.compare import FASTER, SLOWER, Comparison, Entrant, judge
 from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.run import Run
@@ -159,6 +160,11 @@ def doubtful(run: Run) -> bool:
     return run.state != "running" and run.verified is not True
 
 
+def times(found: Comparison) -> str:
+    """5.1x, how many times as fast; a dash where that may not be said."""
+    return f"{units.digits(found.speedup)}x" if found.speedup is not None else "-"
+
+
 def speedup(run: Run, baseline: Run | None) -> str:
     """5.1x as fast as the baseline; nothing where the two did not do the same work, or one of them is not to be trusted."""
     if baseline is None:
@@ -175,6 +181,15 @@ def speedup(run: Run, baseline: Run | None) -> str:
     ):
         return ""
     return f"{units.digits(baseline.seconds / run.seconds)}x"
+
+
+def against(model: Model, run: Run, baseline: Run | None) -> str:
+    """5.1x FASTER, SAME, UNCLEAR: the verdict of a run against the baseline; nothing where no times can be compared."""
+    ratio = speedup(run, baseline)
+    if baseline is None or not ratio or run.id == baseline.id:
+        return ratio
+    word, _, _ = judge(Entrant(model, run), Entrant(model, baseline))
+    return f"{ratio} {word}" if word in (FASTER, SLOWER) else word
 
 
 def device(model: Model) -> str:
