@@ -27,6 +27,7 @@ from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
+from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.frame import Frame
 from fwtui.tui.places import PLACES, places
@@ -91,6 +92,7 @@ class FwtuiApp(App[None]):
         self._found = found
         self._last_resort = last_resort
         self._place = place
+        self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         if still:
@@ -203,6 +205,13 @@ class FwtuiApp(App[None]):
             self.refusal = sentence
             self.exit(return_code=2)
 
+    def on_answered(self, event: Answered) -> None:
+        self.say("")
+        self.push_screen(ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
+
     def say(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
         screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
@@ -213,6 +222,8 @@ class FwtuiApp(App[None]):
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
+        if self.view is not None:
+            yield from self._documents.commands(self.view)
         for path in paths():
             yield Command(f"Replay: {named(path)}", partial(self.open, path))
 
@@ -225,6 +236,8 @@ class FwtuiApp(App[None]):
                 view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
+        for view in self._views:
+            self._documents.tick(view)
         for screen in self.screen_stack:
             if isinstance(screen, Frame):
                 screen.update()

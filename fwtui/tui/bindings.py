@@ -7,7 +7,15 @@ from textual.binding import Binding
 from fwtui.tui.places import PLACES
 
 BASELINE = Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)")
-CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
+COUNTERS = Binding(
+    "h",
+    "counters",
+    "Counters",
+    id="counters",
+    show=False,
+    tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
+)
+CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
 LIVE = (CANCEL, RECORD, MARK)

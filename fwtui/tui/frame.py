@@ -199,13 +199,14 @@ class Frame(Screen[None]):
             self.update()
 
     def action_cancel(self) -> None:
+        self.view.end_campaign()
         sweep = self.view.sweep
         if sweep is not None and sweep.going:
             sweep.cancel()
             self.say("the sweep is cancelled; what is done stays, and it can go on from there")
         elif self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
-            self.say("cancelling; a step that does not end is killed after 2 s")
+            self.say("cancelling; what does not end by itself is killed after 2 s")
 
     def action_record(self) -> None:
         source = self.view.source
@@ -292,7 +293,7 @@ class Frame(Screen[None]):
             return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))
         match action:
             case "cancel":
-                return source is not None and source.busy
+                return source is not None and self.view.busy
             case "record":
                 return source is not None
             case "mark":

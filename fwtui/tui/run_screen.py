@@ -55,6 +55,7 @@ class RunScreen(SessionScreen):
         bindings.RECORD,
         bindings.MARK,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
+        bindings.COUNTERS,
         bindings.BASELINE,
         *bindings.COMMON,
     ]
@@ -112,7 +113,7 @@ class RunScreen(SessionScreen):
         return (self._wrong, self.draft.kernel.id, self.view.found is None)
 
     def show(self) -> None:
-        busy = self.source.busy
+        busy = self.view.busy
         self.query_one("#cancel", Button).disabled = not busy
         self.query_one("#run", Button).disabled = busy or self._wrong
         super().show()
@@ -170,6 +171,8 @@ class RunScreen(SessionScreen):
 
     def action_run(self) -> None:
         try:
+            if self.view.campaign is not None:
+                raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
             experiment = self.draft.experiment()
             if self.view.found is None and self.draft.kernel.backend == "cuda":
                 raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
@@ -189,8 +192,27 @@ class RunScreen(SessionScreen):
             self._say_draft()
             self.action_run()
 
+    @property
+    def _countable(self) -> bool:
+        """Whether there are counters to show, or a run whose counters could be asked for."""
+        run = self.view.run
+        idle = not self.view.busy
+        return run is not None and bool(run.counted or (idle and run.state == "done" and run.id in self.source.asked))
+
+    def action_counters(self) -> None:
+        run = self.view.run
+        if run is None or run.counted:
+            super().action_counters()
+            return
+        try:
+            self.source.count(run.id)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
+
     def action_back(self) -> None:
-        if self.view.selected is None and self.source.busy:
+        if self.view.selected is None and self.view.busy:
             self.action_cancel()
         else:
             super().action_back()
@@ -218,7 +240,7 @@ class RunScreen(SessionScreen):
         yield from commands.kernels(self.choose)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        busy = self.source.busy
+        busy = self.view.busy
         match action:
             case "run":
                 return not busy
@@ -228,4 +250,6 @@ class RunScreen(SessionScreen):
                 return busy or bool(super().check_action(action, parameters))
             case "edit":
                 return self.narrow
+            case "counters":
+                return self._countable
         return super().check_action(action, parameters)

@@ -10,6 +10,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable
 
 from fwtui.tui import bindings
+from fwtui.tui.counters import CountersScreen
 from fwtui.tui.frame import Frame
 from fwtui.tui.history import HistoryTable
 from fwtui.tui.run_panel import RunPanel
@@ -74,7 +75,13 @@ class SessionScreen(Frame):
             else f"run {view.baseline} is the baseline; runs of the same n are compared with it"
         )
 
+    def action_counters(self) -> None:
+        if self.view.run is not None and self.view.run.counted:
+            self.app.push_screen(CountersScreen(self.view.run))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "baseline":
             return bool(self.model.runs)
+        if action == "counters":
+            return self.view.run is not None and bool(self.view.run.counted)
         return super().check_action(action, parameters)

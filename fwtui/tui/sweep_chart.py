@@ -39,7 +39,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         up = Axis("of best", _percent, low=0.0, high=1.0)
     rules: tuple[Rule, ...] = ()
     if name == "n" and found is not None:
-        rules = tuple(Rule(c.at, f"{c.late} from n = {c.at:.0f}", vertical=True) for c in found.break_evens)
+        rules = tuple(Rule(c.at, f"n = {c.at:.0f}: {c.late} overtakes {c.early}", vertical=True) for c in found.break_evens)
     return Figure(tuple(lines), across, up, rules, empty="curves appear with the first verified results")
 
 

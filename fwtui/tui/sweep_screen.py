@@ -61,7 +61,7 @@ class Status(Drawn[tuple[Sweep | None, tuple[object, ...]]]):
     def draw(self, subject: tuple[Sweep | None, tuple[object, ...]], width: int) -> Sequence[Content]:
         sweep = subject[0]
         if sweep is None:
-            return [line(("no sweep in this session; its runs are shown", MUTED))]
+            return [line(("runs of this session", MUTED))]
         total = len(sweep.grid.order)
         state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
         pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
@@ -282,7 +282,7 @@ class SweepScreen(Frame):
         if source is None or self.draft is None:
             return
         try:
-            if source.busy:
+            if self.view.busy:
                 raise Refused("a run is still going; cancel it or wait for its end")
             sweep = Sweep(source, self.draft.grid(), self.draft.within())
         except Refused as refusal:
@@ -343,7 +343,7 @@ class SweepScreen(Frame):
         sweep = self.view.sweep
         match action:
             case "sweep":
-                return self.view.source is not None and not self.view.source.busy
+                return self.view.source is not None and not self.view.busy
             case "edit":
                 return self.draft is not None and self.narrow
             case "cancel":

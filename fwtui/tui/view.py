@@ -9,6 +9,8 @@ from typing import Protocol
 
 from fwtui.experiment import Experiment
 from fwtui.model import Model
+from fwtui.reproduce.campaign import Campaign
+from fwtui.reproduce.execute import Session
 from fwtui.run import Run
 from fwtui.sessions.recorder import Recorder
 from fwtui.sweep.running import Sweep
@@ -19,26 +21,17 @@ from fwtui.tui.playback import Playback
 from fwtui.tui.topbar import Tab
 
 
-class Source(Protocol):
+class Source(Session, Protocol):
     """What the dashboard needs of fwtui.live.Live."""
 
-    model: Model
-    recorder: Recorder | None
     asked: dict[int, Experiment]
 
-    @property
-    def now(self) -> float: ...
-    @property
-    def busy(self) -> bool: ...
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
-    def start(self, experiment: Experiment) -> int: ...
     def cancel(self) -> None: ...
+    def count(self, run: int) -> None: ...
     def record(
         self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
     ) -> Recorder: ...
-    def stop_recording(self, reason: str = "closed") -> None: ...
-    def mark(self, text: str) -> None: ...
-    def drain(self) -> int: ...
     def close(self, reason: str = "closed") -> None: ...
 
 
@@ -58,6 +51,7 @@ class View:
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
     recording_since: float = 0.0  # session time at which the recorder began
+    campaign: Campaign | None = None  # experiments that run one after the other
     told: Entry | None = None  # what the screens themselves had to say last
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
@@ -67,6 +61,18 @@ class View:
         if self.selected is not None and self.selected in self.model.runs:
             return self.model.runs[self.selected]
         return self.model.run
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run, a profiler or several runs one after the other are going."""
+        sweeping = self.sweep is not None and self.sweep.going
+        return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
+
+    def end_campaign(self) -> None:
+        """No further run; the recording that it began is closed."""
+        campaign, self.campaign = self.campaign, None
+        if campaign is not None:
+            campaign.close()
 
     @property
     def baseline_run(self) -> Run | None:
@@ -83,5 +89,4 @@ class View:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and recorder is not None else None
-        busy = self.source.busy if self.source is not None else None
-        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, busy)
+        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)

@@ -155,16 +155,13 @@ def _strength(figure: Figure, series: int) -> str:
     return f"{part(series)}-strong" if figure.series[series].strong else part(series)
 
 
-def _write(row: list[Piece], words: str, start: int) -> None:
-    """Words where there is room for all of them and nothing else."""
-    if (
-        words
-        and start >= 0
-        and start + len(words) <= len(row)
-        and all(text in " ┊" for text, _ in row[start : start + len(words)])
-    ):
-        for place, character in enumerate(words):
-            row[start + place] = (character, "rule")
+def _write(row: list[Piece], words: str, start: int) -> bool:
+    """Words where there is room for all of them and nothing else; whether there was."""
+    if start < 0 or start + len(words) > len(row) or any(text not in " ┊" for text, _ in row[start : start + len(words)]):
+        return False
+    for place, character in enumerate(words):
+        row[start + place] = (character, "rule")
+    return True
 
 
 def _joined(cells: Sequence[Piece]) -> list[Piece]:
