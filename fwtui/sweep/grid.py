@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ class Cell(NamedTuple):
     at: tuple[str, ...]  # a value for each axis
     experiment: Experiment | None
     reason: str = ""
+    key: tuple[object, ...] = ()  # the experiment's identity
 
 
 class Grid:
@@ -69,24 +70,29 @@ class Grid:
 
 
 class Known:
-    """A session's runs by what was run."""
+    """A session's runs by what was run; simulated ones are not known, since they have no times."""
 
     def __init__(self, model: Model):
         self.model = model
-        self._seen: tuple[int, int | None] = (-1, None)
+        self._seen: list[int] = []
         self._numbers: dict[tuple[object, ...], list[int]] = {}
 
-    def run(self, experiment: Experiment) -> Run | None:
-        """The latest run of that which is done, else the latest at all."""
-        seen = len(self.model.runs), self.model.current
-        if seen != self._seen:
-            self._seen = seen
-            self._numbers = {}
-            for run in self.model.runs.values():
-                if not run.simulated:
-                    self._numbers.setdefault(identity(run.experiment), []).append(run.id)
-        runs = [self.model.runs[number] for number in self._numbers.get(identity(experiment), ())]
+    def run(self, key: tuple[object, ...]) -> Run | None:
+        """The latest run of the experiment with that identity which is done, else the latest at all."""
+        self._look()
+        runs = [self.model.runs[number] for number in self._numbers.get(key, ())]
         return next((r for r in reversed(runs) if r.state == "done"), runs[-1] if runs else None)
+
+    def _look(self) -> None:
+        """Take in the runs that are new; a session only grows, unless it is rewound."""
+        runs = self.model.runs
+        if len(runs) < len(self._seen):
+            self._seen, self._numbers = [], {}
+        for number in islice(runs, len(self._seen), None):
+            self._seen.append(number)
+            run = runs[number]
+            if not run.simulated:
+                self._numbers.setdefault(identity(run.experiment), []).append(number)
 
 
 def levels(count: int) -> list[int]:
@@ -112,7 +118,7 @@ def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: 
         return Cell(at, None, str(refusal))
     if simulated:
         return Cell(at, None, f"{experiment.kernel} would be simulated here, and nothing simulated is timed")
-    return Cell(at, experiment)
+    return Cell(at, experiment, key=identity(experiment))
 
 
 def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:

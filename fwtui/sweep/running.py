@@ -64,7 +64,7 @@ class Sweep:
 
     def run(self, cell: Cell) -> Run | None:
         """The session's run of that cell."""
-        return self.known.run(cell.experiment) if cell.experiment is not None else None
+        return self.known.run(cell.key) if cell.key else None
 
     def ended(self, cell: Cell) -> bool:
         """Whether nothing more is to be expected of that cell; one that was cancelled may run again."""

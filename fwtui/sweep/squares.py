@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from fwtui.experiment import Experiment, identity
+from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.sweep.axis import Axis, named, value, varied
@@ -62,7 +62,7 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
         first = next((cell.experiment for cell in cells if cell.experiment is not None), None)
         if first is not None:
             # a kernel without tiles is one row, not one for every tile
-            key = tuple(cell.at if cell.experiment is None else identity(cell.experiment) for cell in cells)
+            key = tuple(cell.key or cell.at for cell in cells)
             rows.setdefault(key, Row(_name(others, first), tuple(_square(sweep, cell) for cell in cells)))
     return Squares(chosen, tuple(rows.values()), tuple(axis.name for axis in axes))
 

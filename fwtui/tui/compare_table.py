@@ -80,6 +80,7 @@ class CompareTable(DataTable[Text]):
         super().__init__(cursor_type="row", zebra_stripes=False, cell_padding=1)
         self._columns_shown: tuple[tuple[str, int], ...] = ()
         self._shown: dict[str, dict[str, Text]] = {}
+        self._lines: tuple[Line, ...] = ()
 
     @property
     def marked(self) -> str | None:
@@ -89,8 +90,11 @@ class CompareTable(DataTable[Text]):
         return self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
 
     def show(self, lines: Sequence[Line], width: int) -> None:
-        """These runs in this order."""
+        """These runs in this order; nothing is done where that is what is shown."""
         shown = columns(width)
+        if (tuple(lines), shown) == (self._lines, self._columns_shown):
+            return
+        self._lines = tuple(lines)
         labels = [line.entrant.label for line in lines]
         marked, at = self.marked, self.cursor_row
         if shown != self._columns_shown or labels != list(self._shown):

@@ -128,6 +128,7 @@ class SweepScreen(Frame):
         self._across = ""
         self._measure = MEASURES[0]
         self._found: tuple[object, Findings | None] = (None, None)
+        self._laid_out: tuple[object, Squares | None] = (None, None)
 
     def body(self) -> ComposeResult:
         if self.draft is not None:
@@ -190,14 +191,21 @@ class SweepScreen(Frame):
         self.query_one(Chart).show(figure(squares, self._measure, self._found[1], row))
 
     def _squares(self) -> Squares | None:
-        sweep = self.view.sweep
-        return of_sweep(sweep, self._across) if sweep is not None else of_runs(self.model, self._across)
+        """Made again only when a run began or ended, a cell was left out, or another axis is wanted."""
+        sweep, run = self.view.sweep, self.model.run
+        key: list[object] = [self._across, sweep, len(self.model.runs), run.id if run is not None else None]
+        key.append(run.state if run is not None else "")
+        key += [sweep.current, len(sweep.left_out)] if sweep is not None else []
+        if key != self._laid_out[0]:
+            squares = of_sweep(sweep, self._across) if sweep is not None else of_runs(self.model, self._across)
+            self._laid_out = (key, squares)
+        return self._laid_out[1]
 
     def _sentences(self, squares: Squares | None) -> tuple[str, ...]:
         if squares is None:
             self._found = (None, None)
             return self._advice()
-        runs = squares.runs
+        runs = [run for run in squares.runs if run.state == "done"]
         if self._found[0] != runs:
             self._found = (runs, findings(self.model, runs))
         found = self._found[1]

@@ -14,7 +14,7 @@ from fwtui import events
 from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.expected import one_pass, whole_run
-from fwtui.experiment import Experiment, settle
+from fwtui.experiment import Experiment, identity, settle
 from fwtui.model import Model
 from fwtui.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
 from fwtui.sweep.findings import best, bracket, break_even, findings, finished, fit, series
@@ -236,8 +236,15 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     made = Made(None)
     for seconds, outcome in ((1.0, "done"), (2.0, "done"), (3.0, "failed")):
         made.add(CPU, seconds, outcome=outcome)
-    found = Known(made.model).run(CPU)
+    known = Known(made.model)
+    found = known.run(identity(CPU))
     assert found is not None and found.id == 2
+    other = settle(Experiment(kernel="serial", n=256))
+    assert known.run(identity(other)) is None
+    made.add(other, 1.0)
+    assert known.run(identity(other)) is made.model.runs[4]
+    del made.model.runs[4]  # as a rewound replay does
+    assert known.run(identity(other)) is None and known.run(identity(CPU)) is found
 
 
 def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
