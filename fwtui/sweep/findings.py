@@ -22,12 +22,12 @@ class Fit(NamedTuple):
     error: float | None
     low: float
     high: float
-    count: int
+    sizes: int
 
     @property
     def words(self) -> str:
         around = f" ± {self.error:.2f}" if self.error is not None else ""
-        return f"time ~ n^{self.exponent:.2f}{around} over n = {self.low:g} to {self.high:g} ({self.count} sizes)"
+        return f"time ~ n^{self.exponent:.2f}{around} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
 
 
 class BreakEven(NamedTuple):
