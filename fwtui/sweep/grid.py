@@ -70,22 +70,29 @@ class Grid:
 
 
 class Known:
-    """A session's runs by what was run; simulated ones are not known, since they have no times."""
+    """Runs by what was run, of the session that is going on and of earlier ones; simulated ones have no times and do not count."""
 
-    def __init__(self, model: Model):
-        self.model = model
+    def __init__(self, model: Model, earlier: Sequence[Model] = ()):
+        self._model = model
         self._seen: list[int] = []
         self._numbers: dict[tuple[object, ...], list[int]] = {}
+        self._earlier = {
+            identity(run.experiment): run
+            for before in earlier
+            for run in before.runs.values()
+            if run.state == "done" and not run.simulated and run.seconds
+        }
 
     def run(self, key: tuple[object, ...]) -> Run | None:
         """The latest run of the experiment with that identity which is done, else the latest at all."""
         self._look()
-        runs = [self.model.runs[number] for number in self._numbers.get(key, ())]
-        return next((r for r in reversed(runs) if r.state == "done"), runs[-1] if runs else None)
+        runs = [self._model.runs[number] for number in self._numbers.get(key, ())]
+        done = next((r for r in reversed(runs) if r.state == "done"), None)
+        return done or self._earlier.get(key) or (runs[-1] if runs else None)
 
     def _look(self) -> None:
         """Take in the runs that are new; a session only grows, unless it is rewound."""
-        runs = self.model.runs
+        runs = self._model.runs
         if len(runs) < len(self._seen):
             self._seen, self._numbers = [], {}
         for number in islice(runs, len(self._seen), None):

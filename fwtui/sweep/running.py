@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fwtui import units
@@ -37,14 +37,24 @@ class Sweep:
     what is left of the time is left out, and smaller ones still have their turn.
     """
 
-    def __init__(self, source: Source, grid: Grid, within: float, clock: Callable[[], float] = time.monotonic):
-        """`within`: seconds for all runs together. Raises Refused for a time that is none."""
+    def __init__(
+        self,
+        source: Source,
+        grid: Grid,
+        within: float,
+        clock: Callable[[], float] = time.monotonic,
+        earlier: Sequence[Model] = (),
+    ):
+        """`within`: seconds for all runs together; `earlier`: sessions of this machine, whose runs count as done.
+
+        Raises Refused for a time that is none.
+        """
         if not LEAST_WITHIN <= within <= MOST_WITHIN:
             raise Refused(f"{within:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
         self.source = source
         self.grid = grid
         self.within = within
-        self.known = Known(source.model)
+        self.known = Known(source.model, earlier)
         self.going = False
         self.spent = 0.0
         self.current: Cell | None = None  # whose run is going

@@ -170,8 +170,15 @@ class SweepScreen(Frame):
 
     def state(self) -> object:
         sweep = self.view.sweep
-        going = (sweep.going, int(sweep.spent), sweep.done, len(sweep.left_out)) if sweep is not None else None
-        return (sweep, going, self._across, self._measure, self.query_one(HeatMap).size)
+        going = (sweep.going, int(sweep.spent)) if sweep is not None else None
+        return (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
+
+    @property
+    def _layout_key(self) -> tuple[object, ...]:
+        """Whatever decides which square says what: a run began or ended, a cell was left out, another axis is wanted."""
+        sweep, run = self.view.sweep, self.model.run
+        latest = (len(self.model.runs), run.id, run.state) if run is not None else None
+        return (self._across, latest, sweep, *((sweep.current, len(sweep.left_out)) if sweep is not None else ()))
 
     def show(self) -> None:
         sweep = self.view.sweep
@@ -191,12 +198,10 @@ class SweepScreen(Frame):
         self.query_one(Chart).show(figure(squares, self._measure, self._found[1], row))
 
     def _squares(self) -> Squares | None:
-        """Made again only when a run began or ended, a cell was left out, or another axis is wanted."""
-        sweep, run = self.view.sweep, self.model.run
-        key: list[object] = [self._across, sweep, len(self.model.runs), run.id if run is not None else None]
-        key.append(run.state if run is not None else "")
-        key += [sweep.current, len(sweep.left_out)] if sweep is not None else []
+        """Made again only when it would be another one."""
+        key = self._layout_key
         if key != self._laid_out[0]:
+            sweep = self.view.sweep
             squares = of_sweep(sweep, self._across) if sweep is not None else of_runs(self.model, self._across)
             self._laid_out = (key, squares)
         return self._laid_out[1]
