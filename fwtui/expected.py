@@ -14,6 +14,7 @@ CPU_RATE, GPU_RATE = 1e9, 2e11  # relaxations/s, for a kernel of which nothing i
 FIRST_COMPILE = 2.0
 STAGES = ("graph", "read", "load", "unload", "verify")
 ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5  # what a stable median takes at least
+ONLY_OVERHEAD = 256  # vertices up to which stages take as long as for none
 PHASE_SECONDS, MOST_PHASE_PASSES = 0.5, 50
 
 
@@ -38,15 +39,17 @@ def around(model: Model, wanted: Experiment) -> float:
 def whole_run(model: Model, wanted: Experiment) -> float:
     """Seconds from a run's beginning to its end.
 
-    Passes by the run's own rules; what the most similar run took beyond its passes (graph, compilation, check) grows with n^2.
+    Passes by the run's own rules; of what the most similar run took beyond its passes, stages like graph and check grow with n^2.
     """
     seconds = _passes(one_pass(model, wanted), wanted)
     before = _nearest(_alike(model, wanted) or _timed(model), wanted.n)
     if before is None or before.finished is None or not before.seconds:
         return seconds + FIRST_COMPILE
     beyond = max(0.0, before.finished - before.started - _passes(before.seconds, before.experiment))
+    growing = min(beyond, sum(before.stage_seconds(name) or 0.0 for name in STAGES))
     first = FIRST_COMPILE * (before.experiment.kernel != wanted.kernel)
-    return seconds + first + beyond * max(1.0, wanted.n / before.n) ** 2
+    larger = max(1.0, wanted.n / max(before.n, ONLY_OVERHEAD)) ** 2
+    return seconds + first + beyond - growing + growing * larger
 
 
 def _passes(one: float, wanted: Experiment) -> float:

@@ -60,19 +60,20 @@ def execute(given: argparse.Namespace) -> int:
     base, axes = asked(given, gpu)
     before = {signum: signal.getsignal(signum) for signum in SIGNALS}
     live = live_session(given)
+    interrupted = 0
     try:
         earlier = [_earlier(name, live) for name in given.resume]
         sweep = Sweep(live, Grid(base, axes, live.settled), given.within, earlier=earlier)
         try:
             _run(live, sweep)
         except Stopped as stopped:
-            on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
+            interrupted = stopped.signum
+        on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording, nor the table
+        if interrupted:
             live.close(reason="signal")
-            _print(sweep, earlier, live, given)
-            return 128 + stopped.signum
         _print(sweep, earlier, live, given)
         wrong = any(run.wrong for cell in sweep.grid.order if (run := sweep.run(cell)) is not None)
-        return WRONG if wrong else _recorded(live, given)
+        return 128 + interrupted if interrupted else WRONG if wrong else _recorded(live, given)
     finally:
         live.close()
         for signum, handler in before.items():

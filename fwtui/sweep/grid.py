@@ -70,7 +70,7 @@ class Grid:
 
 
 class Known:
-    """Runs by what was run, of the session that is going on and of earlier ones; simulated ones have no times and do not count."""
+    """Runs by what was run, of the session that is going on and of earlier ones; simulated ones, without times, do not count."""
 
     def __init__(self, model: Model, earlier: Sequence[Model] = ()):
         self._model = model

@@ -256,9 +256,10 @@ class SweepScreen(Frame):
 
     def _settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         source = self.view.source
+        if self._simulated(experiment):
+            return experiment, True
         if self.view.found is None or source is None:  # asking would wait for the driver
-            simulated = self._simulated(experiment)
-            return settle(experiment, simulated), simulated
+            return settle(experiment), False
         return source.settled(experiment)
 
     def _say_draft(self) -> None:
