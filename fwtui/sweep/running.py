@@ -8,13 +8,14 @@ from typing import Protocol
 
 from fwtui import units
 from fwtui.errors import Refused
-from fwtui.expected import whole_run
-from fwtui.experiment import Experiment
+from fwtui.expected import one_pass, whole_run
+from fwtui.experiment import Experiment, changed
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.sweep.grid import ENDED, Cell, Grid, Known
 
 LEAST_WITHIN, MOST_WITHIN = 1, 86400  # seconds
+ENOUGH = 5  # passes, with which a comparison can be more than UNCLEAR
 PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
@@ -118,11 +119,20 @@ class Sweep:
                 self.going = False
                 return
             try:
-                self.source.start(cell.experiment)
+                self.source.start(self._repeated(cell.experiment))
             except Refused as refusal:
                 self.left_out[cell.at] = str(refusal)
             else:
                 self.current = cell
+
+    def _repeated(self, experiment: Experiment) -> Experiment:
+        """With as many passes as a verdict needs, where the run's own rules give fewer and its share of the time allows it."""
+        model = self.source.model
+        if experiment.repeats or ENOUGH * one_pass(model, experiment) <= experiment.budget:
+            return experiment
+        repeated = changed(experiment, repeats=ENOUGH)
+        waiting = sum(not self.ended(cell) and cell.at not in self.left_out for cell in self.grid.order)
+        return repeated if whole_run(model, repeated) <= self.left / max(waiting, 1) else experiment
 
     def _next(self) -> Cell | None:
         for cell in self.grid.order:

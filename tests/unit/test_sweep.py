@@ -18,7 +18,7 @@ from fwtui import events
 from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.expected import one_pass, whole_run
-from fwtui.experiment import Experiment, identity, settle
+from fwtui.experiment import Experiment, changed, identity, settle
 from fwtui.model import Model
 from fwtui.sessions.library import load_model
 from fwtui.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
@@ -220,6 +220,22 @@ def test_what_will_not_fit_is_left_out_and_smaller_ones_have_their_turn() -> Non
     sweep.start(within=5000.0)
     finish(sweep, session, step=1.0)
     assert sweep.done == 9 and not sweep.left_out
+
+
+def test_slow_cells_get_enough_passes_for_a_verdict_where_their_share_of_the_time_allows_it() -> None:
+    base = changed(CPU, budget=1.0)
+    for within, repeats in ((1000.0, 5), (5.0, 0)):
+        session = Session(rate=2e7)  # 0.84 s of a pass at 256
+        sweep = Sweep(session, Grid(base, [axis("n", "32", "256")], settled), within, clock=lambda session=session: session.clock)
+        sweep.start()
+        finish(sweep, session)
+        assert [e.repeats for e in session.started] == [0, repeats]
+    asked = changed(base, repeats=2)
+    session = Session(rate=2e7)
+    sweep = Sweep(session, Grid(asked, [axis("n", "32", "256")], settled), 1000.0, clock=lambda: session.clock)
+    sweep.start()
+    finish(sweep, session)
+    assert [e.repeats for e in session.started] == [2, 2]
 
 
 def test_a_run_that_dies_without_a_word_is_not_tried_for_ever() -> None:
