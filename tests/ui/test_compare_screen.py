@@ -232,4 +232,4 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
                 Deltas(pair).draw(pair, width)
                 for by_round in (True, False):
                     Track(None).draw(Race(runners, by_round, 0.3, True, 1e-3), width)
-    assert all(sum(cells for _, cells in columns(width)) <= max(width, 70) for width in range(1, 300))
+    assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
