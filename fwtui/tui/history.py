@@ -13,17 +13,18 @@ from fwtui.tui import wording
 MAX_ROWS = 100
 WIDE = (
     *(("#", 3), ("kernel", 16), ("n", 5), ("tile", 4), ("type", 4), ("total", 9)),
-    *(("relax/s", 7), ("of peak", 7), ("vs base", 12), ("result", 33)),
+    *(("relax/s", 7), ("of peak", 7), ("vs base", 8), ("result", 33)),
 )
+WIDEST = (*WIDE[:-1], ("verdict", 8), WIDE[-1])
 NARROW = (("#", 3), ("kernel", 16), ("n", 5), ("total", 10), ("result", 33))
-WIDE_CELLS = 118
+WIDE_CELLS, WIDEST_CELLS = 118, 140
 RIGHT = {"#", "n", "tile", "total", "relax/s", "of peak", "vs base"}
 NONE = "-"
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of `width` cells with its scrollbar; the last one gives way where there is no room."""
-    *fixed, (last, most) = WIDE if width >= WIDE_CELLS else NARROW
+    *fixed, (last, most) = WIDEST if width >= WIDEST_CELLS else WIDE if width >= WIDE_CELLS else NARROW
     room = width - 1 - sum(cells + 2 for _, cells in fixed) - 2
     return (*fixed, (last, max(8, min(most, room))))
 
@@ -35,6 +36,7 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     evidence = model.evidence(run) if run.backend == "cuda" and run.state == "done" else None
     peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
     share = run.bandwidth / peak if run.bandwidth and peak else None
+    ratio, word = wording.against(model, run, baseline)
     texts = {
         "#": (str(run.id), ""),
         "kernel": (run.experiment.kernel, ""),
@@ -44,7 +46,8 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
         "total": ("not timed" if run.simulated else units.duration(run.seconds), number),
         "relax/s": (units.ABSENT if run.simulated else rate, number),
         "of peak": (units.percent(share), number if share is not None else ""),
-        "vs base": (wording.against(model, run, baseline), ""),
+        "vs base": (ratio, ""),
+        "verdict": (word, ""),
         "result": (wording.outcome(run, evidence.throttled if evidence is not None else ()), ""),
     }
     return {

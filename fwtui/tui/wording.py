@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fwtui import units
-from fwtui.compare import FASTER, SLOWER, Comparison, Entrant, judge
+from fwtui.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Entrant, judge
 from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.run import Run
@@ -24,6 +24,7 @@ SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 FLETCHER = "fletcher "
+VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?"}
 
 
 def short_dtype(dtype: str) -> str:
@@ -183,13 +184,16 @@ def speedup(run: Run, baseline: Run | None) -> str:
     return f"{units.digits(baseline.seconds / run.seconds)}x"
 
 
-def against(model: Model, run: Run, baseline: Run | None) -> str:
-    """5.1x FASTER, SAME, UNCLEAR: the verdict of a run against the baseline; nothing where no times can be compared."""
+def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
+    """How many times as fast as the baseline with the verdict's sign, and the verdict: 5.1x ▲, FASTER.
+
+    Nothing where no times can be compared.
+    """
     ratio = speedup(run, baseline)
     if baseline is None or not ratio or run.id == baseline.id:
-        return ratio
+        return ratio, ""
     word, _, _ = judge(Entrant(model, run), Entrant(model, baseline))
-    return f"{ratio} {word}" if word in (FASTER, SLOWER) else word
+    return f"{ratio} {VERDICT_SIGNS[word]}", word
 
 
 def device(model: Model) -> str:

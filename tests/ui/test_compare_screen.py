@@ -85,17 +85,17 @@ async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
         assert app.view is not None and app.view.baseline == 7
         assert "run 4 against run 7  SLOWER  0.34x as fast" in shown
         shown = await go(pilot, "1")
-        assert "0.34x SLOWER" in shown and "3.08x" not in shown
+        assert "0.34x ▼" in shown and "3.08x" not in shown
 
 
 async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
+    async with app.run_test(size=(160, 40)) as pilot:
         await go(pilot, "1")
         assert app.view is not None
         app.view.baseline = 4
         shown = await go(pilot)
-        assert "2.98x FASTER" in shown and "2.96x FASTER" in shown and "0.97x SLOWER" in shown
-        assert app.screen.query_one(HistoryTable).get_cell("8", "vs base").plain == "2.98x FASTER"
+        assert "2.98x ▲  FASTER" in shown and "2.96x ▲  FASTER" in shown and "0.97x ▼  SLOWER" in shown
+        assert app.screen.query_one(HistoryTable).get_cell("8", "verdict").plain == "FASTER"
 
 
 async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) -> None:
