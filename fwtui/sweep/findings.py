@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,10 +16,9 @@ from fwtui.sweep.axis import Axis, named, value, varied
 
 
 class Fit(NamedTuple):
-    """Time = factor x n^exponent between two sizes; `error` is the exponent's standard error, None for two points."""
+    """Time grows with n^exponent between two sizes; `error` is the exponent's standard error, None for two points."""
 
     exponent: float
-    factor: float
     error: float | None
     low: float
     high: float
@@ -107,7 +107,7 @@ def fit(points: Mapping[int, float]) -> Fit | None:
     slope = sum((x - mx) * (y - my) for x, y in pairs) / across
     rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in pairs)
     error = math.sqrt(rest / (count - 2) / across) if count > 2 else None
-    return Fit(slope, math.exp(my - slope * mx), error, min(points), max(points), count)
+    return Fit(slope, error, min(points), max(points), count)
 
 
 def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:
@@ -132,9 +132,10 @@ def break_even(one: Series, other: Series) -> BreakEven | None:
     low, high = bracket({n: after[n] < before[n] for n in sizes})
     if high is None or low is None:
         return None
-    lead, behind = math.log(after[low] / before[low]), math.log(before[high] / after[high])
+    lead = math.log(after[low]) - math.log(before[low])  # a quotient of made-up times may be no float
+    behind = math.log(before[high]) - math.log(after[high])
     share = lead / (lead + behind)
-    at, seconds = (math.exp(math.log(a) + share * math.log(b / a)) for a, b in ((low, high), (after[low], after[high])))
+    at, seconds = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in ((low, high), (after[low], after[high])))
     return BreakEven(early.name, late.name, low, high, at, seconds, copies)
 
 
@@ -174,8 +175,8 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     counted = [r for r in runs if counts(r)]
     if not counted:
         return ""
-    sizes = [r.n for r in counted]
-    n = max((n for n in sizes if sizes.count(n) > 1), default=max(sizes))
+    sizes = Counter(r.n for r in counted)
+    n = max((n for n, several in sizes.items() if several > 1), default=max(sizes))
     ranked = sorted((r for r in counted if r.n == n), key=lambda r: r.seconds or 0.0)
     axes = varied(r.experiment for r in ranked)
     told = [words(r.experiment, axes) for r in ranked]

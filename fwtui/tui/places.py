@@ -43,7 +43,9 @@ class Place(NamedTuple):
 
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
-    Place("2", "sweep", "Sweep", "many runs over several values", "sweep_screen:SweepScreen", "sweep_screen:SweepScreen"),
+    Place(
+        "2", "sweep", "Sweep", "many runs over several values", "sweep_live:LiveSweepScreen", "sweep_screen:RecordedSweepScreen"
+    ),
     Place(
         "3",
         "compare",

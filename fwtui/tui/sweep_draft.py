@@ -18,7 +18,6 @@ from kernels.plan import Kernel
 WITHIN = "within"
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096"}
-SAID = ("kernel", "n", "density", "dtype")  # what is left open otherwise is each kernel's own choice
 OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
@@ -37,13 +36,14 @@ class SweepDraft:
         self.take(experiment)
 
     def take(self, experiment: Experiment) -> None:
-        """Sweep sizes and tiles of this experiment; everything else stays as it is."""
+        """Sweep sizes and tiles around this experiment, on generated graphs; what is its kernel's own choice stays open."""
         kernel = kernel_named(experiment.kernel)
         self.base = changed(experiment, tile=0, options={}, launch="", budget=PASSES_SECONDS, repeats=0, file="")
-        self._texts = {name: value(experiment, name) if name in SAID else "" for name in names()}
-        self._texts |= {"n": USUAL_SIZES[kernel.backend], WITHIN: USUAL_WITHIN}
-        if kernel.tiles:
-            self._texts["tile"] = ALL
+        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": ""}
+        own |= {o.name: str(o.default) for o in kernel.options}
+        texts = {name: value(experiment, name) for name in names()}
+        self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
+        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN}
         self.last = ""
 
     @property

@@ -23,8 +23,9 @@ from fwtui.tui.dialogs import FormScreen, HelpScreen
 from fwtui.tui.picture import screen_text
 from fwtui.tui.sweep_chart import figure
 from fwtui.tui.sweep_draft import SweepDraft
+from fwtui.tui.sweep_live import LiveSweepScreen
 from fwtui.tui.sweep_map import HeatMap
-from fwtui.tui.sweep_screen import SweepScreen
+from fwtui.tui.sweep_screen import RecordedSweepScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 WIDE = (120, 40)
@@ -183,12 +184,27 @@ async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLiv
     async with app.run_test(size=WIDE) as pilot:
         await go(pilot)
         screen = app.screen
-        assert isinstance(screen, SweepScreen) and screen.draft is not None
+        assert isinstance(screen, LiveSweepScreen)
         assert screen.draft.text("kernel") == "tiled-cpu"
         screen.query_one("#field-kernel", Input).value = "naive"
         await go(pilot, ticks=1)
         assert "nothing simulated is timed" in next(iter(screen.draft.errors().values()))
         assert screen.query_one("#run", Button).disabled
+
+
+async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        live.start(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32")))
+        await go(pilot, ticks=1)
+        shown = await go(pilot, "f", ticks=1)
+        screen = app.screen
+        assert isinstance(screen, LiveSweepScreen)
+        assert [screen.draft.text(name) for name in ("kernel", "density", "dtype", "tile")] == ["serial", "0.5", "int32", ""]
+        assert "sweeps around run 1" in shown and "int32" in shown
+        await go(pilot, "r", ticks=20)
+    assert {(e.kernel, e.n, e.dtype, e.density) for e in live.started[1:]} == {
+        ("serial", n, "int32", 0.5) for n in (64, 128, 256, 512)
+    }
 
 
 async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app: FwtuiApp) -> None:
@@ -208,7 +224,7 @@ async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, r
     recording = replay_of(recorded_sweep())
     async with recording.run_test(size=WIDE) as pilot:
         await go(pilot, "2", ticks=1)
-        assert isinstance(recording.screen, SweepScreen)
+        assert isinstance(recording.screen, RecordedSweepScreen)
         words = {binding.id for binding in recording.screen.offered()}
         assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
 
