@@ -31,3 +31,8 @@ def is_simulated(experiment: Experiment) -> bool:
             f"or n up to {SIMULATOR_MAX_N} for the simulator"
         )
     return True
+
+
+def gpu_index(experiment: Experiment) -> int:
+    """The number of the GPU that the experiment asks for."""
+    return int(experiment.device) if experiment.device.isdecimal() else 0

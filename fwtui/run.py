@@ -55,6 +55,7 @@ class Run:
     verdict: events.Verdict | None = None
     done: events.RunDone | None = None
     finished: float | None = None
+    stage_since: float = 0.0  # session time at which the present stage began
 
     @property
     def simulated(self) -> bool:
@@ -150,7 +151,7 @@ class Run:
                     device_bytes=event.device_bytes,
                 )
             case events.Stage(seconds=None):
-                return replace(self, stage=event.name, progress=None)
+                return replace(self, stage=event.name, stage_since=event.t, progress=None)
             case events.Stage():
                 return replace(self, stages=_with(self.stages, event))
             case events.Progress():

@@ -36,6 +36,11 @@ class Rect(NamedTuple):
         )
 
 
+def crossing(size: int, low: int, high: int, buffer: int = 0) -> tuple[Rect, Rect]:
+    """The rows and the columns low..high of a matrix: what every task reads besides its own cell while those are the middle."""
+    return Rect(low, 0, high, size, buffer), Rect(0, low, size, high, buffer)
+
+
 class Cost(NamedTuple):
     """What one step does in the kernel's own model: relaxations, bytes asked of device memory, bytes over PCIe."""
 

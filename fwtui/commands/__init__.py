@@ -26,5 +26,5 @@ EXIT_CODES = (
 )
 COMMANDS = (
     *("dashboard", "run", "sweep", "compare", "replay", "list", "check", "kernels", "reproduce", "counters", "graph", "docs"),
-    *("doctor", "render"),
+    *("doctor", "config", "render", "tune"),
 )

@@ -12,13 +12,12 @@ from fwtui import units
 from fwtui.commands import OK, WRONG
 from fwtui.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
 from fwtui.errors import Refused
-from fwtui.report import table
+from fwtui.report import COMPARED, compared, table
 from fwtui.sessions.library import load_model, resolve
 from fwtui.text import clean, shown
 
 NAME = "compare"
 HELP = "compare recorded runs with a baseline: change per phase and in total, and whether it is more than chance"
-COLUMNS = ("run", "kernel", "n", "tile", "dtype", "total", "", "vs", "from", "to", "verdict", "because")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     chosen = _pairs([_entrants(text) for text in given.entrants])
-    rows: list[tuple[str, ...]] = [COLUMNS]
+    rows: list[tuple[str, ...]] = [COMPARED]
     below: list[str] = []
     slower, last = False, None
     for entrant, baseline in chosen:
@@ -46,9 +45,9 @@ def execute(given: argparse.Namespace) -> int:
             print(json.dumps(data(entrant, baseline, found)), flush=True)
             continue
         if baseline is not last:
-            rows.append(_row(baseline, None))
+            rows.append(compared(baseline, None))
         last = baseline
-        rows.append(_row(entrant, found))
+        rows.append(compared(entrant, found))
         if given.phases:
             below += ["", *_parts(entrant, baseline, found)]
     if not given.json:
@@ -115,26 +114,6 @@ def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, An
 
 def _delta(part: Delta) -> dict[str, Any]:
     return {"part": part.key, "baseline": part.baseline, "seconds": part.seconds, "change": part.change}
-
-
-def _row(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
-    run = entrant.run
-    ends = ("", "")
-    if found is not None and found.ratio is not None:
-        ends = f"{units.digits(1 / found.ratio.high)}x", f"{units.digits(1 / found.ratio.low)}x"
-    return (
-        entrant.label,
-        run.experiment.kernel,
-        str(run.n),
-        str(run.experiment.tile or "-"),
-        run.experiment.dtype,
-        "not timed" if run.simulated else units.duration(run.seconds),
-        units.spread(run.done.spread if run.done is not None else None),
-        "baseline" if found is None else f"{units.digits(found.speedup)}x" if found.speedup is not None else "-",
-        *ends,
-        found.verdict if found is not None else "",
-        found.why if found is not None else "",
-    )
 
 
 def _parts(entrant: Entrant, baseline: Entrant, found: Comparison) -> list[str]:

@@ -111,19 +111,20 @@ class Race(NamedTuple):
     watched: float
     going: bool
     slowed: float  # how many times slower than it was
+    keys: str  # that move it
 
 
-class Track(Drawn[Race | None]):
-    """A lane for each runner."""
+class Track(Drawn[Race | str]):
+    """A lane for each runner, or how to begin."""
 
-    def draw(self, subject: Race | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return [line(("g: a race of the marked run and the baseline", MUTED))]
+    def draw(self, subject: Race | str, width: int) -> Sequence[Content]:
+        if isinstance(subject, str):
+            return [line((subject, MUTED))]
         how = "by round: all at the same point of the work" if subject.by_round else "by time: all at the same moment"
         state = "going" if subject.going else "over" if subject.watched >= 1 else "paused"
         slow = subject.slowed >= 1
         speed = f"{units.digits(subject.slowed if slow else 1 / subject.slowed)}x {'slowed down' if slow else 'sped up'}"
-        lines = [line(("RACE ", STRONG), (f"{how}, {speed}   {state}   g, t", MUTED))]
+        lines = [line(("RACE ", STRONG), (f"{how}, {speed}   {state}   {subject.keys}", MUTED))]
         room = max(6, width - NAME - 2 * NUMBER - 2)
         first = min((r.place.seconds for r in subject.runners), default=0.0)
         slowest = max((r.course.total for r in subject.runners), default=1.0)

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import DataTable
 
+from fwtui import report
 from fwtui.compare import Comparison, Entrant, compare
 from fwtui.errors import Refused
 from fwtui.model import Model
@@ -31,6 +32,7 @@ from fwtui.tui.compare_table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.dialogs import SessionsScreen
 from fwtui.tui.frame import Frame
 from fwtui.tui.recording import named
+from fwtui.tui.saving import Table
 from fwtui.tui.view import View
 
 MOST_SESSIONS = 8  # beside this one
@@ -71,6 +73,7 @@ class CompareScreen(Frame):
         Binding("g", "race", "Race", id="compare.race", tooltip="the marked run and the baseline race; again: pause, go on"),
         Binding("t", "align", "Align", id="compare.align", tooltip="race by time, or by round"),
         Binding("v", "view", "View", id="compare.view", tooltip="phases or passes, where there is no room for both"),
+        bindings.CURSOR,
         *bindings.SHARED,
     ]
     MOVES = ("Table of runs", (*bindings.MOVES[:2], Binding("enter", "", "Mark", tooltip="compare this run with the baseline")))
@@ -100,13 +103,21 @@ class CompareScreen(Frame):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
                 yield Chart()
-            yield Track(None)
+            yield Track("")
 
     def panel(self) -> Widget:
         return self.query_one("#deltas")
 
     def state(self) -> object:
         return (tuple(self._others), self._pinned, self._marked, self._by_round, self._watched, self._going)
+
+    def table(self) -> Table:
+        """The verdicts with their reasons."""
+        entrants = self.entrants
+        baseline = self.baseline(entrants)
+        told = [(e, self._found(e, baseline)) for e in entrants if baseline is not None and e.label != baseline.label]
+        rows = [report.compared(baseline, None)] if baseline is not None else []
+        return [report.COMPARED, *rows, *(report.compared(*pair) for pair in told)] if rows else ()
 
     @property
     def entrants(self) -> list[Entrant]:
@@ -143,16 +154,19 @@ class CompareScreen(Frame):
         self.query_one(Verdict).show(pair or self._advice(entrants, baseline))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
-        self.query_one(Track).show(self._race(pair))
+        race, align = self.key_of("compare.race"), self.key_of("compare.align")
+        shown = self._race(pair, f"{race}, {align}") or f"{race}: a race of the marked run and the baseline"
+        self.query_one(Track).show(shown)
 
     def _advice(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> str:
+        other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
         if not entrants:
-            return "no run has ended yet; run two experiments, or press o for those of another session"
+            return f"no run has ended yet; run two experiments, or press {other} for those of another session"
         if baseline is None:
             return "no verified run to compare with yet"
         if len(entrants) == 1:
-            return f"{baseline.label} is the baseline; run another experiment, or press o for another session's runs"
-        return f"{baseline.label} is the baseline; mark another run to see where it differs, b makes it the baseline"
+            return f"{baseline.label} is the baseline; run another experiment, or press {other} for another session's runs"
+        return f"{baseline.label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
 
     def _lines(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> list[Line]:
         """Of too many runs the newest, but the other sessions' as well, and always the baseline."""
@@ -175,7 +189,7 @@ class CompareScreen(Frame):
             self._kept[key] = kept
         return kept[3]
 
-    def _race(self, pair: Pair | None) -> Race | None:
+    def _race(self, pair: Pair | None, keys: str) -> Race | None:
         if pair is None or self._watched is None:
             return None
         told = [(e.label, course(e.run)) for e in (pair.baseline, pair.entrant)]
@@ -184,7 +198,7 @@ class CompareScreen(Frame):
             return None
         places = (by_round if self._by_round else by_time)(courses, self._watched)
         runners = tuple(Runner(label, c, place) for (label, _), c, place in zip(told, courses, places, strict=True))
-        return Race(runners, self._by_round, self._watched, self._going, SECONDS / max(c.total for c in courses))
+        return Race(runners, self._by_round, self._watched, self._going, SECONDS / max(c.total for c in courses), keys)
 
     def _run_race(self) -> None:
         now = monotonic()

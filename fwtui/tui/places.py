@@ -30,8 +30,7 @@ class Place(NamedTuple):
         where = self.where(view)
         if not where:
             raise LookupError(self.name)
-        module, _, name = where.partition(":")
-        return getattr(import_module(f"fwtui.tui.{module}"), name)(view)
+        return load(where)(view)
 
     def where(self, view: View) -> str:
         """Its screen for such a view; nothing where it has none."""
@@ -39,6 +38,12 @@ class Place(NamedTuple):
 
     def shown_title(self, view: View) -> str:
         return self.recorded_title if view.playback is not None and self.recorded_title else self.title
+
+
+def load(where: str) -> type[Frame]:
+    """The class that is named so."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(f"fwtui.tui.{module}"), name)
 
 
 PLACES: tuple[Place, ...] = (
@@ -53,6 +58,22 @@ PLACES: tuple[Place, ...] = (
         "runs against a baseline, and races",
         "compare_screen:CompareScreen",
         "compare_screen:CompareScreen",
+    ),
+    Place(
+        "4",
+        "explain",
+        "Explain",
+        "roofline, speed-of-light ledger, occupancy",
+        "explain_screen:ExplainScreen",
+        "explain_screen:ExplainScreen",
+    ),
+    Place(
+        "5",
+        "telemetry",
+        "Telemetry",
+        "power, clocks, utilisation and memory over time",
+        "telemetry_screen:TelemetryScreen",
+        "telemetry_screen:TelemetryScreen",
     ),
 )
 

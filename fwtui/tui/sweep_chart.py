@@ -21,7 +21,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
     if not amounts(name):
-        return Figure(empty=f"{name} is no amount, so there are no curves over it (x: another axis)")
+        return Figure(empty=f"{name} is no amount, so there are no curves over it; choose another axis")
     first = max(0, min(row - MOST_SERIES // 2, len(squares.rows) - MOST_SERIES))
     xs = tuple(float(v) for v in squares.across.values)
     lines = []

@@ -17,7 +17,7 @@ from kernels.plan import Kernel
 
 WITHIN = "within"
 USUAL_WITHIN = "120"
-USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096"}
+USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
@@ -38,7 +38,7 @@ class SweepDraft:
     def take(self, experiment: Experiment) -> None:
         """Sweep sizes and tiles around this experiment, on generated graphs; what is its kernel's own choice stays open."""
         kernel = kernel_named(experiment.kernel)
-        self.base = changed(experiment, tile=0, options={}, launch="", budget=PASSES_SECONDS, repeats=0, file="")
+        self.base = changed(experiment, tile=0, options={}, launch="", budget=PASSES_SECONDS, repeats=0, file="", auto="")
         own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": ""}
         own |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}

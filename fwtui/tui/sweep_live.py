@@ -67,8 +67,8 @@ class LiveSweepScreen(SweepScreen):
             yield Static(Content("WHAT VARIES"), classes="heading", markup=False)
             yield ExperimentForm(self.draft)
             with Horizontal(id="buttons"):
-                yield Button(Content("Sweep  r"), id="run", compact=True, variant="primary")
-                yield Button(Content("Cancel  c"), id="cancel", compact=True)
+                yield Button(Content(f"Sweep  {self.key_of('sweep')}"), id="run", compact=True, variant="primary")
+                yield Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -86,7 +86,8 @@ class LiveSweepScreen(SweepScreen):
 
     def advice(self) -> tuple[str, ...]:
         return (
-            "Press r to run every combination of the values" + (" (e edits them)." if self.narrow else " on the left."),
+            f"Press {self.key_of('sweep')} to run every combination of the values"
+            + (f" ({self.key_of('sweep.edit')} edits them)." if self.narrow else " on the left."),
             "Several values with commas, all of them with `all`, sizes that double with 64..512.",
             "Small sizes run first; what would not fit into the time is left out.",
         )
@@ -110,7 +111,8 @@ class LiveSweepScreen(SweepScreen):
     def _say_draft(self) -> None:
         self._errors = self.draft.errors()
         words = next(iter(self._errors.values()), "") or self.draft.summary()
-        self.query_one("#line", Static).update(line((words, "$text-error" if self._errors else ""), ("   e edit", MUTED)))
+        edit = f"   {self.key_of('sweep.edit')} edit"
+        self.query_one("#line", Static).update(line((words, "$text-error" if self._errors else ""), (edit, MUTED)))
 
     def _check(self) -> None:
         self._say_draft()

@@ -65,3 +65,11 @@ def described(square: Square, squares: Squares, model: Model) -> str:
         words.append(f"{units.percent(run.rate / best)} of the best")
     evidence = model.evidence(run) if run.backend == "cuda" else None
     return " · ".join([*words, wording.outcome(run, evidence.throttled if evidence is not None else ())])
+
+
+def saved(square: Square) -> str:
+    """A square in a saved table: its time and rate with what is to be kept in mind, or why there are none."""
+    run = square.run
+    if run is None or run.state != "done":
+        return square.state
+    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.doubtful(run) else "")

@@ -14,16 +14,18 @@ from fwtui.sweep.squares import Squares, of_runs, of_sweep
 from fwtui.tui import bindings
 from fwtui.tui.charts import Chart
 from fwtui.tui.frame import Frame
+from fwtui.tui.saving import Table
 from fwtui.tui.sweep_chart import figure
 from fwtui.tui.sweep_map import MEASURES, HeatMap
-from fwtui.tui.sweep_panels import Status, Told, Where, described
+from fwtui.tui.sweep_panels import Status, Told, Where, described, saved
 from fwtui.tui.topbar import TopBar
 from fwtui.tui.view import View
 
 LOOKS = (
-    Binding("x", "across", "Across", id="sweep.across", tooltip="another axis across"),
-    Binding("y", "measure", "Measure", id="sweep.measure", tooltip="rate, time, or share of the best"),
+    Binding("a", "across", "Across", id="sweep.across", tooltip="another axis across"),
+    Binding("u", "measure", "Unit", id="sweep.measure", tooltip="rate, time, or share of the best"),
     Binding("v", "view", "View", id="sweep.view", tooltip="the map or the curves, where there is no room for both"),
+    bindings.CURSOR,
 )
 
 
@@ -60,6 +62,7 @@ class SweepScreen(Frame):
         super().__init__(view)
         self._across = ""
         self._measure = MEASURES[0]
+        self._state: object = None
         self._found: tuple[object, Findings | None] = (None, None)
         self._laid_out: tuple[object, Squares | None] = (None, None)
 
@@ -83,9 +86,19 @@ class SweepScreen(Frame):
         return self.query_one("#said")
 
     def state(self) -> object:
-        sweep = self.view.sweep
-        going = (sweep.going, int(sweep.spent)) if sweep is not None else None
-        return (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
+        if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
+            sweep = self.view.sweep
+            going = (sweep.going, int(sweep.spent)) if sweep is not None else None
+            self._state = (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
+        return self._state
+
+    def table(self) -> Table:
+        """The map, with time and rate in every square."""
+        squares = self.squares()
+        if squares is None:
+            return ()
+        rows = [(row.name, *(saved(square) for square in row.squares)) for row in squares.rows]
+        return [(squares.across.name, *squares.across.values), *rows]
 
     @property
     def _layout_key(self) -> tuple[object, ...]:
@@ -108,6 +121,8 @@ class SweepScreen(Frame):
 
     def squares(self) -> Squares | None:
         """The map; made again only when it would be another one."""
+        if self.view.paused and self._laid_out[1] is not None:
+            return self._laid_out[1]
         key = self._layout_key
         if key != self._laid_out[0]:
             sweep = self.view.sweep

@@ -50,10 +50,25 @@ class View:
     found: Hardware | None = None  # what GPUs are here; None until somebody has looked
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
+    campaign: Campaign | None = None  # runs that follow each other by themselves
     recording_since: float = 0.0  # session time at which the recorder began
-    campaign: Campaign | None = None  # experiments that run one after the other
+    motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    @property
+    def paused(self) -> bool:
+        """Whether a live session is shown as it was, while it goes on."""
+        return self.source is not None and self.model is not self.source.model
+
+    def pause(self) -> None:
+        """Show the live session as it is now, until resume()."""
+        if self.source is not None and not self.paused:
+            self.model = self.source.model.frozen()
+
+    def resume(self) -> None:
+        if self.source is not None:
+            self.model = self.source.model
 
     @property
     def run(self) -> Run | None:
@@ -88,5 +103,6 @@ class View:
     def key(self) -> tuple[object, ...]:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
-        second = int(self.source.now) if self.source is not None and recorder is not None else None
-        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)
+        second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        return (*shown, recorder is not None, second, self.busy)

@@ -231,5 +231,5 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
                 Verdict(pair).draw(pair, width)
                 Deltas(pair).draw(pair, width)
                 for by_round in (True, False):
-                    Track(None).draw(Race(runners, by_round, 0.3, True, 1e-3), width)
+                    Track("").draw(Race(runners, by_round, 0.3, True, 1e-3, "g, t"), width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))

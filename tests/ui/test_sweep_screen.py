@@ -150,11 +150,11 @@ async def test_the_map_is_clicked(app: FwtuiApp) -> None:
 async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await go(pilot, "r", ticks=40)
-        shown = await go(pilot, "x", ticks=1)
+        shown = await go(pilot, "a", ticks=1)
         assert "n 512" in shown and "tile        16        32" in shown
-        shown = await go(pilot, "y", ticks=1)
+        shown = await go(pilot, "u", ticks=1)
         assert "26.8 ms" in shown
-        assert "100 %" in await go(pilot, "y", ticks=1)
+        assert "100 %" in await go(pilot, "u", ticks=1)
 
 
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
