@@ -18,6 +18,7 @@ import numpy as np
 from fwtui.errors import Refused
 from fwtui.experiment import GRID
 from fwtui.graphs import dimacs, matrixmarket
+from fwtui.graphs.adjacency import keep_least
 from fwtui.graphs.bounds import EXACT_INTEGER, EXACT_REAL
 from fwtui.graphs.graph import GraphInput, blocks, survey
 from fwtui.graphs.lines import CHUNK, Arcs, Layout, Table, parse
@@ -106,7 +107,7 @@ def _filled(file: io.BufferedReader, layout: Layout, name: str, dtype: str) -> G
         integer = integer and bool((arcs.weights == np.rint(arcs.weights)).all())
         exact = exact and bool((arcs.weights * GRID == np.rint(arcs.weights * GRID)).all())
         largest = max(largest, float(np.abs(arcs.weights).max(initial=0)))
-        _keep_least(matrix, arcs)
+        keep_least(matrix, arcs)
     if read_rows != layout.rows:
         raise Refused(
             f"{name} declares {layout.rows:,} entries and holds {read_rows:,}; fetch the file again, or correct the count"
@@ -141,15 +142,6 @@ def _unfit(weight: float, dtype: str) -> str | None:
         way = "int32" if dtype == "int16" else "smaller weights"
         return f"does not fit {dtype}, which ends at {NO_EDGE[dtype] - 1}; choose {way}"
     return None
-
-
-def _keep_least(matrix: np.ndarray, arcs: Arcs) -> None:
-    loops = arcs.sources == arcs.targets
-    weights = np.where(loops, np.minimum(arcs.weights, 0), arcs.weights)
-    order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
-    cells = arcs.sources[order] * len(matrix) + arcs.targets[order]
-    flat = matrix.reshape(-1)
-    flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
 
 
 def _assembled(matrix: np.ndarray, integer: bool, exact: bool, arcs: int, name: str) -> GraphInput:

@@ -1,0 +1,141 @@
+"""`solve`: a graph in, shortest paths out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import AFTERWARDS, limit
+from fwtui.graphs.cycles import negative_cycle
+from fwtui.graphs.graph import blocks
+from fwtui.solving import host
+from fwtui.solving.accept import accept
+from fwtui.solving.choice import ROUNDED, Choice, choices
+from fwtui.solving.paths import Paths
+from fwtui.solving.result import Result, Stats
+from fwtui.solving.room import check_room
+from fwtui.text import shown
+from kernels import registry
+
+_SHOWN = 8  # vertices of a negative cycle in words
+
+
+def solve(
+    graph: Any,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    device: str | int | None = None,
+) -> Result:
+    """Distances between all pairs of vertices, as scipy.sparse.csgraph.shortest_path gives them, and how they were found.
+
+    `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix or a NetworkX graph. `dtype`
+    ("int16", "int32", "float32") is chosen from the weights: 16 bit where distances provably fit, else int32, else float32.
+    `kernel` is "auto", "numpy" or the id of a CPU kernel; `device` is None or "cpu".
+
+    Other than in SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and
+    distances are float32 where that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) for
+    what is no graph or does not fit, and TypeError.
+    """
+    if device not in (None, "cpu"):
+        raise Refused(f"device {shown(str(device))} cannot be used here; leave it out, or give 'cpu'")
+    return answer(accept(graph), dtype=dtype, predecessors=predecessors, kernel=kernel)
+
+
+def answer(
+    adjacency: Adjacency,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    tell: host.Tell = lambda share: None,
+) -> Result:
+    """As solve, on the CPU. `tell` hears the share that is done."""
+    chosen = _kernel(kernel, adjacency.n)
+    begin = time.perf_counter()
+    for choice in choices(adjacency, dtype):
+        check_room(adjacency.n, choice.dtype, predecessors)
+        ready = time.perf_counter()
+        solved = host.run(adjacency, choice.dtype, chosen, tell)
+        _check_cycles(adjacency, solved.raw)
+        ran = time.perf_counter()
+        distances = host.floating(solved.raw, choice.dtype, adjacency.drift)
+        fits, exact = _fits(adjacency, distances, choice)
+        seconds = {**solved.seconds, "prepare": solved.seconds["prepare"] + ready - begin}
+        seconds["copy out"] = seconds.get("copy out", 0.0) + time.perf_counter() - ran
+        if fits:
+            break
+        begin = time.perf_counter()
+    else:
+        raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
+    begin = time.perf_counter()
+    paths = Paths(adjacency, distances, exact)
+    before = paths.predecessors() if predecessors else None
+    if predecessors:
+        seconds["paths"] = time.perf_counter() - begin
+    proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
+    stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, chosen, solved.tile, "cpu", seconds)
+    return Result(distances, before, stats, adjacency.vertices, paths)
+
+
+def _kernel(name: str, n: int) -> str:
+    if name == "auto":
+        return host.kernel_for(n)
+    if name == host.NUMPY:
+        return name
+    kernel = registry().get(name)
+    if kernel is None or kernel.backend != "cpu":
+        known = [host.NUMPY, *(k.id for k in registry().values() if k.backend == "cpu")]
+        raise Refused(f"kernel {shown(str(name))} is none that runs here; choose auto, {', '.join(known)}")
+    return name
+
+
+def _check_cycles(adjacency: Adjacency, raw: np.ndarray) -> None:
+    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, where a vertex is nearer to itself than 0."""
+    if not (raw.diagonal() < 0).any() or (adjacency.low or 0) >= 0:
+        return
+    weights = np.empty((adjacency.n, adjacency.n), dtype=np.float32 if raw.dtype.kind == "f" else np.int32)
+    adjacency.fill(weights)
+    cycle = negative_cycle(weights)
+    if not cycle:
+        return  # rounding around a cycle of weight 0
+    from scipy.sparse.csgraph import NegativeCycleError
+
+    names = [adjacency.vertices.name(v) for v in (*cycle, cycle[0])]
+    if len(names) > _SHOWN:
+        names = [*names[: _SHOWN - 2], "...", names[-1]]
+    raise NegativeCycleError(f"the graph has a negative cycle: {' -> '.join(names)}")
+
+
+def _fits(adjacency: Adjacency, distances: np.ndarray, choice: Choice) -> tuple[bool, bool]:
+    """Whether the type held every distance, and whether every sum was exact."""
+    if choice.dtype != "float32":
+        return choice.proof != AFTERWARDS or not escaped(adjacency, np.isfinite(distances)), True
+    if not adjacency.exact_sums:
+        return True, False
+    if choice.proof != AFTERWARDS:
+        return True, True
+    largest = max(
+        (float(np.abs(distances[r]).max(initial=0, where=np.isfinite(distances[r]))) for r in blocks(distances)), default=0.0
+    )
+    return True, largest < (limit(adjacency, "float32") / 2 if adjacency.drift else limit(adjacency, "float32"))
+
+
+def escaped(adjacency: Adjacency, reached: np.ndarray) -> bool:
+    """Whether some arc leads from what a vertex reaches to what it does not: then a distance was too long for the type.
+
+    Without such an arc, all that is beyond cannot be reached at all.
+    """
+    sets = np.ascontiguousarray(np.packbits(reached, axis=0).T)  # row v: who reaches v, as bits
+    rows = max(1, (1 << 24) // max(1, sets.shape[1]))
+    for arcs in adjacency.pieces():
+        for start in range(0, len(arcs.weights), rows):
+            part = slice(start, start + rows)
+            if (sets[arcs.sources[part]] & ~sets[arcs.targets[part]]).any():
+                return True
+    return False
