@@ -25,5 +25,19 @@ EXIT_CODES = (
     "128+n ended by signal n"
 )
 COMMANDS = (
-    *("dashboard", "run", "replay", "list", "check", "kernels", "reproduce", "counters", "graph", "docs", "doctor", "render"),
+    *(
+        "dashboard",
+        "run",
+        "replay",
+        "list",
+        "check",
+        "kernels",
+        "reproduce",
+        "counters",
+        "graph",
+        "solve",
+        "docs",
+        "doctor",
+        "render",
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -114,6 +114,13 @@ def keep_least(matrix: np.ndarray, arcs: Arcs) -> None:
     cells = arcs.sources[order] * matrix.shape[1] + arcs.targets[order]
     flat = matrix.reshape(-1)
     flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
+
+
+def both_ways(graph: Adjacency) -> Adjacency:
+    """The graph with every edge in both directions."""
+    arcs = graph.all_arcs()
+    ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
+    return replace(graph, dense=None, arcs=Arcs(*ends, np.concatenate([arcs.weights, arcs.weights])))
 
 
 def of_dense(dense: np.ndarray, vertices: Vertices, name: str = "", note: str = "") -> Adjacency:

@@ -6,6 +6,7 @@ next to finding the distances, takes no part in it, and works for whatever compu
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.lines import Arcs
 
+_WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
 NONE = -9999  # as scipy.sparse.csgraph says it
 _ROUNDINGS = 64  # half units in the last place by which rounded sums of one path may differ in practice
 
@@ -43,7 +45,9 @@ class Paths:
         n = self.adjacency.n
         sources = np.arange(n, dtype=np.int64) if sources is None else np.asarray(sources, dtype=np.int64)
         found = np.full((len(sources), n), NONE, dtype=np.int32)
-        if not n or not len(sources):
+        if "numba" not in sys.modules and len(sources) * len(self._short.weights) <= _WITHOUT_NUMBA:
+            for s, source in enumerate(sources):
+                found[s] = self.row(int(source))
             return found
         strong, weak = self._by_strength()
         from fwtui.solving.compiling import compiled

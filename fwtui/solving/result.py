@@ -24,7 +24,7 @@ class Stats:
     kernel: str
     tile: int  # 0: no tiles
     device: str  # "cpu", or the GPU's name
-    seconds: Mapping[str, float]  # "prepare", "copy in", "kernels", "copy out", "paths"; each where it applies
+    seconds: Mapping[str, float]  # "compile" (or load), "prepare", "kernels", "copy out", "paths"; each where it applies
 
     @property
     def total(self) -> float:

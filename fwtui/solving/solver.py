@@ -12,8 +12,8 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, limit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import blocks
+from fwtui.graphs.objects import accept
 from fwtui.solving import host
-from fwtui.solving.accept import accept
 from fwtui.solving.choice import ROUNDED, Choice, choices
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats

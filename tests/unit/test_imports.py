@@ -26,6 +26,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.sampler": ("pynvml",),
     "fwtui.graphs": ("numba", "llvmlite", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.solving.trees": ("numba", "llvmlite", "scipy"),
     "fwtui.verify": ("numba", "llvmlite", "scipy"),
     "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),

@@ -110,9 +110,11 @@ class TestAgainstSciPy:
     def test_negative_cycles(self) -> None:
         matrix = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
         for kernel in ("numpy", "tiled-cpu"):
-            with pytest.raises(NegativeCycleError, match="negative cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)$"):
+            with pytest.raises(
+                NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)$"
+            ):
                 solve(matrix, kernel=kernel)
-        with pytest.raises(NegativeCycleError, match="1 -> 1$"):
+        with pytest.raises(NegativeCycleError, match=r"1 -> 1$"):
             solve(np.array([[0, 5.0], [np.inf, -1]]))
         rng = np.random.default_rng(5)
         found = 0
@@ -306,7 +308,7 @@ class TestRoom:
             Refused, match=r"100,000 vertices in int32 need 37.3 GiB and 8.00 GiB are free.*up to 45,568 vertices"
         ):
             check_room(100_000, "int32", False, 8 << 30)
-        with pytest.raises(Refused, match="distances and predecessors .* or distances alone"):
+        with pytest.raises(Refused, match=r"distances and predecessors .* or distances alone"):
             check_room(40_000, "int32", True, 8 << 30)
         check_room(40_000, "int32", False, 8 << 30)
         check_room(45_568, "int32", False, 8 << 30)
@@ -325,4 +327,4 @@ def test_solve_is_brought_only_when_asked_for() -> None:
     code += "from fwtui import solve, Result, Refused; assert callable(solve) and 'numba' not in sys.modules"
     assert subprocess.run([sys.executable, "-P", "-c", code]).returncode == 0
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        fwtui.nothing
+        getattr(fwtui, "nothing")  # noqa: B009

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, of_dense
+from fwtui.graphs.adjacency import Adjacency, both_ways, of_dense
 from fwtui.graphs.lines import Arcs
 from fwtui.graphs.vertices import Vertices
 
@@ -65,7 +65,7 @@ def _ambiguous(dense: np.ndarray) -> bool:
     """Whether there are zeros off the diagonal, and nothing that means no edge."""
     if dense.dtype.kind == "f" and not np.isfinite(dense).all():
         return False
-    return dense.size - np.count_nonzero(dense) > len(dense) - np.count_nonzero(dense.diagonal())
+    return bool(dense.size - np.count_nonzero(dense) > len(dense) - np.count_nonzero(dense.diagonal()))
 
 
 def _of_sparse(given: Any) -> Adjacency:
@@ -96,11 +96,5 @@ def of_networkx(given: Any) -> Adjacency:
     sources = np.array([at[u] for u, _, _ in edges], dtype=np.int64)
     targets = np.array([at[v] for _, v, _ in edges], dtype=np.int64)
     present = np.isfinite(weights)
-    arcs = Arcs(sources[present], targets[present], weights[present])
-    if not given.is_directed():
-        arcs = Arcs(
-            np.concatenate([arcs.sources, arcs.targets]),
-            np.concatenate([arcs.targets, arcs.sources]),
-            np.concatenate([arcs.weights, arcs.weights]),
-        )
-    return Adjacency(len(labels), Vertices(labels), arcs=arcs)
+    graph = Adjacency(len(labels), Vertices(labels), arcs=Arcs(sources[present], targets[present], weights[present]))
+    return graph if given.is_directed() else both_ways(graph)
