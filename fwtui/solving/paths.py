@@ -15,6 +15,7 @@ import numpy as np
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.lines import Arcs
+from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
 NONE = -9999  # as scipy.sparse.csgraph says it
@@ -56,14 +57,28 @@ class Paths:
             from fwtui.solving.trees import nearest_before, spread
 
             # a strong arc leads away from the source, so that following them cannot lead back
-            into = _ordered(strong.targets, strong.sources, strong.weights, n, self.distances.dtype)
-            nearest_before(self.distances, sources, *into, self._slack, found)
+            dtype, far = self._narrow()
+            into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
+            nearest_before(self.distances, sources, *into, self._slack, dtype.type(far), found)
             if len(weak.weights):
                 out = _ordered(weak.sources, weak.targets, weak.weights, n, self.distances.dtype)
-                spread(self.distances, sources, *out, self._slack, found)
+                back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
+                spread(self.distances, sources, *out, *back, self._slack, found)
         if not self._exact:
             self._mend(sources, found)
         return found
+
+    def _narrow(self) -> tuple[np.dtype, float]:
+        """The type to add in and what no path is in it: 16 bit, if whole distances fit, are twice as many in a vector."""
+        far = NO_EDGE["int16"]
+        if self._exact and self.adjacency.integer and (self.adjacency.low or 0) >= 0:
+            farthest = max(
+                float(self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])))
+                for rows in blocks(self.distances)
+            )
+            if farthest < far:
+                return np.dtype(np.int16), far
+        return self.distances.dtype, np.inf
 
     def path(self, source: int, target: int) -> list[int]:
         """The vertices of one shortest path, both ends included; [] where there is none."""
@@ -183,7 +198,9 @@ def _ordered(keys: np.ndarray, others: np.ndarray, weights: np.ndarray, n: int, 
     order = np.argsort(keys.astype(np.uint16) if n <= 65536 else keys, kind="stable")
     first = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=first[1:])
-    return _Ordered(first, others[order].astype(np.int32), weights[order].astype(dtype))
+    # as wide as the numbers that they are chosen by, so that one mask serves both
+    narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
+    return _Ordered(first, others[order].astype(narrow), weights[order].astype(dtype))
 
 
 def _least(arcs: Arcs, n: int) -> Arcs:
