@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from threading import Event
 from typing import NamedTuple
 
 import msgspec
@@ -92,10 +93,11 @@ class Launch(NamedTuple):
     relaxations: int
 
 
-def measure(experiment: Experiment) -> dict[str, Counters] | str:
+def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Counters] | str:
     """Counters of one launch of every op (a middle one of its largest), or in one sentence why there are none.
 
-    Takes seconds to minutes. Nothing else should profile the GPU meanwhile: a session's sampler reads the same counters.
+    Takes seconds to minutes, less where another thread sets `stop`. Nothing else should profile the GPU meanwhile: a
+    session's sampler reads the same counters.
     """
     try:
         experiment = settle(experiment)
@@ -105,7 +107,7 @@ def measure(experiment: Experiment) -> dict[str, Counters] | str:
     tool = ncu.find()
     if reason or tool is None:
         return reason or ncu.ABSENT
-    return _profile(tool, experiment)
+    return _profile(tool, experiment, stop or Event())
 
 
 def shown(metric: Metric, values: Counters) -> str:
@@ -140,12 +142,12 @@ def _refusal(experiment: Experiment) -> str | None:
     return None if ncu.permitted() else ncu.FORBIDDEN
 
 
-def _profile(tool: str, experiment: Experiment) -> dict[str, Counters] | str:
+def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
     asked = {metric.key: list(metric.names) for metric in METRICS if metric.names}
     program = ncu.python("fwtui.measure.counted", json.dumps(msgspec.to_builtins(experiment)))
     while True:
         names = [left[0] for left in asked.values() if left]
-        said = ncu.run(tool, names, program, worker_environment("real"))
+        said = ncu.run(tool, names, program, worker_environment("real"), stop)
         complaints = ncu.errors(said.log)
         # a chip that lacks one counter makes ncu refuse them all: go on without it
         unknown = [name for name in names if any(_names(name, words) for words in complaints)]

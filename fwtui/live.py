@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ import msgspec
 from fwtui import __version__, codec, events, hardware, requests
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
-from fwtui.doctor import install_command
+from fwtui.counting import Counting
 from fwtui.environment import worker_environment
-from fwtui.errors import Corrupt, NoGpu, Refused
-from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named, settle
+from fwtui.errors import Corrupt, Refused
+from fwtui.experiment import Experiment, settle
 from fwtui.model import Model
+from fwtui.placement import is_simulated
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
 
@@ -45,6 +47,7 @@ class Live:
         self._sampled = device if device.isdecimal() else "0"  # the GPU that is watched
         self._sampler_deaths = 0
         self._sampler_due = self.origin
+        self._counting: Counting | None = None
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
         self._kill_at: float | None = None
@@ -66,7 +69,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None
+        return self._active is not None or self._counting is not None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
@@ -75,8 +78,7 @@ class Live:
 
     def start(self, experiment: Experiment) -> int:
         """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time."""
-        if self.busy:
-            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
+        self._refuse_if_busy()
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
@@ -89,8 +91,18 @@ class Live:
         self._worker.send(requests.encode(requests.Start(run, experiment)))
         return run
 
+    def count(self, run: int) -> None:
+        """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
+        self._refuse_if_busy()
+        # telemetry stops meanwhile: the sampler and a profiler would want the same hardware counters
+        self._sampler_due = math.inf
+        self._dismiss_sampler()
+        self._counting = Counting(run, self.asked[run])
+
     def cancel(self) -> None:
-        """Stop the run before its next step; what does not stop is killed after two seconds."""
+        """Stop the run before its next step (what does not stop is killed after two seconds), or the profiler."""
+        if self._counting is not None:
+            self._counting.cancel()
         if self._active is None or self._worker is None or self._kill_at is not None:
             return
         self._worker.send(requests.encode(requests.Cancel(self._active)))
@@ -134,6 +146,7 @@ class Live:
 
     def drain(self) -> int:
         """Take what the children said since the last time; returns how many events that were."""
+        self._watch_counting()
         self._keep_sampling()
         taken = self._take(self._sampler) + self._take(self._worker)
         self._watch_worker()
@@ -148,6 +161,9 @@ class Live:
         for child in children:
             child.hang_up()
         deadline = time.monotonic() + CLOSE_GRACE
+        if self._counting is not None:
+            self._counting.close(CLOSE_GRACE)
+            self._counting = None
         for child in children:
             child.close(grace=max(0.0, deadline - time.monotonic()))
             self._take(child)
@@ -175,6 +191,12 @@ class Live:
             self._sampler.close(grace=1.0)
             self._take(self._sampler)
             self._sampler = None
+
+    def _refuse_if_busy(self) -> None:
+        if self._counting is not None:
+            raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
+        if self._active is not None:
+            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
 
     def _hire(self, kind: str) -> None:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
@@ -232,6 +254,18 @@ class Live:
         worker.close(grace=0)
         self._kill_at = None
 
+    def _watch_counting(self) -> None:
+        counting = self._counting
+        if counting is None or counting.outcome is None:
+            return
+        self._counting, self._sampler_due = None, time.monotonic()
+        if isinstance(counting.outcome, str):
+            self.tell(events.Notice(t=self.now, level="warning", text=f"no counters of run {counting.run}: {counting.outcome}"))
+            return
+        for op, values in counting.outcome.items():
+            self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
+        self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are in"))
+
     def _watch_sampler(self) -> None:
         sampler = self._sampler
         if sampler is None or not sampler.gone or sampler.lines:
@@ -267,28 +301,3 @@ class Live:
                 self.sinks.remove(sink)
                 self.tell(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
         self.model.apply(line.event)
-
-
-def is_simulated(experiment: Experiment) -> bool:
-    """Whether the experiment runs in Numba's simulator on this machine. Raises NoGpu where only a GPU would do."""
-    kernel = kernel_named(experiment.kernel)
-    if kernel.backend != "cuda":
-        return False
-    if experiment.device == "simulator":
-        return True
-    found = hardware.gpus()
-    if experiment.device.isdecimal() and int(experiment.device) >= len(found.gpus):
-        raise NoGpu(
-            f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
-        )
-    if found.gpus:
-        if hardware.cuda_package() is None:
-            extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
-            raise NoGpu(f"numba-cuda is not installed; run: {install_command(f'fwtui[{extra}]')}")
-        return False
-    if experiment.file or experiment.n > SIMULATOR_MAX_N:
-        raise NoGpu(
-            f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu, "
-            f"or n up to {SIMULATOR_MAX_N} for the simulator"
-        )
-    return True

@@ -14,8 +14,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import NamedTuple
 
 PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
@@ -28,6 +30,7 @@ FORBIDDEN = (
     "(a container needs --cap-add=SYS_ADMIN)"
 )
 MOST_SECONDS = 600.0
+LISTENS_EVERY = 0.2
 _SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in Linux' sets of capabilities
 # ncu asked for base units, but a version may know better; what is not here counts as it is
 _SCALES = {
@@ -69,8 +72,8 @@ def permitted() -> bool:
     return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
 
 
-def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str]) -> Said:
-    """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop."""
+def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event) -> Said:
+    """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; ended early by `stop`."""
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log.csv"
         command = [tool, "--target-processes", "all", "--profile-from-start", "off", "--replay-mode", "kernel"]
@@ -87,18 +90,29 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
             env={**os.environ, **environment, "LC_ALL": "C", "TMPDIR": folder},
         )
         code: int | None = None
+        deadline = time.monotonic() + MOST_SECONDS
         try:
-            stdout, stderr = process.communicate(timeout=MOST_SECONDS)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            stdout, stderr = process.communicate()
+            while (said := _within(process, LISTENS_EVERY)) is None and time.monotonic() < deadline and not stop.is_set():
+                pass
+            if said is None:
+                _kill(process)
+            else:
+                code = process.returncode
+            stdout, stderr = said or process.communicate()
         except BaseException:
             _kill(process)
             process.wait()
             raise
         told = log.read_bytes() if log.exists() else b""
     return Said(code, *(part.decode("utf-8", "replace") for part in (told, stdout, stderr)))
+
+
+def _within(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes] | None:
+    """What it said, if it ends within that time."""
+    try:
+        return process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def python(module: str, *arguments: str) -> list[str]:

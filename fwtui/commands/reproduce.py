@@ -16,12 +16,12 @@ from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.run import Stopped, add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.model import Model
-from fwtui.report import table
 from fwtui.reproduce import MODULES, presets
-from fwtui.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
+from fwtui.reproduce.answers import answered, lines
+from fwtui.reproduce.claim import Answer, Claim
 from fwtui.reproduce.execute import Performer
 from fwtui.reproduce.preset import Preset, Scale
-from fwtui.reproduce.runs import LEFT_OUT, Results
+from fwtui.reproduce.runs import Results
 from fwtui.reproduce.slim import record
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load
@@ -29,9 +29,7 @@ from fwtui.sessions.reader import load
 NAME = "reproduce"
 HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
 ALL = "all"
-COLUMNS = ("id", "claim", "document", "here", "answer")
 SAMPLING_HZ = 1.0
-Row = tuple[Claim, Answer]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,32 +123,12 @@ def _recorded(name: str) -> Model:
 
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
-    rows = [(claim, claim.answer(results)) for claim in preset.claims]
+    rows = answered(preset, results)
     if given.json:
         for claim, answer in rows:
             print(json.dumps(_data(preset, claim, answer)), flush=True)
         return
     print("\n".join(lines(preset, results, rows)), flush=True)
-
-
-def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
-    """Everything that a person is shown of one document."""
-    where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
-    out = [f"{preset.title}, here: {where}", ""]
-    out += _aligned([COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)])
-    for word in (REFUTED, UNTESTABLE):
-        out += [f"{c.id} {word}: {a.reason}" for c, a in rows if a.verdict == word and a.reason]
-    for figure in preset.figures(results):
-        out += ["", figure.title, *table(figure.rows)]
-    left_out = [m.text.removeprefix(LEFT_OUT) for m in results.model.markers if m.text.startswith(LEFT_OUT)]
-    out += ["", f"Rule: {RULE}."]
-    return [*out, *(f"Left out: {text}" for text in left_out), ""]
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows with every column flush left: these are words with numbers in them."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 from fwtui.errors import Refused
 from fwtui.graphs import arrays, csvtable, dimacs, edgelist, matrixmarket
@@ -31,7 +30,7 @@ def load(path: str) -> Adjacency:
     if form is None:
         raise Refused(f"{name!r} ends in none of {', '.join(_FORMS)} (or those with {', '.join(PACKED)}); rename or convert it")
     binary = form in (_npy, _npz)
-    most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if binary else MAX_BYTES
+    most = _usable() if binary else MAX_BYTES
     try:
         with opened(path, name, most) as (file, size):
             graph = replace(form(file, name, size), name=name)
@@ -86,7 +85,14 @@ def _npy(file: io.BufferedReader, name: str, size: int) -> Adjacency:
 
 
 def _npz(file: io.BufferedReader, name: str, size: int) -> Adjacency:
-    return arrays.read_npz(file, name, max(MAX_BYTES, psutil.virtual_memory().available // _SHARE))
+    return arrays.read_npz(file, name, _usable())
+
+
+def _usable() -> int:
+    """Bytes that a matrix in a file may take."""
+    import psutil
+
+    return max(MAX_BYTES, psutil.virtual_memory().available // _SHARE)
 
 
 def _graphml(file: io.BufferedReader, name: str, size: int) -> Adjacency:

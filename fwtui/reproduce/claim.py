@@ -52,7 +52,8 @@ class Claim:
 
 
 def judged(holds: bool, value: str, reason: str = "") -> Answer:
-    return Answer(value, HOLDS if holds else REFUTED, reason)
+    """Holds, or refuted for that reason."""
+    return Answer(value, HOLDS) if holds else Answer(value, REFUTED, reason)
 
 
 def near(value: float, low: float, high: float | None = None) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 from fwtui import counters, events
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed
-from fwtui.live import Live
+from fwtui.model import Model
 from fwtui.reproduce.preset import Preset, Scale
 from fwtui.reproduce.runs import LEFT_OUT, Missing, Results, label, same
 from fwtui.run import Run
+from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
 MOST_SECONDS = 60.0  # that one pass of a rung may take
@@ -32,25 +34,50 @@ class Expected(NamedTuple):
     total: float
 
 
+class Session(Protocol):
+    """What running a preset needs of fwtui.live.Live."""
+
+    model: Model
+    recorder: Recorder | None
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def busy(self) -> bool: ...
+    def start(self, experiment: Experiment) -> int: ...
+    def drain(self) -> int: ...
+    def mark(self, text: str) -> None: ...
+    def tell(self, event: events.Event) -> None: ...
+    def stop_recording(self, reason: str = "closed") -> None: ...
+    def without_sampler(self) -> AbstractContextManager[None]: ...
+
+
 class Performer:
     """Runs one preset from its first experiment to its last."""
 
-    def __init__(self, live: Live, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
+    def __init__(self, live: Session, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
         self._live = live
         self._preset = preset
         self._scale = scale
         self._limit = limit
         self._say = say
+        self.results = Results(live.model)
         self._begin = time.monotonic()
         self._left_out: set[str] = set()
+        self._wanted: Iterator[Experiment] | None = None
 
     def perform(self) -> Results:
-        """The results; also of what could not be run, as markers of the session."""
-        self._live.mark(f"reproduce {self._preset.name}{' --quick' if self._scale.quick else ''}")
-        results = Results(self._live.model)
-        for wanted in self._preset.runs(results, self._scale):
-            self._one(wanted)
-        return results
+        """Everything, one run after the other; what could not be run is a marker of the session."""
+        while self.advance():
+            finish(self._live)
+        return self.results
+
+    def advance(self) -> bool:
+        """Start the next experiment that can be run; False when none is left. Only while nothing is going."""
+        if self._wanted is None:
+            self._live.mark(f"reproduce {self._preset.name}{' --quick' if self._scale.quick else ''}")
+            self._wanted = self._preset.runs(self.results, self._scale)
+        return any(self._begins(wanted) for wanted in self._wanted)
 
     def count(self, results: Results) -> None:
         """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
@@ -68,14 +95,14 @@ class Performer:
             for op, values in found.items():
                 self._live.tell(events.Counters(t=self._live.now, run=run.id, op=op, values=dict(values)))
 
-    def _one(self, wanted: Experiment) -> None:
+    def _begins(self, wanted: Experiment) -> bool:
         kernel = registry().get(wanted.kernel)
         if kernel is None:
             return self._leave_out(wanted.kernel, "kernel missing")
         if kernel.backend == "cuda" and not self._scale.gpu and wanted.device != "simulator":
             return self._leave_out(wanted.kernel, "needs a GPU")
         if not wanted.file and self._has(wanted):
-            return
+            return False
         expected = expect(self._live, wanted)
         spent = time.monotonic() - self._begin
         if expected.one > MOST_SECONDS:
@@ -90,7 +117,7 @@ class Performer:
             self._live.start(changed(wanted, repeats=expected.repeats, verify="auto" if wanted.n <= FULL_CHECK else "sample"))
         except Refused as refusal:
             return self._leave_out(label(wanted), str(refusal))
-        finish(self._live)
+        return True
 
     def _has(self, wanted: Experiment) -> bool:
         """Whether the session holds exactly that already: claims share runs."""
@@ -100,14 +127,15 @@ class Performer:
             return False
         return True
 
-    def _leave_out(self, what: str, why: str) -> None:
+    def _leave_out(self, what: str, why: str) -> bool:
         if what not in self._left_out:
             self._left_out.add(what)
             self._live.mark(f"{LEFT_OUT}{what}: {why}")
             self._say(f"{LEFT_OUT}{what}: {why}")
+        return False
 
 
-def finish(live: Live) -> None:
+def finish(live: Session) -> None:
     """Wait until the run that is going is over."""
     while live.busy or live.drain():
         live.drain()
@@ -115,7 +143,7 @@ def finish(live: Live) -> None:
             time.sleep(DRAIN_EVERY)
 
 
-def expect(live: Live, wanted: Experiment) -> Expected:
+def expect(live: Session, wanted: Experiment) -> Expected:
     """The run's length, from the rate at the nearest smaller size of the most similar run, and n^2 for all but computing."""
     kernel = registry()[wanted.kernel]
     runs = [r for r in live.model.runs.values() if r.state == "done" and r.seconds and r.n]

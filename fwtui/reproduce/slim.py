@@ -9,7 +9,7 @@ import msgspec
 
 from fwtui import codec, events
 from fwtui.codec import Line, Unknown
-from fwtui.live import Live
+from fwtui.reproduce.execute import Session
 from fwtui.reproduce.preset import Preset
 from fwtui.sessions.recorder import Recorder
 
@@ -78,7 +78,7 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def record(live: Live, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
+def record(live: Session, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
     """Record the session that has just begun: to `path`, or to a new file of `folder`. Raises Refused."""
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=title)

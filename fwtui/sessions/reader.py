@@ -18,6 +18,7 @@ from fwtui.text import clean
 
 MAX_BYTES = 256 * 2**20
 MAX_LINES = 2_000_000  # held in memory at once
+LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
 
 
@@ -184,6 +185,8 @@ class Session:
 def open_session(path: str | os.PathLike[str]) -> Session:
     """The session at that path. Raises Refused for whatever is no session, and TooNew for one of a later version."""
     name = clean(os.fspath(path))
+    if len(name) > LONGEST_NAME:  # the sentence matters more than the folders
+        name = f"…/{os.path.basename(name)}"
     try:
         # non-blocking, or a FIFO would hang the program before it can be refused
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -17,8 +17,8 @@ from kernels.plan import NO_EDGE, Kernel, Shape, Target
 
 NUMPY = "numpy"
 TILED = "tiled-cpu"
-# vertices up to which plain NumPy is done before numba is imported (measured on two cores; 0.3 s)
-NUMPY_MOST = 768
+# vertices up to which plain NumPy is done before numba is imported (measured on two cores: 0.4 s)
+NUMPY_MOST = 1024
 _ALWAYS_NUMPY = 256
 _EXACT_FLOAT = 2**24
 # time of a relaxation in tiles of that size, the largest one's being 1 (measured, int16 to float32)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import isqrt
 
-import psutil
-
 from fwtui.errors import Refused
 from fwtui.units import memory
 from kernels.plan import ITEMSIZE
@@ -24,7 +22,10 @@ def bytes_a_cell(dtype: str, predecessors: bool) -> int:
 
 def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None) -> None:
     """Raises Refused with what it takes, what is free, and what fits instead. `free` is what the machine has unless given."""
-    free = psutil.virtual_memory().available if free is None else free
+    if free is None:
+        import psutil
+
+        free = psutil.virtual_memory().available
     usable = max(0, free - KEEP_FREE)
     per_cell = bytes_a_cell(dtype, predecessors)
     padded = -(-n // _TILE) * _TILE if n > _TILE else n

@@ -37,9 +37,13 @@ class Dialog(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
-            yield Static(Content(self.TITLE or ""), id="title", markup=False)
+            yield Static(Content(self.heading), id="title", markup=False)
             yield from self.body()
             yield Static(Content(self.HINT), id="hint", markup=False)
+
+    @property
+    def heading(self) -> str:
+        return self.TITLE or ""
 
     def body(self) -> ComposeResult:
         """The widgets between title and hint."""

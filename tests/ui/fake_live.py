@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ class FakeLive:
         self.started: list[Experiment] = []
         self.asked: dict[int, Experiment] = {}
         self.cancelled = 0
+        self.counted: list[int] = []
         self.closed = ""
         self.verdict: events.Verdict | None = None
         self._folder = folder
@@ -66,9 +68,15 @@ class FakeLive:
         self._script.extend(told)
         return self._active
 
-    def tell(self, *told: events.Event) -> None:
+    def tell(self, event: events.Event, *told: events.Event) -> None:
         """Let these events be the next ones."""
-        self._script.extend(told)
+        self._script.extend((event, *told))
+
+    def count(self, run: int) -> None:
+        self.counted.append(run)
+
+    def without_sampler(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def cancel(self) -> None:
         assert self._active is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_ncu import Fake
 
 from fwtui import counters, events, hardware, ncu
 from fwtui.__main__ import main
@@ -161,52 +161,8 @@ class TestRepresentatives:
         assert all(plan[index].op == op for index, op in chosen.items())
 
 
-FAKE = """#!{python}
-import json, pathlib, sys
-arguments = sys.argv[1:]
-told = pathlib.Path({folder!r})
-calls = len(list(told.glob("call-*")))
-(told / f"call-{{calls}}").write_text(json.dumps(arguments))
-answer = json.loads((told / "answers").read_text())[calls]
-pathlib.Path(arguments[arguments.index("--log-file") + 1]).write_text(answer["log"])
-sys.stdout.write(answer.get("stdout", ""))
-sys.stderr.write(answer.get("stderr", ""))
-if answer.get("sleep"):
-    import time
-    time.sleep(60)
-sys.exit(answer.get("code", 0))
-"""
 LAUNCHES = "".join(f"{MARK}{json.dumps(launch._asdict())}\n" for launch in (Launch("pivot", 1000), Launch("rest", 1_000_000)))
 PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"
-
-
-class Fake:
-    """An ncu that says what it is told to, and remembers how it was called."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.path = folder / "ncu"
-        self.path.write_text(FAKE.format(python=sys.executable, folder=str(folder)))
-        self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
-
-    def answers(self, *answers: dict[str, Any]) -> None:
-        (self.folder / "answers").write_text(json.dumps(answers))
-
-    def call(self, index: int = 0) -> list[str]:
-        return json.loads((self.folder / f"call-{index}").read_text())
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=("a GPU",), reason=""))
-    monkeypatch.setattr(ncu, "permitted", lambda: True)
-
-
-@pytest.fixture
-def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> Fake:
-    fake = Fake(tmp_path)
-    monkeypatch.setattr(ncu, "find", lambda: str(fake.path))
-    return fake
 
 
 KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})

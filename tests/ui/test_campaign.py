@@ -1,0 +1,133 @@
+"""A document's experiments from the dashboard, the claims they answer, and counters beside the runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace as replaced
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.pilot import Pilot
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.reproduce import presets
+from fwtui.reproduce.preset import Preset
+from fwtui.reproduce.runs import ask
+from fwtui.sessions import reader
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.claims import ClaimsScreen
+from fwtui.tui.commands import Command
+from fwtui.tui.counters import CountersScreen
+from fwtui.tui.picture import screen_text
+from fwtui.tui.run_screen import RunScreen
+
+SIZE = (120, 40)
+
+
+def command(app: FwtuiApp, words: str) -> Command:
+    return next(offered for offered in app.commands() if offered.words == words)
+
+
+async def until(pilot: Pilot[None], screen: type) -> str:
+    assert isinstance(pilot.app, FwtuiApp)
+    for _ in range(400):
+        pilot.app.tick()
+        await pilot.pause(0.02)
+        if isinstance(pilot.app.screen, screen):
+            await pilot.pause()
+            return screen_text(pilot.app)
+    raise AssertionError(screen_text(pilot.app))
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preset of two runs with the claims of another, so that its answers are known."""
+    sing = presets()["sing"]
+    wanted = (ask("serial", 12), ask("naive", 12), ask("scipy", 12))
+    made: Preset = replaced(sing, runs=lambda results, scale: iter(wanted))
+    monkeypatch.setattr("fwtui.reproduce.campaign.presets", lambda: {"sing": made})
+    monkeypatch.setattr("fwtui.tui.claims.presets", lambda: {"sing": made})
+
+
+async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
+    dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path
+) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        command(dashboard, "Reproduce: sing, quick").run()
+        shown = await until(pilot, ClaimsScreen)
+        assert [e.kernel for e in live.started] == ["serial", "scipy"]
+        claims = [claim.id for claim in presets()["sing"].claims]
+        assert claims[0] in shown and "here: no GPU" in shown
+        await pilot.press("end")
+        await pilot.pause()
+        assert "naive: needs a GPU" in screen_text(dashboard)
+        await pilot.press("escape")
+        assert isinstance(dashboard.screen, RunScreen) and not dashboard.screen.view.busy
+        assert live.recorder is None
+        dashboard.tick()
+        assert f"recorded {tmp_path}" in live.model.log[-1].text
+        path = next((tmp_path / "data").rglob("*reproduce-sing*.jsonl"))
+        loaded = reader.load(path)
+        assert loaded.complete and loaded.header.title == "reproduce sing --quick"
+        command(dashboard, "Claims: sing").run()
+        assert claims[0] in await until(pilot, ClaimsScreen)
+
+
+async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive, short: None) -> None:
+    live.pace = 5
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        command(dashboard, "Reproduce: sing").run()
+        dashboard.tick()
+        await pilot.pause()
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen) and screen.view.busy and live.busy
+        command(dashboard, "Reproduce: sing").run()
+        await pilot.pause()
+        assert "something is still running" in screen_text(dashboard)
+        await pilot.press("c")
+        for _ in range(5):
+            dashboard.tick()
+            await pilot.pause()
+        assert live.cancelled == 1 and not screen.view.busy and len(live.started) == 1 and live.recorder is None
+
+
+async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("h")
+        assert not live.counted
+        live.start(Experiment(kernel="serial", n=12))
+        dashboard.tick()
+        await pilot.pause()
+        await pilot.press("h")
+        assert live.counted == [1]
+        live.tell(events.Counters(t=live.now, run=1, op="rest", values={"occupancy": 0.51, "l2_hit_rate": 0.75}))
+        dashboard.tick()
+        await pilot.pause()
+        await pilot.press("h")
+        shown = await until(pilot, CountersScreen)
+    rows = {line.strip(" │")[:18]: line for line in shown.split("\n")}
+    assert "profiled: not timings" in shown and "51.0 %" in rows["achieved occupancy"] and "75.0 %" in shown
+    assert "bank conflicts" not in shown, "what was not measured is not listed"
+
+
+async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> None:
+    told = scenes.cpu_session()
+    run = max(e.run for e in told if isinstance(e, events.RunDone))
+    told += [
+        events.Counters(t=told[-1].t, run=run, op="all", values={"occupancy": 0.25}),
+        events.Marker(t=told[-1].t, text="reproduce sing --quick"),
+        events.Marker(t=told[-1].t, text="reproduce nothing-known"),
+    ]
+    app = replay_of(told)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        offered = [c.words for c in app.commands()]
+        assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
+        assert not any(words.startswith("Reproduce") for words in offered)
+        await pilot.press("h")
+        assert "25.0 %" in await until(pilot, CountersScreen)

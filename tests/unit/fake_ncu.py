@@ -1,0 +1,41 @@
+"""A profiler that says what it is told to."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+FAKE = """#!{python}
+import json, pathlib, sys
+arguments = sys.argv[1:]
+told = pathlib.Path({folder!r})
+calls = len(list(told.glob("call-*")))
+(told / f"call-{{calls}}").write_text(json.dumps(arguments))
+answer = json.loads((told / "answers").read_text())[calls]
+pathlib.Path(arguments[arguments.index("--log-file") + 1]).write_text(answer["log"])
+sys.stdout.write(answer.get("stdout", ""))
+sys.stderr.write(answer.get("stderr", ""))
+if answer.get("sleep"):
+    import time
+    time.sleep(60)
+sys.exit(answer.get("code", 0))
+"""
+
+
+class Fake:
+    """An ncu that says what it is told to, and remembers how it was called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "ncu"
+        self.path.write_text(FAKE.format(python=sys.executable, folder=str(folder)))
+        self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
+
+    def answers(self, *answers: dict[str, Any]) -> None:
+        (self.folder / "answers").write_text(json.dumps(answers))
+
+    def call(self, index: int = 0) -> list[str]:
+        return json.loads((self.folder / f"call-{index}").read_text())

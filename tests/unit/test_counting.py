@@ -1,0 +1,91 @@
+"""Counters that a live session asks for while it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from threading import Event
+
+import psutil
+import pytest
+from fake_ncu import Fake
+
+from fwtui import counters, events
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.live import Live
+
+KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    session = Live(telemetry_hz=0)
+    session.tell(events.RunStarted(t=0, run=1, experiment=KATZ, title="", backend="cuda", phases=()))
+    session.tell(events.RunDone(t=1, run=1, outcome="done"))
+    session.asked[1] = KATZ
+    yield session
+    session.close()
+
+
+def drained(live: Live) -> list[str]:
+    deadline = time.monotonic() + 20
+    while live.busy:
+        assert time.monotonic() < deadline
+        live.drain()
+        time.sleep(0.01)
+    return [n.text for n in live.model.log]
+
+
+def test_they_are_told_when_they_are_in(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "measure", lambda experiment, stop: {"rest": {"occupancy": 0.5}})
+    live.count(1)
+    assert live.busy
+    with pytest.raises(Refused, match="run 1 are being profiled"):
+        live.start(Experiment(kernel="serial", n=4))
+    assert drained(live) == ["the counters of run 1 are in"]
+    assert live.model.runs[1].counters == {"rest": {"occupancy": 0.5}}
+
+
+@pytest.mark.parametrize("outcome", ["the reason", ValueError("the reason")])
+def test_why_there_are_none_is_told(live: Live, monkeypatch: pytest.MonkeyPatch, outcome: str | Exception) -> None:
+    def measured(experiment: Experiment, stop: Event) -> str:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(counters, "measure", measured)
+    live.count(1)
+    told = drained(live)
+    assert len(told) == 1 and told[0].startswith("no counters of run 1: ") and told[0].endswith("the reason")
+    assert live.model.runs[1].counters == {}
+
+
+def test_cancel_ends_the_profiler_and_what_it_profiles(live: Live, tool: Fake) -> None:
+    tool.answers({"log": "", "sleep": True})
+    live.count(1)
+    while not (tool.folder / "call-0").exists():
+        time.sleep(0.01)
+    profiler = next(p for p in psutil.Process().children() if str(tool.path) in p.cmdline())
+    live.cancel()
+    assert drained(live) == ["no counters of run 1: the profiler was stopped"]
+    assert not profiler.is_running() or profiler.status() == psutil.STATUS_ZOMBIE
+
+
+def test_telemetry_pauses_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = Event()
+    monkeypatch.setattr(counters, "measure", lambda experiment, stop: "waited" if go_on.wait(20) else "never")
+    live = Live(telemetry_hz=20)
+    try:
+        live.asked[1] = KATZ
+        live.drain()
+        assert live._sampler is not None
+        live.count(1)
+        live.drain()
+        assert live._sampler is None
+        go_on.set()
+        assert drained(live) == ["no counters of run 1: waited"]
+        live.drain()
+        assert live._sampler is not None
+    finally:
+        live.close()
