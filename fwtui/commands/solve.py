@@ -40,9 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, whatever the file says")
     parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
     parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
-    parser.add_argument(
-        "--kernel", default="", metavar="ID", help="a CPU kernel of `fwtui kernels`, or numpy; by default the fastest"
-    )
+    parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`, or numpy; by default the fastest")
+    parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -52,7 +51,7 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("--pairs names many pairs and --from one; leave out either")
     request = {
         name: value
-        for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel")
+        for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
         if (value := getattr(given, name))
     }
     # compiled code and SciPy stay in a process of their own, which alone is told when somebody wants to stop

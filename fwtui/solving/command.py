@@ -35,6 +35,7 @@ def carry_out(request: Request) -> None:
             dtype=request.dtype or None,
             predecessors=request.paths and bool(request.out) and pairs is None,
             kernel=request.kernel or "auto",
+            device=request.device or None,
             tell=progress.tell,
         )
     begin = time.perf_counter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui.solving.compiling import compiled
+from fwtui.solving.solved import Solved, Tell
 from kernels import registry
 from kernels.plan import NO_EDGE, Kernel, Shape, Target
 
@@ -24,8 +24,6 @@ _EXACT_FLOAT = 2**24
 # time of a relaxation in tiles of that size, the largest one's being 1 (measured, int16 to float32)
 _TILES = {32: 1.6, 64: 1.15, 128: 1.0}
 
-Tell = Callable[[float], None]  # the share of the relaxations that is done
-
 
 def kernel_for(n: int) -> str:
     """The fastest way to an answer here: compiled code has to be loaded first, which takes as long as a small graph."""
@@ -36,15 +34,6 @@ def kernel_for(n: int) -> str:
 def tile_for(n: int) -> int:
     """The tile with the least time: large ones are faster, and pad more."""
     return min(_TILES, key=lambda tile: (-(-n // tile) * tile) ** 3 * _TILES[tile])
-
-
-class Solved:
-    """Distances as a kernel left them, and how long that took."""
-
-    def __init__(self, raw: np.ndarray, tile: int, seconds: dict[str, float]):
-        self.raw = raw  # (n, n) corner of a padded matrix
-        self.tile = tile
-        self.seconds = seconds
 
 
 def run(adjacency: Adjacency, dtype: str, kernel: str, tell: Tell) -> Solved:

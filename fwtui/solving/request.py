@@ -18,3 +18,4 @@ class Request(Struct, frozen=True, kw_only=True):
     summary: bool = False
     dtype: str = ""
     kernel: str = ""
+    device: str = ""

@@ -23,7 +23,7 @@ class Stats:
     exact: bool  # no sum of weights was rounded
     kernel: str
     tile: int  # 0: no tiles
-    device: str  # "cpu", or the GPU's name
+    device: str  # "cpu" or "cuda"
     seconds: Mapping[str, float]  # "compile" (or load), "prepare", "kernels", "copy out", "paths"; each where it applies
 
     @property

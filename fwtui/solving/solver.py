@@ -13,13 +13,17 @@ from fwtui.graphs.bounds import AFTERWARDS, limit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.objects import accept
+from fwtui.measure.engine import Engine
+from fwtui.solving import device as gpu
 from fwtui.solving import host
 from fwtui.solving.choice import ROUNDED, Choice, choices
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.room import check_room
+from fwtui.solving.solved import Tell
 from fwtui.text import shown
 from kernels import registry
+from kernels.plan import Kernel
 
 _SHOWN = 8  # vertices of a negative cycle in words
 
@@ -36,15 +40,13 @@ def solve(
 
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix or a NetworkX graph. `dtype`
     ("int16", "int32", "float32") is chosen from the weights: 16 bit where distances provably fit, else int32, else float32.
-    `kernel` is "auto", "numpy" or the id of a CPU kernel; `device` is None or "cpu".
+    `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None for the GPU where that pays.
 
     Other than in SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and
     distances are float32 where that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) for
     what is no graph or does not fit, and TypeError.
     """
-    if device not in (None, "cpu"):
-        raise Refused(f"device {shown(str(device))} cannot be used here; leave it out, or give 'cpu'")
-    return answer(accept(graph), dtype=dtype, predecessors=predecessors, kernel=kernel)
+    return answer(accept(graph), dtype=dtype, predecessors=predecessors, kernel=kernel, device=device)
 
 
 def answer(
@@ -53,15 +55,25 @@ def answer(
     dtype: str | None = None,
     predecessors: bool = False,
     kernel: str = "auto",
-    tell: host.Tell = lambda share: None,
+    device: str | int | None = None,
+    engine: Engine | None = None,
+    tell: Tell = lambda share: None,
 ) -> Result:
-    """As solve, on the CPU. `tell` hears the share that is done."""
-    chosen = _kernel(kernel, adjacency.n)
+    """As solve. `tell` hears the share that is done; `engine` is what CUDA kernels run on, found by `device` unless given."""
+    named = _named(kernel)
+    cuda = named is not None and named.backend == "cuda"
+    if engine is None and (cuda or kernel == "auto"):
+        engine = gpu.engine_for(device, adjacency.n, cuda)
     begin = time.perf_counter()
     for choice in choices(adjacency, dtype):
         check_room(adjacency.n, choice.dtype, predecessors)
         ready = time.perf_counter()
-        solved = host.run(adjacency, choice.dtype, chosen, tell)
+        if engine is not None:
+            on = named or gpu.fastest(choice.dtype)
+            chosen, solved = on.id, gpu.run(adjacency, choice.dtype, on, engine, tell)
+        else:
+            chosen = host.kernel_for(adjacency.n) if kernel == "auto" else kernel
+            solved = host.run(adjacency, choice.dtype, chosen, tell)
         _check_cycles(adjacency, solved.raw)
         ran = time.perf_counter()
         distances = host.floating(solved.raw, choice.dtype, adjacency.drift)
@@ -78,21 +90,20 @@ def answer(
     before = paths.predecessors() if predecessors else None
     if predecessors:
         seconds["paths"] = time.perf_counter() - begin
+    where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
-    stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, chosen, solved.tile, "cpu", seconds)
+    stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, chosen, solved.tile, where, seconds)
     return Result(distances, before, stats, adjacency.vertices, paths)
 
 
-def _kernel(name: str, n: int) -> str:
-    if name == "auto":
-        return host.kernel_for(n)
-    if name == host.NUMPY:
-        return name
+def _named(name: str) -> Kernel | None:
+    """The kernel of that id; None for what chooses by itself, and for NumPy's loop."""
+    if name in ("auto", host.NUMPY):
+        return None
     kernel = registry().get(name)
-    if kernel is None or kernel.backend != "cpu":
-        known = [host.NUMPY, *(k.id for k in registry().values() if k.backend == "cpu")]
-        raise Refused(f"kernel {shown(str(name))} is none that runs here; choose auto, {', '.join(known)}")
-    return name
+    if kernel is None:
+        raise Refused(f"there is no kernel {shown(str(name))}; choose auto, {host.NUMPY}, {', '.join(registry())}")
+    return kernel
 
 
 def _check_cycles(adjacency: Adjacency, raw: np.ndarray) -> None:

@@ -244,7 +244,7 @@ class TestInput:
     def test_other_mistakes(self) -> None:
         with pytest.raises(TypeError, match="str is neither"):
             solve("graph.gr")
-        with pytest.raises(Refused, match="'fast' is none that runs here"):
+        with pytest.raises(Refused, match="there is no kernel 'fast'"):
             solve(np.ones((1, 1)), kernel="fast")
         with pytest.raises(IndexError, match="0 to 1"):
             solve(np.array([[0, 1], [1, 0]])).path(0, 2)

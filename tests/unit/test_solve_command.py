@@ -125,7 +125,8 @@ class TestMistakes:
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, as which pairs"),
             (["--dtype", "int8"], "'int8' is not one that kernels have"),
-            (["--kernel", "naive"], "'naive' is none that runs here"),
+            (["--kernel", "swift"], "there is no kernel 'swift'"),
+            (["--device", "first"], "device 'first' is not the one"),
         ],
     )
     def test_in_one_sentence(
