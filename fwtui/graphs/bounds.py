@@ -27,6 +27,9 @@ class Facts(Protocol):
     def integer(self) -> bool: ...
 
     @property
+    def low(self) -> float | None: ...
+
+    @property
     def high(self) -> float | None: ...
 
     @property

@@ -9,13 +9,13 @@ import numpy as np
 
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, limit, proved_by_edges
+from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, Facts, limit, proved_by_edges
 from fwtui.graphs.graph import blocks
 from fwtui.text import shown
 from kernels.plan import DTYPES, NO_EDGE
 
 ROUNDED = "rounded: sums of these weights need more digits than float32 has"
-_NARROW_FIRST = ("int16", "int32", "float32")
+NARROW_FIRST = ("int16", "int32", "float32")
 _ROUNDS = 3  # of a search through a dense matrix: its paths have few edges
 
 
@@ -36,12 +36,12 @@ def choices(adjacency: Adjacency, asked: str | None) -> Iterator[Choice]:
     greatest = max(abs(adjacency.low or 0), abs(adjacency.high or 0))
     if greatest * max(adjacency.n, 1) >= float(np.finfo(np.float32).max):
         raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
-    if asked is not None and (reason := _unfit(adjacency, asked)):
+    if asked is not None and (reason := unfit(adjacency, asked)):
         raise Refused(reason)
     reach: float | None = None
     complete = True
-    for dtype in (asked,) if asked is not None else _NARROW_FIRST:
-        if _unfit(adjacency, dtype) is not None:
+    for dtype in (asked,) if asked is not None else NARROW_FIRST:
+        if unfit(adjacency, dtype) is not None:
             continue
         if adjacency.high is None or (adjacency.exact_sums and proved_by_edges(adjacency, dtype)):
             yield Choice(dtype, BY_EDGES)
@@ -57,7 +57,7 @@ def choices(adjacency: Adjacency, asked: str | None) -> Iterator[Choice]:
                 yield Choice(dtype, AFTERWARDS)
 
 
-def _unfit(adjacency: Adjacency, dtype: str) -> str | None:
+def unfit(adjacency: Facts, dtype: str) -> str | None:
     """Why the weights do not fit the type, in a sentence."""
     if dtype == "float32":
         return None

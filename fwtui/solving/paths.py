@@ -46,7 +46,7 @@ class Paths:
         n = self.adjacency.n
         sources = np.arange(n, dtype=np.int64) if sources is None else np.asarray(sources, dtype=np.int64)
         found = np.full((len(sources), n), NONE, dtype=np.int32)
-        if "numba" not in sys.modules and len(sources) * len(self._short.weights) <= _WITHOUT_NUMBA:
+        if "fwtui.solving.trees" not in sys.modules and len(sources) * len(self._short.weights) <= _WITHOUT_NUMBA:
             for s, source in enumerate(sources):
                 found[s] = self.row(int(source))
             return found

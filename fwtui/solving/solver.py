@@ -38,7 +38,8 @@ def solve(
 ) -> Result:
     """Distances between all pairs of vertices, as scipy.sparse.csgraph.shortest_path gives them, and how they were found.
 
-    `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix or a NetworkX graph. `dtype`
+    `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, or an array on
+    a GPU (`__cuda_array_interface__`), where its distances stay. `dtype`
     ("int16", "int32", "float32") is chosen from the weights: 16 bit where distances provably fit, else int32, else float32.
     `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None for the GPU where that pays.
 
@@ -46,6 +47,8 @@ def solve(
     distances are float32 where that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) for
     what is no graph or does not fit, and TypeError.
     """
+    if hasattr(graph, "__cuda_array_interface__"):
+        return _on_device(graph, dtype, predecessors, kernel, device)
     return answer(accept(graph), dtype=dtype, predecessors=predecessors, kernel=kernel, device=device)
 
 
@@ -94,6 +97,22 @@ def answer(
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
     stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, chosen, solved.tile, where, seconds)
     return Result(distances, before, stats, adjacency.vertices, paths)
+
+
+def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, device: str | int | None) -> Result:
+    """The answer to an array that is on a GPU, where it stays."""
+    if predecessors:
+        raise Refused("predecessors are found on the host; copy the array there, or ask for distances alone")
+    named = _named(kernel)
+    if named is not None and named.backend != "cuda":
+        raise Refused(f"kernel {kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+    engine = gpu.engine_for(device, len(array), needed=True)
+    assert engine is not None
+    from numba import cuda
+
+    from fwtui.solving import resident
+
+    return resident.answer(cuda.as_cuda_array(array), dtype, named, engine)
 
 
 def _named(name: str) -> Kernel | None:

@@ -46,16 +46,101 @@ except NegativeCycleError as error:
 """
 
 
+# as above, for arrays that are on the device; the file's own module global `cuda` is what the simulator swaps
+RESIDENT = """
+import numpy as np
+from scipy.sparse.csgraph import NegativeCycleError, shortest_path
+from fwtui.errors import Refused
+from fwtui.measure.host_engine import HostEngine
+from fwtui.solving import resident
+from kernels import registry
+from kernels.device import cuda
+from kernels.plan import Target
+resident._THREADS = 4
+engine = HostEngine(Target("simulator"), cuda.stream())
+
+def ask(matrix, dtype=None, kernel=None):
+    return resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine)
+
+rng = np.random.default_rng(4)
+chain = np.full((5, 5), np.inf)
+chain[np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
+for kernel, low, scale, dtype, back in (
+    (None, 1, 1, "int16", "float32"),
+    ("katz-kider", 1, 1000, "int32", "float32"),
+    ("staged-load", -2, 1, "int32", "float32"),
+    ("naive-vector", 1, 0.25, "float32", "float32"),
+    ("naive", 1, 0.1, "float32", "float32"),
+):
+    matrix = np.where(rng.random((7, 7)) < 0.5, rng.integers(1, 30, (7, 7)) * scale, np.inf)
+    lift = rng.integers(0, 20, 7) * (low < 0)
+    matrix += lift[:, None] - lift[None, :]
+    matrix[0, 1] = np.nan
+    np.fill_diagonal(matrix, 0)
+    result = ask(matrix, kernel=kernel if kernel in registry() else None)
+    got = result.distances.copy_to_host()
+    expected = shortest_path(np.where(np.isnan(matrix), np.inf, matrix), method="FW")
+    assert (np.allclose(got, expected, rtol=1e-6) if scale == 0.1 else (got == expected).all()), kernel
+    assert (result.stats.dtype, got.dtype.name, result.stats.exact) == (dtype, back, scale != 0.1)
+    assert result.stats.edges == np.isfinite(matrix).sum() - 7 and result.predecessors is None
+far = ask(chain)
+assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
+try:
+    ask(np.array([[0, 1.0], [-2, 0]]))
+except NegativeCycleError as error:
+    print(error)
+for matrix, dtype in ((np.ones((2, 3)), None), (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
+                      (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None)):
+    try:
+        ask(matrix, dtype)
+    except Refused as refusal:
+        print(refusal)
+"""
+
+
+def test_arrays_on_the_device_stay_there() -> None:
+    said = simulated(RESIDENT).splitlines()
+    for line, words in zip(
+        said,
+        (
+            "the graph has a negative cycle",
+            "of shape (2, 3) is no graph",
+            "zeros off the diagonal may mean",
+            "-inf is no weight",
+            "leaves no room in int16",
+            "nothing proves that they do",
+            "dtype 'int8' is not one",
+            "weights of type bool are no numbers",
+        ),
+        strict=True,
+    ):
+        assert words in line
+
+
+def test_what_arrays_on_the_device_cannot_have() -> None:
+    class Array:
+        __cuda_array_interface__: dict[str, object] = {}
+
+    for asked, words in ((True, "predecessors are found on the host"), (False, "runs on the host and the array is on a GPU")):
+        with pytest.raises(Refused, match=words):
+            fwtui.solve(Array(), predecessors=asked, kernel="serial")
+
+
 def test_cuda_kernels_answer_too() -> None:
+    assert "the graph has a negative cycle" in simulated(SIMULATED)
+
+
+def simulated(code: str) -> str:
+    """What the program says that runs with the simulator."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", SIMULATED],
+        [sys.executable, "-P", "-c", code],
         env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert "the graph has a negative cycle" in done.stdout
+    return done.stdout
 
 
 class TestChoice:
@@ -89,3 +174,21 @@ class TestChoice:
 
         with pytest.raises(Refused, match="'fastest one' is not the one for it"):
             fwtui.solve(np.ones((2, 2)), device="fastest one")
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
+def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
+    pytest.importorskip("numba.cuda")
+    from numba import float32, float64, int16, int32, int64
+
+    from fwtui.solving import resident
+
+    survey, enter, leave, look = resident._functions()
+    found = float64[::1]
+    cases = [(survey, (given, int32, found)) for given in (float64[:, ::1], float32[::1, :], int64[:, :])]
+    cases += [(enter, (float64[:, ::1], to[:, ::1], int32, float64)) for to in (int16, int32, float32)]
+    cases += [(leave, (raw[:, ::1], to[:, ::1], int32, float64)) for raw in (int16, int32, float32) for to in (float32, float64)]
+    cases += [(look, (raw[:, ::1], int32, float64, found)) for raw in (int16, int32, float32)]
+    for function, signature in cases:
+        code, _ = resident.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+        assert code
