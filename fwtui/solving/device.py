@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,10 +16,12 @@ from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
 from fwtui.solving.solved import Solved, Tell
 from fwtui.text import shown
-from kernels import registry
+from fwtui.units import memory
+from kernels import out_of_core, registry
 from kernels.plan import Kernel, Shape
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
+SPARE = 1 << 28  # bytes of device memory left to everything else
 _FASTEST = ("register-tiled", "staged-load", "katz-kider")  # the first that there is and that takes the type
 
 
@@ -61,15 +64,32 @@ def shape_for(kernel: Kernel, n: int, dtype: str, nonnegative: bool, simulated: 
     return Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
 
 
+def fitting(kernel: Kernel, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
+    """The kernel and its shape; where the device does not hold the matrix, the one that streams it. Raises Refused."""
+    simulated = engine.target.backend == "simulator"
+    shape = shape_for(kernel, n, dtype, nonnegative, simulated)
+    free = engine.free_bytes()
+    if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
+        if reason := kernel.refuses(shape):
+            raise Refused(reason)
+        check_memory(kernel, shape, engine)
+        return kernel, shape
+    tile = out_of_core.tile_for(n, shape.itemsize, free - SPARE)
+    if tile is None:
+        most = out_of_core.largest_n(shape.itemsize, free - SPARE)
+        raise Refused(
+            f"{n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, even tile by tile; "
+            f"choose a graph of up to {most:,} vertices, or device cpu"
+        )
+    return out_of_core.KERNEL, replace(shape_for(out_of_core.KERNEL, n, dtype, nonnegative, simulated), tile=tile)
+
+
 def run(adjacency: Adjacency, dtype: str, kernel: Kernel, engine: Engine, tell: Tell) -> Solved:
     """Distances by a CUDA kernel. Raises Refused where they do not fit the device."""
     begin = time.perf_counter()
     engine.activate()
     n = adjacency.n
-    shape = shape_for(kernel, n, dtype, (adjacency.low or 0) >= 0, engine.target.backend == "simulator")
-    if reason := kernel.refuses(shape):
-        raise Refused(reason)
-    check_memory(kernel, shape, engine)
+    kernel, shape = fitting(kernel, n, dtype, (adjacency.low or 0) >= 0, engine)
     plan = list(kernel.plan(shape, False))
     with compiled():
         program = kernel.build(shape, engine.target)
@@ -97,4 +117,4 @@ def run(adjacency: Adjacency, dtype: str, kernel: Kernel, engine: Engine, tell: 
         ran = time.perf_counter()
         raw = program.unload(buffers, engine.stream)
     spent = {"compile": built - begin, "prepare": filled - built, "copy in": copied - filled, "kernels": seconds}
-    return Solved(raw, shape.tile if kernel.tiles else 0, {**spent, "copy out": time.perf_counter() - ran})
+    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, {**spent, "copy out": time.perf_counter() - ran})

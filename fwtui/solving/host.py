@@ -54,7 +54,7 @@ def _by_numpy(adjacency: Adjacency, dtype: str, tell: Tell) -> Solved:
         np.minimum(matrix, through, out=matrix)
         if not k % 64:
             tell(k / adjacency.n)
-    return Solved(matrix, 0, {"prepare": filled - begin, "kernels": time.perf_counter() - filled})
+    return Solved(matrix, NUMPY, 0, {"prepare": filled - begin, "kernels": time.perf_counter() - filled})
 
 
 def _by_kernel(adjacency: Adjacency, dtype: str, kernel: Kernel, tell: Tell) -> Solved:
@@ -90,7 +90,7 @@ def _by_kernel(adjacency: Adjacency, dtype: str, kernel: Kernel, tell: Tell) -> 
         raw = matrix[:n, :n] if in_place else program.unload(buffers, None)
     done_at = time.perf_counter()
     seconds = {"compile": built - begin, "prepare": filled - built, "kernels": ran - filled, "copy out": done_at - ran}
-    return Solved(raw, tile, seconds)
+    return Solved(raw, kernel.id, tile, seconds)
 
 
 def floating(raw: np.ndarray, dtype: str, drift: float) -> np.ndarray:

@@ -15,5 +15,6 @@ class Solved:
     """Sentinels and all; the array may be the corner of a padded one."""
 
     raw: np.ndarray  # (n, n)
+    kernel: str  # id
     tile: int  # 0: no tiles
     seconds: dict[str, float]

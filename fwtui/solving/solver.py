@@ -72,11 +72,9 @@ def answer(
         check_room(adjacency.n, choice.dtype, predecessors)
         ready = time.perf_counter()
         if engine is not None:
-            on = named or gpu.fastest(choice.dtype)
-            chosen, solved = on.id, gpu.run(adjacency, choice.dtype, on, engine, tell)
+            solved = gpu.run(adjacency, choice.dtype, named or gpu.fastest(choice.dtype), engine, tell)
         else:
-            chosen = host.kernel_for(adjacency.n) if kernel == "auto" else kernel
-            solved = host.run(adjacency, choice.dtype, chosen, tell)
+            solved = host.run(adjacency, choice.dtype, host.kernel_for(adjacency.n) if kernel == "auto" else kernel, tell)
         _check_cycles(adjacency, solved.raw)
         ran = time.perf_counter()
         distances = host.floating(solved.raw, choice.dtype, adjacency.drift)
@@ -95,7 +93,7 @@ def answer(
         seconds["paths"] = time.perf_counter() - begin
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
-    stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, chosen, solved.tile, where, seconds)
+    stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, solved.kernel, solved.tile, where, seconds)
     return Result(distances, before, stats, adjacency.vertices, paths)
 
 

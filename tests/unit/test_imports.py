@@ -30,6 +30,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.verify": ("numba", "llvmlite", "scipy"),
     "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),
     "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }
