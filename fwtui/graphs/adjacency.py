@@ -97,11 +97,8 @@ class Adjacency:
             matrix[:, n:] = no_edge
             for rows in blocks(self.dense):
                 block = self.dense[rows]
-                if block.dtype.kind == "f":
-                    with np.errstate(invalid="ignore"):
-                        matrix[rows, :n] = np.where(np.isfinite(block), block, no_edge)
-                else:
-                    matrix[rows, :n] = block
+                # NaN is no number and loses against every one
+                matrix[rows, :n] = np.fmin(block, block.dtype.type(no_edge)) if block.dtype.kind == "f" else block
         diagonal = np.arange(len(matrix))
         matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
 
@@ -145,22 +142,19 @@ def _arc_weights(arcs: Arcs) -> Weights:
 def _dense_weights(dense: np.ndarray) -> Weights:
     edges, low, high, integer, grid = 0, np.inf, -np.inf, True, True
     loops = dense.diagonal()
-    whole = dense.dtype.kind != "f"
-    least, most = (np.iinfo(dense.dtype).min, np.iinfo(dense.dtype).max) if whole else (-np.inf, np.inf)
     for rows in blocks(dense):
         block = dense[rows]
         within = np.isfinite(block)
         own = np.arange(rows.start, rows.stop)
         within[own - rows.start, own] = False
-        count = int(np.count_nonzero(within))
-        if not count:
+        present = block[within]
+        if not len(present):
             continue
-        edges += count
-        low = min(low, float(block.min(initial=most, where=within)))
-        high = max(high, float(block.max(initial=least, where=within)))
-        if not whole:
-            integer = integer and bool(((block == np.rint(block)) | ~within).all())
-            grid = grid and (integer or bool(((block * GRID == np.rint(block * GRID)) | ~within).all()))
+        edges += len(present)
+        low, high = min(low, float(present.min())), max(high, float(present.max()))
+        if dense.dtype.kind == "f":
+            integer = integer and bool((present == np.rint(present)).all())
+            grid = grid and (integer or bool((present * GRID == np.rint(present * GRID)).all()))
     negative = loops[np.isfinite(loops) & (loops < 0)]
     integer = integer and bool((negative == np.rint(negative)).all())
     grid = grid and bool((negative * GRID == np.rint(negative * GRID)).all())

@@ -50,7 +50,7 @@ def choices(adjacency: Adjacency, asked: str | None) -> Iterator[Choice]:
             yield Choice(dtype, AFTERWARDS if adjacency.exact_sums else ROUNDED)
         else:
             if reach is None:
-                reach, complete = reach_of(adjacency)
+                reach, complete = reach_of(adjacency, limit(adjacency, dtype))
             if reach < limit(adjacency, dtype) and complete:
                 yield Choice(dtype, BY_SEARCHES)
             elif asked is not None or (reach < limit(adjacency, dtype) and not adjacency.drift):
@@ -76,12 +76,14 @@ def _wider(dtype: str) -> str:
     return "int32" if dtype == "int16" else "float32"
 
 
-def reach_of(adjacency: Adjacency) -> tuple[float, bool]:
+def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
     """No distance exceeds the first number, if the second is true: max d(v, .) + max d(., v) for v = 0.
+
+    A dense matrix is searched no further than till that is less than `enough`.
 
     Negative weights count as 0, which makes no distance shorter than it is.
     """
-    outward, inward = _of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency)
+    outward, inward = _of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)
     complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
     farthest = [float(d[np.isfinite(d)].max()) for d in (outward, inward)]
     return (sum(farthest) if complete else max(farthest)), complete
@@ -98,22 +100,21 @@ def _of_arcs(adjacency: Adjacency) -> list[np.ndarray]:
     return [dijkstra(g, indices=0) for g in (graph, csr_array(graph.T))]
 
 
-def _of_dense(adjacency: Adjacency) -> list[np.ndarray]:
+def _of_dense(adjacency: Adjacency, enough: float) -> list[np.ndarray]:
     """Lengths of the shortest paths of few edges, which are no less than the distances."""
     assert adjacency.dense is not None
     found = []
     for matrix in (adjacency.dense, adjacency.dense.T):
         distance = np.full(adjacency.n, np.inf)
         distance[0] = 0
-        for _ in range(_ROUNDS):
-            # the first round is one row
-            for rows in [slice(0, 1)] if np.isinf(distance[1:]).all() else blocks(matrix):
-                block = matrix[rows].astype(np.float64)
-                block[~np.isfinite(block)] = np.inf
-                np.maximum(block, 0, out=block)
-                block += distance[rows, None]
-                np.minimum(distance, block.min(axis=0), out=distance)
-            if np.isfinite(distance).all():
+        # the first round is one row
+        for rows in [slice(0, 1), *(rows for _ in range(_ROUNDS) for rows in blocks(matrix))]:
+            block = matrix[rows].astype(np.float64)
+            block[~np.isfinite(block)] = np.inf
+            np.maximum(block, 0, out=block)
+            block += distance[rows, None]
+            np.minimum(distance, block.min(axis=0), out=distance)
+            if 2 * distance.max() < enough:
                 break
         found.append(distance)
     return found

@@ -8,12 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import psutil
 
 from fwtui.errors import NoGpu, Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
+from fwtui.solving.room import check_room
 from fwtui.solving.solved import Solved, Tell
 from fwtui.text import shown
 from fwtui.units import memory
@@ -81,7 +83,10 @@ def fitting(kernel: Kernel, n: int, dtype: str, nonnegative: bool, engine: Engin
             f"{n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, even tile by tile; "
             f"choose a graph of up to {most:,} vertices, or device cpu"
         )
-    return out_of_core.KERNEL, replace(shape_for(out_of_core.KERNEL, n, dtype, nonnegative, simulated), tile=tile)
+    shape = replace(shape_for(out_of_core.KERNEL, n, dtype, nonnegative, simulated), tile=tile)
+    # the host holds it once more, tile by tile
+    check_room(n, dtype, False, psutil.virtual_memory().available - shape.padded**2 * shape.itemsize)
+    return out_of_core.KERNEL, shape
 
 
 def run(adjacency: Adjacency, dtype: str, kernel: Kernel, engine: Engine, tell: Tell) -> Solved:

@@ -166,9 +166,10 @@ def test_under_a_cap_of_memory_the_simulator_streams() -> None:
 def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
     pytest.importorskip("cuda.core")
     pytest.importorskip("numba.cuda")
+    from test_off_gpu import compiled
+
     from kernels.cuda_program import signature
     from kernels.plan import Target
-    from tests.unit.test_off_gpu import compiled
 
     shape = Shape(2048, 256, dtype, options=(("threads", 256),))
     program = out_of_core.build(shape, Target("cuda", (9, 0), multiprocessors=1))
