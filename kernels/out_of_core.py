@@ -97,7 +97,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
     for p in range(side):
         # the tiles of a round are those that the round before sent back, its buffers those that it worked in
-        came = comes(PIVOT, 0, p, p, back)
+        closed = came = comes(PIVOT, 0, p, p, back)
         for step in blocked_plan(inner(shape), False):
             within = tuple(r._replace(buffer=PIVOT) for r in step.reads)
             changed = tuple(r._replace(buffer=PIVOT) for r in step.writes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +102,18 @@ class Adjacency:
                 matrix[rows, :n] = np.fmin(block, block.dtype.type(no_edge)) if block.dtype.kind == "f" else block
         diagonal = np.arange(len(matrix))
         matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
+
+
+def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
+    """The weight of each edge of a path, the least of parallel ones."""
+    if adjacency.dense is not None:
+        return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
+    arcs = adjacency.all_arcs()
+    starts = np.isin(arcs.sources, path[:-1])
+    least: dict[tuple[int, int], float] = {}
+    for u, v, w in zip(arcs.sources[starts].tolist(), arcs.targets[starts].tolist(), arcs.weights[starts].tolist(), strict=True):
+        least[u, v] = min(w, least.get((u, v), np.inf))
+    return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
 
 
 def keep_least(matrix: np.ndarray, arcs: Arcs) -> None:

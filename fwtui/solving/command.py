@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.loading import load
 from fwtui.solving import words
@@ -19,7 +20,9 @@ from fwtui.units import memory
 def carry_out(request: Request) -> None:
     """Do what was asked. Raises Refused for what cannot be, and SciPy's NegativeCycleError."""
     if request.out:
-        check_out(request.out, bool(request.pairs or request.source))
+        check_out(request.out, bool(request.pairs or request.source), request.paths)
+    elif request.paths and not request.pairs:
+        raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = Progress(sys.stderr)
     begin = time.perf_counter()
     with progress.stage("reading"):

@@ -21,13 +21,15 @@ ARROW = " -> "
 Pairs = Sequence[tuple[int, int]]
 
 
-def check_out(path: str, pairs: bool) -> None:
-    """Raises Refused for a suffix that nothing is written as, before the work."""
+def check_out(path: str, pairs: bool, paths: bool) -> None:
+    """Raises Refused for a suffix that nothing, or no path, is written as, before the work."""
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
     allowed = tables if pairs else (".npy", ".npz", *tables)
     if suffix not in allowed:
         what = "pairs are written" if pairs else "distances are written"
         raise Refused(f"{shown(Path(path).name)} ends in none of {', '.join(allowed)}, as which {what}; choose one of them")
+    if paths and suffix == ".npy":
+        raise Refused(f"{shown(Path(path).name)} has room for distances alone; choose .npz for paths too")
 
 
 def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None]) -> int:

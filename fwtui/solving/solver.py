@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from math import fsum
 from typing import Any
 
 import numpy as np
 
 from fwtui.errors import Refused
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.bounds import AFTERWARDS, limit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import blocks
@@ -78,6 +79,7 @@ def answer(
         _check_cycles(adjacency, solved.raw)
         ran = time.perf_counter()
         distances = host.floating(solved.raw, choice.dtype, adjacency.drift)
+        np.fill_diagonal(distances, 0)  # where weights were rounded it may be a little less
         fits, exact = _fits(adjacency, distances, choice)
         seconds = {**solved.seconds, "prepare": solved.seconds["prepare"] + ready - begin}
         seconds["copy out"] = seconds.get("copy out", 0.0) + time.perf_counter() - ran
@@ -125,19 +127,27 @@ def _named(name: str) -> Kernel | None:
 
 def _check_cycles(adjacency: Adjacency, raw: np.ndarray) -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, where a vertex is nearer to itself than 0."""
-    if not (raw.diagonal() < 0).any() or (adjacency.low or 0) >= 0:
+    low = adjacency.low or 0
+    if low >= 0 or not (raw.diagonal() < 0).any():
         return
     weights = np.empty((adjacency.n, adjacency.n), dtype=np.float32 if raw.dtype.kind == "f" else np.int32)
     adjacency.fill(weights)
     cycle = negative_cycle(weights)
-    if not cycle:
-        return  # rounding around a cycle of weight 0
+    closed = [*cycle, *cycle[:1]]
+    if not cycle or fsum(weights_along(adjacency, closed)) >= 0:
+        # float32 may make a cycle of weight 0 a little less, but no more than this
+        rounding = adjacency.n * float(np.finfo(np.float32).eps) * max(-low, adjacency.high or 0)
+        if adjacency.integer or float(raw.diagonal().min()) < -rounding:
+            closed = [int(raw.diagonal().argmin())]
+        else:
+            return
     from scipy.sparse.csgraph import NegativeCycleError
 
-    names = [adjacency.vertices.name(v) for v in (*cycle, cycle[0])]
+    names = [adjacency.vertices.name(v) for v in closed]
     if len(names) > _SHOWN:
         names = [*names[: _SHOWN - 2], "...", names[-1]]
-    raise NegativeCycleError(f"the graph has a negative cycle: {' -> '.join(names)}")
+    where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
+    raise NegativeCycleError(f"the graph has a negative cycle{where}")
 
 
 def _fits(adjacency: Adjacency, distances: np.ndarray, choice: Choice) -> tuple[bool, bool]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from fwtui import units
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.vertices import Vertices
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.summary import Summary
@@ -108,18 +106,6 @@ def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -
         for a, b, w, d in (rows if len(path) > 1 else [])
     ]
     return lines
-
-
-def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
-    """The weight of each edge of a path, the least of parallel ones."""
-    if adjacency.dense is not None:
-        return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
-    arcs = adjacency.all_arcs()
-    starts = np.isin(arcs.sources, path[:-1])
-    least: dict[tuple[int, int], float] = {}
-    for u, v, w in zip(arcs.sources[starts].tolist(), arcs.targets[starts].tolist(), arcs.weights[starts].tolist(), strict=True):
-        least[u, v] = min(w, least.get((u, v), np.inf))
-    return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
 
 
 def spent(seconds: dict[str, float]) -> str:

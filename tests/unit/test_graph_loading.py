@@ -331,7 +331,12 @@ def only_refusals_leave(folder: Path, suffix: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("suffix", FUZZED)
 def test_nothing_but_refusals_leaves(tmp_path: Path, suffix: str) -> None:
-    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=25,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
     @given(places=Spoiled, anything=st.none() | st.binary(max_size=64))
     def fuzz(places: list[tuple[int, int, bytes]], anything: bytes | None) -> None:
         only_refusals_leave(tmp_path, suffix, spoil(good(suffix), places) if anything is None else anything)
@@ -348,7 +353,9 @@ def test_nothing_but_refusals_leaves_for_ten_thousand(tmp_path: Path, suffix: st
     slowest = 0.0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    @settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    )
     @given(places=Spoiled, anything=st.none() | st.binary(max_size=200))
     def fuzz(places: list[tuple[int, int, bytes]], anything: bytes | None) -> None:
         nonlocal slowest

@@ -132,6 +132,14 @@ class TestAgainstSciPy:
                 assert (solve(matrix).distances == expected).all()
         assert 5 < found < 40
 
+    def test_a_cycle_of_weight_zero_is_none_whatever_rounding_makes_of_it(self) -> None:
+        third = np.array([[0, 0.1, np.inf], [np.inf, 0, 0.2], [-0.3, np.inf, 0.0]])
+        result = solve(third, predecessors=True)
+        assert (result.distances.diagonal() == 0).all() and np.allclose(result.distances[0], [0, 0.1, 0.3])
+        assert result.path(0, 2) == [0, 1, 2]
+        with pytest.raises(NegativeCycleError):
+            solve(np.where(third == -0.3, -0.3001, third))
+
     def test_networkx(self) -> None:
         networkx = pytest.importorskip("networkx")
         graph = networkx.MultiDiGraph()
@@ -283,7 +291,7 @@ class TestPaths:
             assert result.paths is not None
             before = np.array([result.paths.row(i) for i in range(len(matrix))])
             check_paths(matrix, result.distances, before, 1e-4)
-            for i, j in np.argwhere(np.isfinite(result.distances)):
+            for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
                 assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
 
     def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,8 @@ class TestMistakes:
             (["-o", "nowhere/out.npy"], "out.npy cannot be written: no such file"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, as which pairs"),
+            (["--paths", "-o", "o.npy"], "choose .npz for paths too"),
+            (["--paths"], "give -o OUT or --pairs FILE too"),
             (["--dtype", "int8"], "'int8' is not one that kernels have"),
             (["--kernel", "swift"], "there is no kernel 'swift'"),
             (["--device", "first"], "device 'first' is not the one"),
