@@ -97,11 +97,34 @@ class Adjacency:
             matrix[n:, :] = no_edge
             matrix[:, n:] = no_edge
             for rows in blocks(self.dense):
-                block = self.dense[rows]
-                # NaN is no number and loses against every one
-                matrix[rows, :n] = np.fmin(block, block.dtype.type(no_edge)) if block.dtype.kind == "f" else block
+                matrix[rows, :n] = _converted(self.dense[rows], matrix.dtype)
         diagonal = np.arange(len(matrix))
         matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
+
+
+class Window:
+    """A dense graph seen as the matrix of a kernel's type, of which no more is made than is asked for: window[rows, columns]."""
+
+    def __init__(self, adjacency: Adjacency, dtype: str):
+        assert adjacency.dense is not None
+        self._dense = adjacency.dense
+        self._dtype = np.dtype(dtype)
+
+    def __getitem__(self, cells: tuple[slice, slice]) -> np.ndarray:
+        rows, columns = cells
+        part = _converted(self._dense[rows, columns], self._dtype)
+        low, high = max(rows.start, columns.start), min(rows.stop, columns.stop)
+        own = np.arange(low, max(low, high))
+        at = own - rows.start, own - columns.start
+        part[at] = np.minimum(part[at], 0)
+        return part
+
+
+def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Weights in a kernel's type, its sentinel where there is no edge."""
+    if block.dtype.kind == "f":
+        block = np.fmin(block, block.dtype.type(NO_EDGE[dtype.name]))  # NaN is no number and loses against every one
+    return block.astype(dtype)
 
 
 def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 import zipfile
 import zlib
 from typing import IO, Any
@@ -59,9 +60,11 @@ def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency:
 def _array(file: IO[bytes], name: str, size: int) -> np.ndarray:
     """An array as numpy.save writes it, its size believed only where the file is as long."""
     try:
-        version = np.lib.format.read_magic(file)
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, by_columns, dtype = header(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy tells of headers from Python 2, which nobody here can change
+            version = np.lib.format.read_magic(file)
+            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, by_columns, dtype = header(file)
     except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
         raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
     if dtype.kind not in "fiubUS":

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 
 from fwtui.errors import NoGpu, Refused
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Window
 from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
@@ -66,9 +66,9 @@ def shape_for(kernel: Kernel, n: int, dtype: str, nonnegative: bool, simulated: 
     return Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
 
 
-def fitting(kernel: Kernel, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
+def fitting(kernel: Kernel, adjacency: Adjacency, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
     """The kernel and its shape; where the device does not hold the matrix, the one that streams it. Raises Refused."""
-    simulated = engine.target.backend == "simulator"
+    n, nonnegative, simulated = adjacency.n, (adjacency.low or 0) >= 0, engine.target.backend == "simulator"
     shape = shape_for(kernel, n, dtype, nonnegative, simulated)
     free = engine.free_bytes()
     if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
@@ -84,8 +84,9 @@ def fitting(kernel: Kernel, n: int, dtype: str, nonnegative: bool, engine: Engin
             f"choose a graph of up to {most:,} vertices, or device cpu"
         )
     shape = replace(shape_for(out_of_core.KERNEL, n, dtype, nonnegative, simulated), tile=tile)
-    # the host holds it once more, tile by tile
-    check_room(n, dtype, False, psutil.virtual_memory().available - shape.padded**2 * shape.itemsize)
+    # the host holds it tile by tile, and arcs as a matrix too, besides the result
+    copies = 1 if adjacency.dense is not None else 2
+    check_room(n, dtype, False, psutil.virtual_memory().available - copies * shape.padded**2 * shape.itemsize)
     return out_of_core.KERNEL, shape
 
 
@@ -94,7 +95,7 @@ def run(adjacency: Adjacency, dtype: str, kernel: Kernel, engine: Engine, tell: 
     begin = time.perf_counter()
     engine.activate()
     n = adjacency.n
-    kernel, shape = fitting(kernel, n, dtype, (adjacency.low or 0) >= 0, engine)
+    kernel, shape = fitting(kernel, adjacency, dtype, engine)
     plan = list(kernel.plan(shape, False))
     with compiled():
         program = kernel.build(shape, engine.target)
@@ -104,8 +105,11 @@ def run(adjacency: Adjacency, dtype: str, kernel: Kernel, engine: Engine, tell: 
             program.launch(step, buffers, engine.stream)
         engine.synchronize()
         built = time.perf_counter()
-        matrix = np.empty((n, n), dtype=dtype)
-        adjacency.fill(matrix)
+        if kernel is out_of_core.KERNEL and adjacency.dense is not None:
+            matrix: Any = Window(adjacency, dtype)  # the host may have no room for another one
+        else:
+            matrix = np.empty((n, n), dtype=dtype)
+            adjacency.fill(matrix)
         filled = time.perf_counter()
         program.load(matrix, buffers, engine.stream)
         engine.synchronize()

@@ -12,6 +12,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from fwtui.graphs.adjacency import Adjacency, Window
+from fwtui.graphs.vertices import Vertices
 from kernels import blocked, out_of_core
 from kernels.order import legal_order, races
 from kernels.out_of_core import BUFFERS, KERNEL, device_bytes, inner, largest_n, tile_for
@@ -145,6 +147,22 @@ try:
 except ValueError as refusal:
     print(refusal)
 """
+
+
+def test_a_window_is_the_matrix_in_parts() -> None:
+    rng = np.random.default_rng(1)
+    for dtype, dense in (
+        ("int16", np.where(rng.random((9, 9)) < 0.5, rng.integers(0, 9, (9, 9)), np.inf)),
+        ("float32", np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.nan)),
+        ("int32", rng.integers(-5, 9, (9, 9))),
+    ):
+        graph = Adjacency(9, Vertices(range(9)), dense=dense)
+        matrix = np.empty((9, 9), dtype=dtype)
+        graph.fill(matrix)
+        window = Window(graph, dtype)
+        for top, left in ((0, 0), (0, 4), (4, 0), (4, 8), (8, 8), (2, 3)):
+            rows, columns = slice(top, min(top + 4, 9)), slice(left, min(left + 4, 9))
+            np.testing.assert_array_equal(window[rows, columns], matrix[rows, columns])
 
 
 def test_under_a_cap_of_memory_the_simulator_streams() -> None:
