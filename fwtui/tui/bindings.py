@@ -121,6 +121,7 @@ SHARED = (
     CANCEL,
     RECORD,
     replace(MARK, show=False),
+    PAUSE,
     *COMMON,
 )
 

@@ -355,7 +355,7 @@ class Frame(Saved):
                 return self.view.close is not None
             case "back":
                 return (
-                    isinstance(self.focused, Arrowed)
+                    isinstance(self.focused, Arrowed | Input)
                     or self.view.selected is not None
                     or not self._first
                     or self.view.close is not None

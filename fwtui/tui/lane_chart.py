@@ -69,7 +69,11 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.direction = direction
 
     class Held(Message):
-        """The cursor was set by a key, so the window should stay where it is."""
+        """A key set the cursor, so the window should stay where it is; or the cursor is gone."""
+
+        def __init__(self, on: bool):
+            super().__init__()
+            self.on = on
 
     def __init__(self, view: View):
         super().__init__()
@@ -140,11 +144,11 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     def action_cursor(self, direction: int) -> None:
         latest = self.window.column(self._view.model.t)
         self._point(latest if self._at is None else self.window.column(self._at) + direction)
-        self.post_message(self.Held())
+        self.post_message(self.Held(True))
 
     def action_cursor_to(self, place: int) -> None:
         self._point(0 if place == 0 else self.window.column(self._view.model.t))
-        self.post_message(self.Held())
+        self.post_message(self.Held(True))
 
     def _point(self, column: int) -> None:
         if self.columns and self._bins is not None:
@@ -166,6 +170,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         if self._at is not None:
             self._at = None
             self._draw()
+            self.post_message(self.Held(False))
 
     def on_blur(self) -> None:
         self.release()

@@ -156,6 +156,8 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
             assert isinstance(frame, Frame)
             bindings = [b for b in type(frame).BINDINGS if isinstance(b, Binding)]
             assert len({b.id for b in bindings}) == len(bindings) and all(b.id and b.tooltip for b in bindings)
+            live = [key for b in bindings if b.id not in ("quit", "close") for key in b.key.split(",")]
+            assert len(set(live)) == len(live), "one key, one meaning"
             for binding in bindings:
                 assert hasattr(frame, f"action_{binding.action.partition('(')[0]}"), binding
             shown = await settled(pilot, "question_mark")
