@@ -15,7 +15,7 @@ _SIGNS = {
     **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)),
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
-    **dict(zip("●◆▲■○◇△□✚✖", "*@^#o$A&+x", strict=True)),  # of a chart's series: no two alike
+    **dict(zip("●◆▲■○◇△□✚✖◉", "*@^#o$A&+x0", strict=True)),  # of a chart's series: no two alike
     **dict(zip("▸▶►▹▷→›⏎", ">>>>>>><", strict=True)),
     **dict(zip("◂◀◄←‹↑▴⌃↓▼▾⌄", "<<<<<^^^vvvv", strict=True)),
     **dict(zip("✓✔✗✘×…±°²³µμ–—‖▔▀", "vvxxx>~'23uu--|-\"", strict=True)),
