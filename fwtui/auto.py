@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from fwtui import hardware, tuned
 from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed, settle
+from fwtui.experiment import Experiment, changed, kernel_named, settle
 from fwtui.placement import gpu_index
 from fwtui.tuned import Config
 from kernels.auto import AUTO, in_order
+from kernels.plan import Target
 
 MEASURED, KNOWN = "measured here", "best known"
 TYPICAL = {"cpu": 1024, "cuda": 4096}  # a file's size is known only once it is read
@@ -29,6 +30,7 @@ def resolved(experiment: Experiment) -> Experiment:
         picked = changed(config.applied(experiment), auto=why)
         try:
             settle(picked, simulated)
+            _check_device(picked, backend, simulated)
         except Refused as refusal:
             first = first or refusal
         else:
@@ -51,5 +53,17 @@ def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
         for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
             yield trial.config, MEASURED
-    for kernel in in_order(backend, experiment.dtype):
+    for kernel in in_order(backend, experiment.dtype, n):
         yield Config(kernel=kernel.id), KNOWN
+
+
+def _check_device(picked: Experiment, backend: str, simulated: bool) -> None:
+    """Raises Refused where the GPU cannot do what the kernel needs."""
+    found, index = hardware.gpus().gpus, gpu_index(picked)
+    if backend == "cpu" or simulated or index >= len(found):
+        return
+    gpu = found[index]
+    target = Target("cuda", gpu.compute_capability, gpu.multiprocessors or 0)
+    sentence = kernel_named(picked.kernel).lacks(picked.shape(max(picked.n, 1)), target)
+    if sentence:
+        raise Refused(sentence)

@@ -24,6 +24,7 @@ class Limit(NamedTuple):
     form: Form
     relaxations_per_second: float  # at the run's own clock, where that and the probe's are known
     share: float | None  # of it that the run reached; None without a time
+    clock_mhz: float | None = None  # that the limit is for; None where nobody knows it
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
@@ -37,9 +38,11 @@ def limit_of(model: Model, run: Run) -> Limit | None:
     if not told:
         return None
     best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
-    rate = (best.relaxations_per_second or 0.0) * _clock_factor(model, run, best)
+    factor = _clock_factor(model, run, best)
+    rate = (best.relaxations_per_second or 0.0) * factor
     share = run.rate / rate if run.rate and rate else None
-    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None)
+    clock = best.clock_mhz * factor if best.clock_mhz else None
+    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
 
 
 def share_of_limit(model: Model, run: Run) -> float | None:
@@ -69,7 +72,21 @@ def load(backend: str, index: int = 0) -> events.Limits | None:
     return event if isinstance(event, events.Limits) and event.backend == backend and event.complete else None
 
 
-def save(limits: events.Limits, index: int = 0) -> None:
-    """Keep complete limits; what could not be measured is tried again next time."""
-    if limits.complete and not limits.note:
-        kept.write(KIND, limits.backend, index, codec.encode(msgspec.structs.replace(limits, t=0.0)))
+def save(limits: events.Limits, index: int = 0) -> events.Limits:
+    """Keep complete limits, and return what is kept: of each form the best that was ever measured of this device.
+
+    Whatever else a machine does makes a probe slower, never faster. What could not be measured is tried again next time.
+    """
+    if not limits.complete or limits.note:
+        return limits
+    before = load(limits.backend, index)
+    best = limits if before is None else _best(before, limits)
+    kept.write(KIND, limits.backend, index, codec.encode(msgspec.structs.replace(best, t=0.0)))
+    return best
+
+
+def _best(before: events.Limits, now: events.Limits) -> events.Limits:
+    old = {told.form: told for told in before.forms}
+    forms = tuple(max((old.get(told.form, told), told), key=lambda one: one.relaxations_per_second or 0.0) for told in now.forms)
+    copied = max(before.copy_bytes_per_second or 0.0, now.copy_bytes_per_second or 0.0) or None
+    return msgspec.structs.replace(now, forms=forms, copy_bytes_per_second=copied)

@@ -52,6 +52,7 @@ class Live:
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
         self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
+        self._limited: dict[str, int] = {}  # which GPU's limits the model has, by backend
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
         self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
@@ -101,10 +102,13 @@ class Live:
 
     def tell_limits(self, backend: str, index: int = 0) -> bool:
         """Tell what this device can do at most, if that was ever measured here; whether it is known."""
-        if backend not in self.model.limits:
+        if self._limited.get(backend) != index:
             known = limits.load(backend, index)
+            if known is None and backend in self.model.limits:
+                known = events.Limits(t=0.0, backend=backend)  # those of another GPU hold no longer
             if known is not None:
                 self.tell(msgspec.structs.replace(known, t=self.now))
+            self._limited[backend] = index
         return backend in self.model.limits and self.model.limits[backend].complete
 
     def measure_limits(self, backend: str, index: int = 0) -> None:
@@ -112,7 +116,7 @@ class Live:
         self._refuse_if_busy()
         self._hire("real")
         assert self._worker is not None
-        self._probing = index
+        self._probing = self._limited[backend] = index
         self._worker.send(requests.encode(requests.Probe(backend, index)))
 
     def count(self, run: int) -> None:
@@ -253,8 +257,9 @@ class Live:
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
             if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
-                limits.save(line.event, self._probing)
-                self._probing = None
+                best, self._probing = limits.save(line.event, self._probing), None
+                if best != line.event:
+                    self.tell(best)
         return taken
 
     def _watch_worker(self) -> None:

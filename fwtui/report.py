@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fwtui import units
+from fwtui.compare import Comparison, Entrant
 from fwtui.limits import limit_of
 from fwtui.model import Model
 from fwtui.peak import fp32_flops
@@ -57,6 +58,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "instrumentation": run.done.instrumentation if run.done is not None else None,
         "relaxations_per_second": run.rate,
         "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
+        "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
         "limit_form": limit.form.key if limit is not None else None,
         "share_of_limit": limit.share if limit is not None else None,
         "model_bytes_per_second": run.bandwidth,
@@ -163,6 +165,30 @@ def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
         " ".join(f"{p.title} {units.percent(p.share)}" for p in run.phases) if len(run.phases) > 1 else "-",
         run.verdict.checksum[:SHOWN_DIGITS] if run.verdict is not None and run.verdict.checksum else "-",
         outcome(model, run),
+    )
+
+
+COMPARED = ("run", "kernel", "n", "tile", "dtype", "total", "", "vs", "from", "to", "verdict", "because")
+
+
+def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
+    """A run's comparison with the baseline under COMPARED; the baseline's own row has none."""
+    run = entrant.run
+    ends = ("", "")
+    if found is not None and found.ratio is not None:
+        ends = f"{units.digits(1 / found.ratio.high)}x", f"{units.digits(1 / found.ratio.low)}x"
+    return (
+        entrant.label,
+        run.experiment.kernel,
+        str(run.n),
+        str(run.experiment.tile or "-"),
+        run.experiment.dtype,
+        "not timed" if run.simulated else units.duration(run.seconds),
+        units.spread(run.done.spread if run.done is not None else None),
+        "baseline" if found is None else f"{units.digits(found.speedup)}x" if found.speedup is not None else "-",
+        *ends,
+        found.verdict if found is not None else "",
+        found.why if found is not None else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,8 @@ class Order:
 
 
 class CudaProgram:
-    """Working matrices (buffers 0, 1, ...) and, last, the input, so that a run can be repeated without copying over PCIe.
+    """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
+    that a run can be repeated without copying over PCIe.
 
     `columns` is the length of a row in memory where rows are pitched; `result` the working matrix that holds the distances
     in the end.
@@ -61,6 +62,7 @@ class CudaProgram:
         result: int = 0,
         columns: int | None = None,
         order: Order | None = None,
+        scratch: Sequence[tuple[int, int]] = (),
     ):
         self.shape = shape
         self.ops = ops
@@ -68,6 +70,7 @@ class CudaProgram:
         self._matrices = matrices
         self._result = result
         self._order = order
+        self._scratch = scratch
         self._target = target
         self._pinned: Any = None
         self._configured: dict[tuple[Any, ...], Any] = {}
@@ -80,7 +83,8 @@ class CudaProgram:
         new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
             self.shape.memory, cuda.device_array
         )
-        return [new(self._size, dtype) for _ in range(self._matrices + 1)]
+        sizes = [self._size] * self._matrices + [*self._scratch, self._size]
+        return [new(size, dtype) for size in sizes]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         kept = buffers[-1]
@@ -97,6 +101,13 @@ class CudaProgram:
         self.restore(buffers, stream)
         # the host array may be freed once this returns
         stream.synchronize()
+
+    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """As load, of a matrix that is on the device: `write` puts it, padded and row-major, into the array that it is given."""
+        write(buffers[-1] if self._order is None else buffers[0])
+        if self._order is not None:
+            self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
+        self.restore(buffers, stream)
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         to, kept = buffers[0], buffers[-1]
@@ -125,14 +136,20 @@ class CudaProgram:
         if self._shared_with_host:
             stream.synchronize()
             return np.array(result[:n, :n])
-        if self._order is not None:
-            unpacked = cuda.device_array(self._size, np.dtype(self.shape.dtype))
-            self._reorder(self._order.unpack, result, unpacked, stream)
-            result = unpacked
+        result = self.result_on_device(buffers, stream)
         host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
         result.copy_to_host(host, stream=stream)
         stream.synchronize()
         return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
+
+    def result_on_device(self, buffers: Buffers, stream: Any) -> Any:
+        """The padded result in row-major order, as a device array."""
+        result = buffers[self._result]
+        if self._order is None:
+            return result
+        unpacked = cuda.device_array(self._size, np.dtype(self.shape.dtype))
+        self._reorder(self._order.unpack, result, unpacked, stream)
+        return unpacked
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:

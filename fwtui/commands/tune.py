@@ -27,7 +27,8 @@ from kernels.plan import Kernel
 NAME = "tune"
 HELP = "measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`"
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
-ROW = "{:>6}  {:8}  {:20}  {:32}  {:>9}  {}"
+BEST_RUNGS = 5
+ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +90,7 @@ def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:
 
 def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:
     if asked is None:
-        found = {kernel.id: kernel for dtype in dtypes for kernel in in_order(backend, dtype)}
+        found = {kernel.id: kernel for dtype in dtypes for kernel in in_order(backend, dtype)[:BEST_RUNGS]}
         return list(found.values())
     kernels = [kernel_named(word.strip()) for word in asked.split(",")]
     for kernel in kernels:

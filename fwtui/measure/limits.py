@@ -16,6 +16,7 @@ import psutil
 from fwtui import events, hardware
 from fwtui.measure.engine import Engine
 from kernels import probe_cpu, probe_cuda
+from kernels.forms import FORMS
 from kernels.probe_forms import Form, forms_of
 
 SECONDS = 0.5  # of bursts for each form, and for copying
@@ -35,7 +36,11 @@ class NotRight(RuntimeError):
 def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
     """Tells the limits after every form, all that are known so far; `complete` with the last."""
     backend = engine.target.backend
-    name = hardware.machine().cpu if backend == "cpu" else _name(engine)
+    name = hardware.machine().cpu
+    if backend == "cuda":
+        from fwtui.measure.cuda_facts import gpu_name
+
+        name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
     found: list[events.FormLimit] = []
     rates = _cuda_rates(engine) if backend == "cuda" else _cpu_rates()
     for form, rate, clock in rates:
@@ -43,10 +48,6 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
         emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found)))
     copied = _cuda_copy(engine) if backend == "cuda" else _cpu_copy()
     emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found), copy_bytes_per_second=copied, complete=True))
-
-
-def _name(engine: Any) -> str:
-    return engine.gpu.name.decode() if isinstance(engine.gpu.name, bytes) else str(engine.gpu.name)
 
 
 def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
@@ -113,10 +114,10 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     from kernels.device import cuda
 
     stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
-    probe = probe_cuda.build(form.key)
+    probe = probe_cuda.build(form.number)
     random = np.random.default_rng(1)
-    source = probe_cuda.words(form.key, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))
-    cells = probe_cuda.words(form.key, random.integers(LARGEST, 2 * LARGEST, (probe_cuda.BLOCK, probe_cuda.CELLS)))
+    source = probe_cuda.words(form.number, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))
+    cells = probe_cuda.words(form.number, random.integers(LARGEST, 2 * LARGEST, (probe_cuda.BLOCK, probe_cuda.CELLS)))
     held = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
@@ -124,20 +125,25 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
 
     def burst() -> float:
         begin.record(stream)
-        probe[blocks, probe_cuda.BLOCK, stream](held, slabs, np.uint32(1), np.int32(0), np.int32(TURNS), clocks)
+        probe[blocks, probe_cuda.BLOCK, stream](held, slabs, np.int32(0), np.int32(TURNS), clocks)
         end.record(stream)
         end.wait()
         return begin.seconds_until(end)
 
+    def read(array: Any) -> np.ndarray:
+        host = array.copy_to_host(stream=stream)
+        stream.synchronize()
+        return host
+
     burst()
-    got = held.copy_to_host(stream=stream)
-    stream.synchronize()
+    got = read(held)
     if not np.array_equal(
-        got.reshape(blocks, *cells.shape), np.broadcast_to(probe_cuda.expected(form.key, cells, source), (blocks, *cells.shape))
+        got.reshape(blocks, *cells.shape),
+        np.broadcast_to(probe_cuda.expected(form.number, cells, source), (blocks, *cells.shape)),
     ):
         raise NotRight(f"the GPU's {form.key} probe is wrong")
-    seconds, cycles = min(_bursts(lambda: (burst(), float(clocks.copy_to_host(stream=stream).mean()))))
-    relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * form.lanes
+    seconds, cycles = min(_bursts(lambda: (burst(), float(read(clocks).mean()))))
+    relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * FORMS[form.number].lanes
     return relaxations / seconds, cycles / seconds / 1e6
 
 

@@ -90,6 +90,9 @@ class Runner:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
         key, graph = self._inputs.graph(teller, experiment, kernel, engine, check)
         shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
+        refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
+        if refusal:
+            raise Refused(refusal)
         plan = _planned(teller, kernel, shape)
         program = kernel.build(shape, engine.target)
         buffers = program.allocate()

@@ -260,7 +260,8 @@ def _limit(s: Subject, width: int, struck: str) -> Content:
     if s.limit is None:
         return _metered(LIMIT, None, "", [], width)
     most, form = units.rate(s.limit.relaxations_per_second), s.limit.form
-    words = [f"of {most}: {form.title} ({form.instructions})", f"of {most}: {form.title}", f"of {most}"]
+    at = f"{most} at {s.limit.clock_mhz:.0f} MHz" if s.limit.clock_mhz else most
+    words = [f"of {at}: {form.title} ({form.instructions})", f"of {at}: {form.title}", f"of {most}: {form.title}", f"of {most}"]
     return _metered(LIMIT, s.limit.share, "", words, width, struck)
 
 

@@ -205,8 +205,9 @@ class RunScreen(SessionScreen):
     def _countable(self) -> bool:
         """Whether there are counters to show, or a run whose counters could be asked for."""
         run = self.view.run
-        idle = not self.view.busy
-        return run is not None and bool(run.counted or (idle and run.state == "done" and run.id in self.source.asked))
+        if run is None:
+            return False
+        return bool(run.counted or (run.state == "done" and run.id in self.source.asked and not self.view.busy))
 
     def action_counters(self) -> None:
         run = self.view.run
@@ -247,6 +248,18 @@ class RunScreen(SessionScreen):
     def commands(self) -> Iterator[commands.Command]:
         yield from super().commands()
         yield from commands.kernels(self.choose)
+        if not self.view.busy:
+            yield from commands.limits(self.measure, ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",))
+
+    def measure(self, backend: str) -> None:
+        """Have the limit of the CPU or of the GPU that the form names measured."""
+        number = self.draft.text("device")
+        try:
+            self.source.measure_limits(backend, int(number) if number.isdecimal() and backend == "cuda" else 0)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.say(f"measuring what this {commands.UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy

@@ -255,7 +255,7 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
         assert f"{units.percent(limit.share)} of limit" in head.plain
     meter = readout.meters(s, width)[0]
     assert meter.cell_length <= width and units.percent(limit.share) in meter.plain
-    assert ("FADD + FMNMX" in meter.plain) == (width >= 120)
+    assert ("FADD + FMNMX" in meter.plain) == (width >= 160) and (" MHz: float32" in meter.plain) == (width >= 120)
     assert readout.meters(s._replace(limit=None), width)[0].plain.split()[-1] == "n/a"
 
 
@@ -269,6 +269,12 @@ def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one(
     assert history.cells(run, model, None)["of limit"].plain == units.percent(limit.share)
     assert "of limit" in dict(history.columns(120)) and "of peak" not in dict(history.columns(120))
     assert {"of limit", "of peak"} <= set(dict(history.columns(150)))
+
+
+def test_what_auto_picked_is_said_to_be_its_choice() -> None:
+    picked = msgspec.structs.replace(scenes.experiment("katz-kider"), auto="measured here")
+    s = subject([scenes.header(), scenes.GPU, *scenes.run(1, 1.0, picked, title="Katz-Kider")])
+    assert readout.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
 
 
 def test_a_run_too_short_for_counters_has_none() -> None:

@@ -97,7 +97,8 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
         app.screen.save("results-json")  # type: ignore[attr-defined]
-        for _ in range(100):
+        rows: list[str] = []
+        for _ in range(1000):
             await pilot.pause(0.02)
             rows = [row.partition("▌")[2].strip(" …┃▆") for row in text(app).splitlines() if "▌" in row]
             if any("clipboard" in row for row in rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -26,6 +27,8 @@ from fwtui.live import Live
 from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row
 from kernels import probe_cpu, probe_cuda
+from kernels.forms import FORMS as INNER_LOOPS
+from kernels.forms import HOPPER
 from kernels.plan import DTYPES
 from kernels.probe_cpu import Tile
 from kernels.probe_forms import FORMS, forms_of, right_for
@@ -57,7 +60,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
-    assert set(probe_cuda.ASM) == {f.key for f in FORMS if f.backend == "cuda"}
+    on_a_gpu = [f for f in FORMS if f.backend == "cuda"]
+    assert [f.number for f in on_a_gpu] == list(range(len(INNER_LOOPS)))
+    for form in on_a_gpu:
+        inner = INNER_LOOPS[form.number]
+        assert probe_cuda.dtype_of(form.number) == form.key.partition("-")[0] and probe_cuda.dtype_of(form.number) in form.dtypes
+        assert ("-" in form.key) == bool(inner.two) and (form.capability == HOPPER) == (inner.lanes == 2)
     for backend in ("cpu", "cuda"):
         for dtype in DTYPES:
             assert any(not f.nonnegative for f in right_for(backend, dtype, False)) or dtype == "int16"
@@ -71,16 +79,17 @@ TWINS = """
 import json, numpy as np
 from kernels import probe_cuda as p
 from kernels.device import SIM
+from kernels.forms import FORMS
 assert SIM
 random = np.random.default_rng(3)
-told = {}
-for form in p.ASM:
+told = []
+for form in range(len(FORMS)):
     source = p.words(form, random.integers(0, 900, 2 * p.SLAB))
     cells = p.words(form, random.integers(300, 1500, (p.BLOCK, p.CELLS)))
     held, clocks = cells.ravel().copy(), np.zeros(1, np.int64)
-    p.build(form)[1, p.BLOCK](held, source, np.uint32(1), np.int32(0), np.int32(2), clocks)
+    p.build(form)[1, p.BLOCK](held, source, np.int32(0), np.int32(2), clocks)
     right = p.expected(form, cells, source)
-    told[form] = [bool((held.reshape(right.shape) == right).all()), bool((right != cells).any()), bool((right == cells).any())]
+    told.append([bool((held.reshape(right.shape) == right).all()), bool((right != cells).any()), bool((right == cells).any())])
 print(json.dumps(told))
 """
 
@@ -89,32 +98,66 @@ def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-P", "-c", TWINS], capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {form: [True, True, True] for form in probe_cuda.ASM}
+    assert json.loads(done.stdout) == [[True, True, True]] * len(INNER_LOOPS)
+
+
+MEASURED = """
+import sys, time
+from types import SimpleNamespace
+from kernels import probe_cuda
+from kernels.device import SIM, cuda
+from kernels.probe_forms import FORMS
+from fwtui.measure import limits
+assert SIM
+
+class Timer:
+    def record(self, stream): self.t = time.perf_counter()
+    def wait(self): pass
+    def seconds_until(self, later): return later.t - self.t
+
+sys.modules["fwtui.measure.cuda_engine"] = SimpleNamespace(Timer=Timer)
+limits.SECONDS, limits.TURNS = 0.0, 1
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
+form = next(f for f in FORMS if f.key == "int16-mixed")
+rate, clock = limits._cuda_rate(engine, form)
+assert rate > 0 and clock == 0, "the simulator has no clock"
+right = probe_cuda.expected
+probe_cuda.expected = lambda *of: right(*of) + 1
+try:
+    limits._cuda_rate(engine, form)
+except limits.NotRight as error:
+    print(error)
+"""
+
+
+def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-P", "-c", MEASURED], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the GPU's int16-mixed probe is wrong\n"
 
 
 # of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count
 LOOP = {
-    ("float32", (9, 0)): {"FADD": 1024, "FMNMX": 1024},
-    ("float32-two", (9, 0)): {"FADD": 1024, "VIMNMX3": 512},
-    ("int32", (9, 0)): {"VIADDMNMX": 1024},
-    ("int32-mixed", (9, 0)): {"VIADDMNMX": 688, "VIMNMX3": 168},
-    ("int16", (9, 0)): {"VIADDMNMX.U16x2": 1024},
-    ("int16-mixed", (9, 0)): {"VIADDMNMX.U16x2": 688, "VIMNMX3.U16x2": 168},
-    ("float32", (8, 0)): {"FADD": 1024, "FMNMX": 1024},
-    ("int32", (8, 0)): {"IMNMX": 1024},
+    (0, (9, 0)): {"FADD": 1024, "FMNMX": 1024},
+    (1, (9, 0)): {"FADD": 1024, "VIMNMX3": 512},
+    (2, (9, 0)): {"VIADDMNMX": 1024},
+    (3, (9, 0)): {"VIADDMNMX": 688, "VIMNMX3": 168},
+    (4, (9, 0)): {"VIADDMNMX.S16x2": 1024},
+    (5, (9, 0)): {"VIADDMNMX.S16x2": 688, "VIMNMX3.U16x2": 168},
+    (0, (8, 0)): {"FADD": 1024, "FMNMX": 1024},
+    (2, (8, 0)): {"IMNMX": 1024},
 }
 
 
-@pytest.mark.parametrize(("form", "cc"), LOOP, ids=lambda x: x if isinstance(x, str) else f"sm_{x[0]}{x[1]}")
-def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: str, cc: tuple[int, int], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "cc"), LOOP, ids=lambda x: INNER_LOOPS[x].name if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
+def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple[int, int], tmp_path: Path) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
-    import re
-
     from numba import types
     from test_off_gpu import compiled, nvdisasm
 
-    word = types.uint32
-    signature = (word[::1], word[::1], word, types.int32, types.int32, types.int64[::1])
+    word = types.float32 if form < 2 else types.int32
+    signature = (word[::1], word[::1], types.int32, types.int32, types.int64[::1])
     got = compiled(probe_cuda.build(form).py_func, signature, cc)
     assert (got.stack, got.spills) == (0, 0)
     assert got.registers * probe_cuda.BLOCK * probe_cuda.BLOCKS_PER_MULTIPROCESSOR <= 65536
@@ -125,10 +168,11 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: str, cc: tuple
     path = tmp_path / "probe.cubin"
     path.write_bytes(got.cubin)
     text = subprocess.run([tool, str(path)], capture_output=True, text=True, check=True).stdout
-    counts = {name: len(re.findall(rf"\s{re.escape(name)}(?![\w])", text)) for name in (*LOOP[form, cc], "LDS.128", "LDL", "STL")}
+    names = (*LOOP[form, cc], "LDS.128", "LDL", "STL")
+    counts = {name: len(re.findall(rf"\s{re.escape(name)}(?![\w])", text)) for name in names}
     # a row and a column of 8 words take four 128-bit loads for each of 16 k
     assert counts == {**LOOP[form, cc], "LDS.128": 64, "LDL": 0, "STL": 0}
-    if form.endswith("mixed"):
+    if "mixed" in INNER_LOOPS[form].name:
         assert len(re.findall(r"\sIMAD\s", text)) >= 336, "the sums of two k are made by the multiply-add pipe"
 
 
@@ -207,11 +251,13 @@ def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
     run = run_of(model, "int32")
     model.telemetry += [events.Telemetry(t=2.2, gpu_clock_mhz=990.0), events.Telemetry(t=2.6, gpu_clock_mhz=990.0)]
     limit = limit_of(model, run)
-    assert limit is not None and limit.relaxations_per_second == 8e12
+    assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (8e12, 990.0)
     model.telemetry.clear()
     model.telemetry.append(events.Telemetry(t=2.2, gpu_clock_mhz=3.0))
     limit = limit_of(model, run)
-    assert limit is not None and limit.relaxations_per_second == 16e12, "no clock is that slow: the reading is none"
+    assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (16e12, 1980.0), (
+        "no clock is that slow: the reading is none"
+    )
     assert limit_of(model, replace(run, done=None, samples=())) == limit._replace(share=None), "no time yet"
 
 
@@ -232,6 +278,20 @@ def test_limits_are_kept_for_one_device_and_what_is_damaged_is_not_believed(cach
     damaged[len(damaged) // 2] ^= 1
     file.write_bytes(damaged)
     assert limits.load("cpu") is None
+
+
+def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = tuple(FormLimit(f.form, rate) for f, rate in zip(GPU.forms, (1e9, 99e12, 1e9, 1e9), strict=True))
+    busy = msgspec.structs.replace(CPU, forms=forms, copy_bytes_per_second=1.0)
+    limits.save(msgspec.structs.replace(CPU, forms=GPU.forms))
+    live = live_with(monkeypatch, busy)
+    live.measure_limits("cpu")
+    live.drain()
+    best = live.model.limits["cpu"]
+    assert [f.relaxations_per_second for f in best.forms] == [14e12, 99e12, 16e12, 33e12]
+    assert best.forms[0].clock_mhz == 1980.0 and best.copy_bytes_per_second == 4e12
+    assert limits.load("cpu") == msgspec.structs.replace(best, t=0.0)
+    live.close()
 
 
 def test_checkpoints_know_the_limits_of_their_time() -> None:
@@ -274,6 +334,18 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
     later.close()
     kinds = [json.loads(line)["kind"] for line in recorder.path.read_text().splitlines()]
     assert kinds == ["header", "limits", "end"], "a recording that begins later has them"
+
+
+def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = [hardware.GpuFacts(name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
+    limits.save(GPU, 0)
+    assert limits.load("cuda", 1) is None
+    live = live_with(monkeypatch)
+    assert live.tell_limits("cuda", 0) and live.model.limits["cuda"].forms == GPU.forms
+    assert not live.tell_limits("cuda", 1) and live.model.limits["cuda"].forms == ()
+    assert live.tell_limits("cuda", 0)
+    live.close()
 
 
 def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
