@@ -12,6 +12,8 @@ from msgspec import Meta, Struct
 from fwtui.errors import Refused
 from fwtui.text import shown
 from kernels import registry
+from kernels.auto import AUTO
+from kernels.peers import peers
 from kernels.plan import Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
@@ -19,6 +21,7 @@ MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 GRID = 256  # real weights are multiples of 1/256, so that float32 sums are exact
 MAX_WEIGHT = 2**16
+HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")  # fields that decide nothing of what is computed
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _Float = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -47,6 +50,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     budget: _Float = 5.0
     verify: str = "auto"
     device: str = "auto"
+    auto: str = ""  # why this kernel, where the choice was left to auto (fwtui.auto)
 
     def shape(self, n: int, nonnegative: bool = True) -> Shape:
         """The kernel's shape for a graph of n vertices (a file's n is known only once it is read)."""
@@ -69,15 +73,26 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 def kernel_named(name: str) -> Kernel:
     """The kernel with that id; Refused names the known ones."""
+    if name == AUTO.id:
+        return AUTO
+    if name in peers():
+        return peers()[name]
     try:
         return registry()[name]
     except KeyError:
-        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join(registry())}") from None
+        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*registry(), AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
     """A copy with some fields replaced."""
     return msgspec.structs.replace(experiment, **changes)
+
+
+def identity(experiment: Experiment) -> tuple[object, ...]:
+    """What decides the input and how it is computed: equal for runs that repeat each other. A file is known by its name."""
+    plain = changed(experiment, file=Path(experiment.file).name)
+    fields = {name: getattr(plain, name) for name in plain.__struct_fields__ if name not in HOW_MEASURED}
+    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in fields.values())
 
 
 def check_device(text: str) -> None:

@@ -102,6 +102,13 @@ class CudaProgram:
         # the host array may be freed once this returns
         stream.synchronize()
 
+    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """As load, of a matrix that is on the device: `write` puts it, padded and row-major, into the array that it is given."""
+        write(buffers[-1] if self._order is None else buffers[0])
+        if self._order is not None:
+            self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
+        self.restore(buffers, stream)
+
     def restore(self, buffers: Buffers, stream: Any) -> None:
         to, kept = buffers[0], buffers[-1]
         if self.shape.memory == "mapped":
@@ -129,14 +136,20 @@ class CudaProgram:
         if self._shared_with_host:
             stream.synchronize()
             return np.array(result[:n, :n])
-        if self._order is not None:
-            unpacked = cuda.device_array(self._size, np.dtype(self.shape.dtype))
-            self._reorder(self._order.unpack, result, unpacked, stream)
-            result = unpacked
+        result = self.result_on_device(buffers, stream)
         host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
         result.copy_to_host(host, stream=stream)
         stream.synchronize()
         return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
+
+    def result_on_device(self, buffers: Buffers, stream: Any) -> Any:
+        """The padded result in row-major order, as a device array."""
+        result = buffers[self._result]
+        if self._order is None:
+            return result
+        unpacked = cuda.device_array(self._size, np.dtype(self.shape.dtype))
+        self._reorder(self._order.unpack, result, unpacked, stream)
+        return unpacked
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:

@@ -13,6 +13,7 @@ from fwtui.reproduce.campaign import Campaign
 from fwtui.reproduce.execute import Session
 from fwtui.run import Run
 from fwtui.sessions.recorder import Recorder
+from fwtui.sweep.running import Sweep
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import notices
 from fwtui.tui.notices import Entry
@@ -28,6 +29,7 @@ class Source(Session, Protocol):
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
     def cancel(self) -> None: ...
     def count(self, run: int) -> None: ...
+    def measure_limits(self, backend: str, index: int = 0) -> None: ...
     def record(
         self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
     ) -> Recorder: ...
@@ -51,7 +53,23 @@ class View:
     baseline: int | None = None
     recording_since: float = 0.0  # session time at which the recorder began
     campaign: Campaign | None = None  # experiments that run one after the other
+    motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
+    sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    @property
+    def paused(self) -> bool:
+        """Whether a live session is shown as it was, while it goes on."""
+        return self.source is not None and self.model is not self.source.model
+
+    def pause(self) -> None:
+        """Show the live session as it is now, until resume()."""
+        if self.source is not None and not self.paused:
+            self.model = self.source.model.frozen()
+
+    def resume(self) -> None:
+        if self.source is not None:
+            self.model = self.source.model
 
     @property
     def run(self) -> Run | None:
@@ -63,7 +81,8 @@ class View:
     @property
     def busy(self) -> bool:
         """Whether a run, a profiler or several runs one after the other are going."""
-        return self.campaign is not None or (self.source is not None and self.source.busy)
+        sweeping = self.sweep is not None and self.sweep.going
+        return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
 
     def end_campaign(self) -> None:
         """No further run; the recording that it began is closed."""
@@ -85,5 +104,6 @@ class View:
     def key(self) -> tuple[object, ...]:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
-        second = int(self.source.now) if self.source is not None and recorder is not None else None
-        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)
+        second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        return (*shown, recorder is not None, second, self.busy)
