@@ -21,21 +21,22 @@ from textual.widgets import Static
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
+from fwtui.model import Model
 from fwtui.sessions import reader
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
-from fwtui.tui import terminal
+from fwtui.tui import claims, terminal
 from fwtui.tui.bindings import TO_PLACES
-from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.frame import Frame
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording, named
+from fwtui.tui.source import Source
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
-from fwtui.tui.view import Source, View
+from fwtui.tui.view import View
 
 TICKS_PER_SECOND = 10
 WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
@@ -48,6 +49,14 @@ class Opened(Message):
     def __init__(self, outcome: Recording | Exception):
         super().__init__()
         self.outcome = outcome
+
+
+class Unanswered(Message):
+    """Claims that could not be put to the test, in one sentence."""
+
+    def __init__(self, sentence: str):
+        super().__init__()
+        self.sentence = sentence
 
 
 class FwtuiApp(App[None]):
@@ -92,7 +101,6 @@ class FwtuiApp(App[None]):
         self._found = found
         self._last_resort = last_resort
         self._place = place
-        self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         if still:
@@ -205,13 +213,6 @@ class FwtuiApp(App[None]):
             self.refusal = sentence
             self.exit(return_code=2)
 
-    def on_answered(self, event: Answered) -> None:
-        self.say("")
-        self.push_screen(ClaimsScreen(event))
-
-    def on_unanswered(self, event: Unanswered) -> None:
-        self.say(event.sentence, "error")
-
     def say(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
         screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
@@ -222,12 +223,34 @@ class FwtuiApp(App[None]):
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
-        if self.view is not None:
-            yield from self._documents.commands(self.view)
+        model = self.view.model if self.view is not None else Model()
+        for name in claims.reproduced(model):
+            yield Command(f"Claims: {name}", partial(self.ask_claims, name, model), "what the document says, and this session")
         for folder in (own_folder(), shipped_folder()):
             with contextlib.suppress(OSError):
                 for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
                     yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
+
+    def ask_claims(self, name: str, model: Model) -> None:
+        """Show what a document claims and what a session answers, as soon as that is known."""
+        self.say(f"answering the claims of {name}")
+        # a thread of its own: some claims are about code that is compiled for it
+        Thread(target=self._answer, args=(name, model), name="claims", daemon=True).start()
+
+    def _answer(self, name: str, model: Model) -> None:
+        try:
+            answered: Message = claims.answers(name, model)
+        except Exception as error:
+            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
+        with contextlib.suppress(RuntimeError):  # the application has ended
+            self.post_message(answered)
+
+    def on_answered(self, event: claims.Answered) -> None:
+        self.say("")
+        self.push_screen(claims.ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
@@ -236,8 +259,10 @@ class FwtuiApp(App[None]):
         for view in self._views:
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
-        for view in self._views:
-            self._documents.tick(view)
+            if view.campaign is not None and not view.campaign.tick():
+                name = view.campaign.name
+                view.end_campaign()
+                self.ask_claims(name, view.model)
         for screen in self.screen_stack:
             if isinstance(screen, Frame):
                 screen.update()
