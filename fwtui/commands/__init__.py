@@ -25,19 +25,6 @@ EXIT_CODES = (
     "128+n ended by signal n"
 )
 COMMANDS = (
-    *(
-        "dashboard",
-        "run",
-        "replay",
-        "list",
-        "check",
-        "kernels",
-        "reproduce",
-        "counters",
-        "graph",
-        "solve",
-        "docs",
-        "doctor",
-        "render",
-    ),
+    *("dashboard", "run", "replay", "list", "check", "kernels", "reproduce", "bench", "tune", "counters", "graph"),
+    *("solve", "docs", "doctor", "config", "render"),
 )
