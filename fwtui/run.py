@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from fwtui import events
 from fwtui.experiment import Experiment
+from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
 MOST_TOLD = 256  # events of one kind that a run keeps
@@ -124,6 +125,12 @@ class Run:
         return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
 
     @property
+    def end_to_end(self) -> float | None:
+        """Seconds with the copies in and out; on a CPU there are none to make."""
+        copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
+        return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
+
+    @property
     def clean_window(self) -> tuple[float, float] | None:
         """Session time from the first clean pass to the end of the last (that was told, while they go on)."""
         if not self.samples:
@@ -194,6 +201,19 @@ def started(event: events.RunStarted) -> Run:
         backend=event.backend,
         phase_names=event.phases,
         n=0 if event.experiment.file else event.experiment.n,
+    )
+
+
+def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
+    """Whether the run is of that experiment, its size apart; what is not asked for is the kernel's default."""
+    had = run.experiment
+    tiles = kernel.tiles_for(run.simulated)
+    tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
+    return (
+        (had.kernel, had.dtype, had.memory, bool(had.file)) == (wanted.kernel, wanted.dtype, wanted.memory, bool(wanted.file))
+        and (bool(had.file) or (had.density, had.exact) == (wanted.density, wanted.exact))
+        and had.tile == (tile if tiles else 0)
+        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
     )
 
 

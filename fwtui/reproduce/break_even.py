@@ -8,6 +8,7 @@ from math import sqrt
 from fwtui.experiment import Experiment
 from fwtui.reproduce.claim import TOLERANCE, Answer, Judge, judged
 from fwtui.reproduce.runs import Make, Missing, Results
+from fwtui.sweep.findings import bracket
 
 LOW, HIGH = 16, 512
 LARGEST = 1024  # runs above say nothing about where the break-even is
@@ -38,8 +39,7 @@ def break_even(cpu: Make, gpu: Make, document: float) -> Judge:
         if not sizes:
             raise Missing(f"no size up to {LARGEST} was run on both")
         wins = {n: results.end_to_end(gpu(n)) <= results.end_to_end(cpu(n)) for n in sizes}
-        low = max((n for n in sizes if not wins[n]), default=None)
-        high = min((n for n in sizes if wins[n] and (low is None or n > low)), default=None)
+        low, high = bracket(wins)
         if high is None:
             return judged(False, f"above {low}", f"the CPU is faster up to n = {low}")
         if low is None:

@@ -9,21 +9,17 @@ from typing import NamedTuple, Protocol
 
 from fwtui import counters, events
 from fwtui.errors import Refused
+from fwtui.expected import around, one_pass
 from fwtui.experiment import Experiment, changed
 from fwtui.model import Model
 from fwtui.reproduce.preset import Preset, Scale
-from fwtui.reproduce.runs import LEFT_OUT, Missing, Results, label, same
-from fwtui.run import Run
+from fwtui.reproduce.runs import LEFT_OUT, Missing, Results, label
 from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
 MOST_SECONDS = 60.0  # that one pass of a rung may take
 FULL_CHECK = 1024  # above, SciPy itself would take longer than everything else
 DRAIN_EVERY = 0.02
-LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
-CPU_RATE, GPU_RATE = 1e9, 2e11  # relaxations/s, for a kernel of which nothing is known yet
-FIRST_COMPILE = 2.0
-STAGES = ("graph", "read", "load", "unload", "verify")
 
 
 class Expected(NamedTuple):
@@ -144,30 +140,7 @@ def finish(live: Session) -> None:
 
 
 def expect(live: Session, wanted: Experiment) -> Expected:
-    """The run's length, from the rate at the nearest smaller size of the most similar run, and n^2 for all but computing."""
-    kernel = registry()[wanted.kernel]
-    runs = [r for r in live.model.runs.values() if r.state == "done" and r.seconds and r.n]
-    similar = [r for r in runs if r.experiment.kernel == wanted.kernel]
-    exact = [r for r in similar if same(r, wanted, kernel)]
-    one = _scaled(_nearest(exact or similar, wanted.n), wanted.n, kernel.backend)
-    if one is None:
-        one = wanted.n**3 / (CPU_RATE if kernel.backend == "cpu" else GPU_RATE)
+    """The run's length, and how often it is worth repeating."""
+    one = one_pass(live.model, wanted)
     repeats = 5 if one < 0.3 else 3 if one < 1 else 2
-    around = FIRST_COMPILE * (not exact)
-    if runs:
-        largest = max(runs, key=lambda r: (r.n, r.id))
-        around += sum(largest.stage_seconds(name) or 0 for name in STAGES) * max(1.0, wanted.n / largest.n) ** 2
-    return Expected(repeats, one, around + (repeats + 2) * one)  # and a warm-up and a phase pass
-
-
-def _nearest(runs: list[Run], n: int) -> Run | None:
-    below = [r for r in runs if r.n <= n]
-    return max(below, key=lambda r: (r.n, r.id)) if below else min(runs, key=lambda r: r.n, default=None)
-
-
-def _scaled(run: Run | None, n: int, backend: str) -> float | None:
-    if run is None or not run.seconds:
-        return None
-    bound = LAUNCH_BOUND if backend == "cuda" else 0
-    slow = max(1.0, min(n, bound) / run.n) ** 2
-    return run.seconds * slow * (n / max(run.n, min(n, bound))) ** 3
+    return Expected(repeats, one, around(live.model, wanted) + (repeats + 2) * one)  # and a warm-up and a phase pass

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from fwtui import events
 from fwtui.experiment import Experiment
 from fwtui.model import Model
-from fwtui.run import Run
+from fwtui.run import Run, same
 from fwtui.units import duration
 from kernels import registry
-from kernels.plan import Kernel
 
 LEFT_OUT = "left out: "  # begins the marker of everything that was not run
 Make = Callable[[int], Experiment]  # size -> what to run at that size
@@ -161,16 +160,3 @@ class Results:
             if marker.text.startswith(LEFT_OUT) and named:
                 return f"{about}: {reason}"
         return f"{label(wanted) if wanted.n else kernel.id} was not run"
-
-
-def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
-    """Whether the run is of that experiment, its size apart; what is not asked for is the kernel's default."""
-    had = run.experiment
-    tiles = kernel.tiles_for(run.simulated)
-    tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
-    return (
-        (had.kernel, had.dtype, had.memory, bool(had.file)) == (wanted.kernel, wanted.dtype, wanted.memory, bool(wanted.file))
-        and (bool(had.file) or (had.density, had.exact) == (wanted.density, wanted.exact))
-        and had.tile == (tile if tiles else 0)
-        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
-    )

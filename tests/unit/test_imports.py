@@ -31,8 +31,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.minplus": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),
     "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }
