@@ -54,6 +54,7 @@ class Run:
     verdict: events.Verdict | None = None
     done: events.RunDone | None = None
     finished: float | None = None
+    fault: events.Fault | None = None  # what ended it, where something broke
 
     @property
     def simulated(self) -> bool:
@@ -165,7 +166,7 @@ class Run:
             case events.RunDone():
                 return replace(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
             case events.Fault() if self.state == "running":
-                return replace(self, state="failed", finished=event.t, stage="", progress=None)
+                return replace(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
             case _:
                 return self
 

@@ -199,7 +199,8 @@ class Frame(Screen[None]):
             self.update()
 
     def action_cancel(self) -> None:
-        self.view.end_campaign()
+        if self.view.campaign is not None:
+            self.view.campaign.cancel()
         if self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
             self.say("cancelling; what does not end by itself is killed after 2 s")
