@@ -104,11 +104,19 @@ class Runner:
         limit = FULL_CHECK_GPU if engine.target.backend == "cuda" else FULL_CHECK_CPU
         with teller.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
-            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel)
+            asked = experiment.kernel, _form(experiment)
+            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *asked)
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         teller.tell(events.Verdict, **finding._asdict())
+
+
+def _form(experiment: Experiment) -> str:
+    """What decides a kernel's code and data, in words: its tile, its options, its type and where its matrix is."""
+    tile = f"tile {experiment.tile}" if experiment.tile else ""
+    options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
+    return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))
 
 
 def _planned(teller: Teller, kernel: Kernel, shape: Shape) -> list[Step]:
