@@ -13,7 +13,7 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure import statistics
+from fwtui.measure import copies, statistics
 from fwtui.measure.engine import Cancelled, Check, Engine
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.passes import Passes
@@ -82,18 +82,18 @@ class Runner:
         shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
         plan = _planned(teller, kernel, shape)
         program = kernel.build(shape, engine.target)
-        buffers = program.allocate()
-        with teller.stage("load", shape.padded**2 * shape.itemsize):
-            program.load(graph.matrix, buffers, engine.stream)
+        with teller.stage("allocate"):
+            buffers = program.allocate()
             engine.synchronize()
         passes = Passes(teller, experiment, kernel, engine, program, plan, buffers, check)
+        # before the matrix is there: whatever is compiled for the copies is not charged to them
         if kernel.compiles and engine.target.backend != "simulator":
             passes.compile()
+        copies.load(teller, engine, program, shape, graph.matrix, buffers)
         one = passes.warm_up()
         if engine.timed:
             passes.clean(samples, guess=one)
-        with teller.stage("unload", shape.n**2 * shape.itemsize):
-            raw = program.unload(buffers, engine.stream)
+        raw = copies.unload(teller, engine, program, shape, buffers)
         self._verify(teller, experiment, engine, key, graph, raw)
         check()
         return passes.by_phase() if engine.timed else None

@@ -145,10 +145,10 @@ class Results:
         return Time(self.seconds(make(below[-1])) * (n / below[-1]) ** 3, below[-1], n)
 
     def end_to_end(self, wanted: Experiment) -> float:
-        """Seconds with the copies in and out; on a CPU there are none to make."""
+        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
         run = self.find(wanted)
         copies = 0.0 if run.backend == "cpu" else self.stage(wanted, "load") + self.stage(wanted, "unload")
-        return self.seconds(wanted) + copies
+        return self.seconds(wanted) + copies + sum(run.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back"))
 
     def computing_share(self, wanted: Experiment) -> float:
         """Computing's share of the end-to-end time."""
