@@ -10,12 +10,12 @@ from fwtui.experiment import Experiment
 from fwtui.reproduce import break_even
 from fwtui.reproduce.claim import ALIKE, NOISE, Answer, Claim, compared, judged, near, no_faster, slower, times
 from fwtui.reproduce.preset import Counted, Preset, Scale
-from fwtui.reproduce.runs import Make, Missing, Results, ask, unusable
+from fwtui.reproduce.runs import Make, Missing, Results, ask, later, unusable
 from kernels import registry
 
 CPU, SIMPLE, SIMPLE_VECTOR, PSEUDO = "serial", "naive", "naive-vector", "pseudo-blocked"
 BLOCKED, BLOCKED_VECTOR = "katz-kider", "blocked-vector"
-LAST = "kleene-base"  # rung of the documents
+STAGED, LAST = "staged-load", "kleene-base"  # rung of the documents
 TWO, ONE = "two-matrix-blocked", "one-cooperative"
 LARGEST = 59392
 CELL = 2  # bytes
@@ -57,10 +57,8 @@ FIVE = {
 
 def candidates() -> list[str]:
     """Kernels of others for int16 that may be faster than his: the staged load, and what the ladder has after its documents."""
-    names = list(registry())
-    later = names[names.index(LAST) + 1 :] if LAST in names else []
-    cuda = [registry()[name] for name in ("staged-load", *later) if name in names]
-    return [kernel.id for kernel in cuda if kernel.backend == "cuda" and "int16" in kernel.dtypes]
+    staged = registry().get(STAGED)
+    return [STAGED] * (staged is not None and "int16" in staged.dtypes) + later(LAST, "int16")
 
 
 def fastest(results: Results) -> str | None:

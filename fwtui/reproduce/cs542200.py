@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fwtui import units
 from fwtui.experiment import Experiment, changed
+from fwtui.reproduce import counted
 from fwtui.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, compared, judged, listed, near, ratios, slower, times
 from fwtui.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
 from fwtui.reproduce.runs import TOO_LONG, Make, Missing, Results, ask, label, same
@@ -89,16 +90,12 @@ def tiles(results: Results) -> Answer:
     holds = all(step.slower for step in steps) and near(ratio, TABLE[8][1] / TABLE[32][1])
     reason = f"tile 32 is {times(ratio)} as fast as tile 8"
     try:
-        gops = {tile: _gops(results, make) for tile, make in makes.items()}
+        gops = {tile: counted.gops(results, make) for tile, make in makes.items()}
     except Missing:
         return judged(holds, value, reason, "the GOPS need counters")
     value += "; " + ", ".join(f"{tile}: {units.digits(g)} GOPS" for tile, g in gops.items())
     rise = all(gops[b] > NOISE * gops[a] for a, b in pairwise(TABLE))
     return judged(holds and rise, value, ". ".join(filter(None, (reason, "" if rise else "GOPS do not rise with the tile"))))
-
-
-def _gops(results: Results, make: Make) -> float:
-    return results.counter(make(results.counted_at("rest", "gops", make)), "rest", "gops")
 
 
 def branches(results: Results) -> Answer:
@@ -188,12 +185,12 @@ def table(results: Results) -> Iterator[Figure]:
     rows = [("tile", "seconds there", "here", "GOPS there", "here")]
     for tile, (_, seconds, gops) in TABLE.items():
         make = at(KATZ, tile=tile)
-        here = counted = "-"
+        here = rate = "-"
         with suppress(Missing):
             n = results.sizes(make)[-1]
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
-            counted = units.digits(_gops(results, make))
-        rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", counted))
+            rate = units.digits(counted.gops(results, make))
+        rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
     yield Figure("Blocking factor", tuple(rows))
 
 

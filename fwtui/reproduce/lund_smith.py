@@ -9,12 +9,11 @@ from functools import partial
 from fwtui import units
 from fwtui.experiment import Experiment
 from fwtui.peak import fp32_flops
-from fwtui.reproduce import off_gpu
+from fwtui.reproduce import counted, off_gpu
 from fwtui.reproduce.banks import conflict
 from fwtui.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, compared, judged, near, speedup, times
 from fwtui.reproduce.preset import Counted, Figure, Preset, Scale
-from fwtui.reproduce.runs import Make, Missing, Results, ask
-from kernels import registry
+from fwtui.reproduce.runs import Make, Missing, Results, ask, later
 
 CPU, NAIVE, KATZ, OPTIMIZED, STAGED = "serial", "naive", "katz-kider", "optimized", "staged-load"
 REGISTER, ROW_MAJOR, NATURAL = "register-tile", "staged-row-major", "staged-natural"
@@ -45,13 +44,6 @@ def at(kernel: str) -> Make:
     return partial(ask, kernel)
 
 
-def later_rungs() -> list[str]:
-    """Kernels for float32 that the ladder has after the document's last one."""
-    names = list(registry())
-    after = names[names.index(STAGED) + 1 :] if STAGED in names else []
-    return [name for name in after if registry()[name].backend == "cuda" and "float32" in registry()[name].dtypes]
-
-
 def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     sizes = (1024, 2048, 4096) if scale.quick else (1024, 2048, 4096, 8192, 16384)
     for n in (256, 512) if not scale.gpu else (512, 1024) if scale.quick else (1024, 2048):
@@ -60,7 +52,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
         for rung in reversed(RUNGS):
             if n <= 8192:
                 yield ask(rung, n)
-    for rung in (REGISTER, ROW_MAJOR, NATURAL, *later_rungs()):
+    for rung in (REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
         yield ask(rung, min(8192, sizes[-1]))
     if not scale.quick:
         best = fastest(results)
@@ -155,30 +147,12 @@ def conflicts(results: Results) -> Answer:
     ratio = [compared(results, ask(name, n), ask(STAGED, n)).value for name in (NATURAL, ROW_MAJOR)]
     value = f"{pattern}; here {here[0]}- and {here[1]}-way; natural {times(ratio[0])}, row-major {times(ratio[1])} the time"
     with suppress(Missing):
-        natural, cyclic = (_ways(results, name) for name in (NATURAL, STAGED))
-        sectors = _sectors(results, ROW_MAJOR) / _sectors(results, STAGED)
-        counted = f"natural {natural:.3g}-way, cyclic {cyclic:.3g}-way, row-major {times(sectors)} the sectors per load"
-        return judged(near(natural, WAYS) and near(cyclic, 1) and sectors > NOISE, f"{counted}; {value}")
+        natural, cyclic = (counted.ways(results, at(name)) for name in (NATURAL, STAGED))
+        sectors = counted.sectors(results, at(ROW_MAJOR)) / counted.sectors(results, at(STAGED))
+        words = f"natural {natural:.3g}-way, cyclic {cyclic:.3g}-way, row-major {times(sectors)} the sectors per load"
+        return judged(near(natural, WAYS) and near(cyclic, 1) and sectors > NOISE, f"{words}; {value}")
     reason = "threads that read the same word are served together, so neither order conflicts"
     return judged(here[0] > here[1], value, reason, "whether row-major loads coalesce needs counters")
-
-
-def _ways(results: Results, rung: str) -> float:
-    """Wavefronts that its reads of shared memory took for each one that they would take without conflicts."""
-    wanted = ask(rung, results.counted_at("rest", "shared_load_conflicts", at(rung)))
-    taken, extra = (results.counter(wanted, "rest", f"shared_load_{name}") for name in ("wavefronts", "conflicts"))
-    if taken <= extra:
-        raise Missing("the counters of shared memory contradict each other")
-    return taken / (taken - extra)
-
-
-def _sectors(results: Results, rung: str) -> float:
-    """Sectors of 32 bytes that one load from global memory asks for."""
-    wanted = ask(rung, results.counted_at("rest", "global_load_requests", at(rung)))
-    sectors, requests = (results.counter(wanted, "rest", f"global_load_{name}") for name in ("sectors", "requests"))
-    if not sectors or not requests:
-        raise Missing("the counters hold no load from global memory")
-    return sectors / requests
 
 
 def cubic(results: Results) -> Answer:
@@ -208,7 +182,7 @@ def headroom(results: Results) -> Answer:
 def fastest(results: Results) -> tuple[str, int] | None:
     """The rung for float32 that gains most over the staged load at the largest size that both ran at, and that size."""
     gains: dict[tuple[str, int], float] = {}
-    for rung in (*RUNGS[:-1], REGISTER, ROW_MAJOR, NATURAL, *later_rungs()):
+    for rung in (*RUNGS[:-1], REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
         with suppress(Missing):
             n = results.sizes(at(STAGED), at(rung))[-1]
             gains[rung, n] = compared(results, ask(STAGED, n), ask(rung, n)).value

@@ -49,6 +49,13 @@ def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
     return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
 
 
+def later(rung: str, dtype: str) -> list[str]:
+    """The CUDA kernels for that type that the ladder has after that rung."""
+    names = list(registry())
+    after = names[names.index(rung) + 1 :] if rung in names else []
+    return [name for name in after if registry()[name].backend == "cuda" and dtype in registry()[name].dtypes]
+
+
 def label(wanted: Experiment) -> str:
     """The experiment in the fewest words that tell it from others of a preset."""
     words = [wanted.kernel, f"n {wanted.n}", wanted.dtype]

@@ -9,7 +9,7 @@ from made_sessions import Made, int16, int32
 
 from fwtui import events
 from fwtui.experiment import Experiment
-from fwtui.reproduce import henriod, lund_smith, off_gpu, presets, sing
+from fwtui.reproduce import henriod, off_gpu, presets, sing
 from fwtui.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
 from fwtui.reproduce.runs import ask
 from kernels import registry
@@ -401,7 +401,7 @@ def test_an_empty_session_answers_nothing_and_says_why(claim: str) -> None:
 @pytest.mark.parametrize("claim", sorted(set(CLAIMS) - {"HE4"}))
 def test_kernels_that_are_missing_are_named(claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     results = HOLDING_AND_REFUTING[claim][0].results if claim in HOLDING_AND_REFUTING else Made().results
-    for module in (lund_smith, henriod, off_gpu):
+    for module in (henriod, off_gpu):
         monkeypatch.setattr(module, "registry", dict)
     monkeypatch.setattr("fwtui.reproduce.runs.registry", dict)
     monkeypatch.setattr("fwtui.reproduce.catinello.registry", dict)
