@@ -379,7 +379,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = presets()["sing"]
 
     def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
-        return (changed(wanted, n=12) for wanted in small.runs(results, scale))
+        return (changed(wanted, n=12) for wanted in small.runs(results, scale) if isinstance(wanted, Experiment))
 
     monkeypatch.setattr("fwtui.commands.reproduce.presets", lambda: {"sing": replace(small, runs=runs)})
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
