@@ -50,6 +50,7 @@ class _Checkpoint:
     log: int
     markers: int
     unknown: int
+    limits: dict[str, events.Limits]
 
 
 @dataclass
@@ -68,6 +69,7 @@ class Model:
     log: list[events.Notice] = field(default_factory=list)
     markers: list[events.Marker] = field(default_factory=list)
     unknown: int = 0  # events of kinds that this version does not know
+    limits: dict[str, events.Limits] = field(default_factory=dict)  # what the devices can do at most, by backend
     _checkpoints: list[_Checkpoint] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -112,6 +114,8 @@ class Model:
                 self.log.append(event)
             case events.Marker():
                 self.markers.append(event)
+            case events.Limits():
+                self.limits = {**self.limits, event.backend: event}
             case events.End():
                 self.end = event
             case events.Fault():
@@ -128,9 +132,26 @@ class Model:
         c = self._checkpoints[-1]
         self.index, self.t, self.header, self.device = c.index, c.t, c.header, c.device
         self.runs, self.current, self.fault, self.end = dict(c.runs), c.current, c.fault, c.end
-        self.unknown = c.unknown
+        self.unknown, self.limits = c.unknown, c.limits
         del self.telemetry[c.telemetry :], self.log[c.log :], self.markers[c.markers :]
         return c.index
+
+    def frozen(self) -> Model:
+        """The same state in a model of its own, which stays as it is: runs are immutable, lists are copied."""
+        return Model(
+            index=self.index,
+            t=self.t,
+            header=self.header,
+            device=self.device,
+            runs=dict(self.runs),
+            current=self.current,
+            fault=self.fault,
+            end=self.end,
+            telemetry=list(self.telemetry),
+            log=list(self.log),
+            markers=list(self.markers),
+            unknown=self.unknown,
+        )
 
     def evidence(self, run: Run) -> Evidence | None:
         """Telemetry during the run's clean passes; None before there was one. A pass shorter than a reading has none."""
@@ -178,6 +199,7 @@ class Model:
             len(self.log),
             len(self.markers),
             self.unknown,
+            self.limits,
         )
 
 

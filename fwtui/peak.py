@@ -27,3 +27,15 @@ def fp32_flops(device: Device | None) -> float | None:
     """FLOP/s at the highest clock, a fused multiply-add counting as two; None where that is not known."""
     lanes = fp32_lanes(device)
     return 2.0 * lanes * device.max_clock_mhz * 1e6 if lanes and device is not None and device.max_clock_mhz else None
+
+
+# 32 banks of 4 bytes per clock and multiprocessor on every compute capability since 3.0: CUDA C++ Programming Guide,
+# appendix "Compute Capabilities"
+SHARED_BYTES_PER_CLOCK = 128
+
+
+def shared_bytes_per_second(device: Device | None) -> float | None:
+    """What all multiprocessors can read from shared memory at the highest clock; None where the GPU is not known."""
+    if device is None or not device.multiprocessors or not device.max_clock_mhz:
+        return None
+    return float(SHARED_BYTES_PER_CLOCK * device.multiprocessors * device.max_clock_mhz * 1e6)

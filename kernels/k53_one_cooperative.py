@@ -7,7 +7,7 @@ from typing import Any
 
 from kernels import blocked
 from kernels.k45_katz_kider import THREADS, threads_of
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
 relax_tile: Any
@@ -25,7 +25,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         costs[p] = Cost(costs[p].relaxations + step.cost.relaxations, costs[p].device_bytes + step.cost.device_bytes)
     for first, last in [(p, p + 1) for p in range(rounds)] if stepwise else [(0, rounds)]:
         relaxations, device_bytes, _ = map(sum, zip(*costs[first:last], strict=True))
-        yield Step("rounds", "all", (first, last), Cost(relaxations, device_bytes), (everything,), (everything,))
+        reads = (*crossing(n, first * shape.tile, last * shape.tile), everything)
+        yield Step("rounds", "all", (first, last), Cost(relaxations, device_bytes), reads, (everything,))
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:

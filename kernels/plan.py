@@ -36,6 +36,11 @@ class Rect(NamedTuple):
         )
 
 
+def crossing(size: int, low: int, high: int, buffer: int = 0) -> tuple[Rect, Rect]:
+    """The rows and the columns low..high of a matrix: what every task reads besides its own cell while those are the middle."""
+    return Rect(low, 0, high, size, buffer), Rect(0, low, size, high, buffer)
+
+
 class Cost(NamedTuple):
     """What one step does in the kernel's own model: relaxations, bytes asked of device memory, bytes over PCIe."""
 
@@ -54,7 +59,7 @@ class Step:
     cost: Cost
     reads: tuple[Rect, ...]
     writes: tuple[Rect, ...]
-    lane: int = 0  # stream
+    lane: int = 0  # stream; of two that are ready the higher one goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
 
 
@@ -203,7 +208,9 @@ class Kernel:
     host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing
     off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU
+    simulates: bool = True  # False: Numba's simulator does not run it
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
+    lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
         """Tile sizes to choose from; the simulator is slow, so it takes small ones."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Container
 from itertools import product
+from typing import Any
 
+from fwtui import settings
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.fields import FIELDS, Field
+from fwtui.settings import EXPERIMENT, Settings
 from fwtui.text import shown
 from kernels import registry
 from kernels.plan import Kernel
@@ -32,6 +35,11 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
 
 
+def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
+    """The values between commas, each once, as the form's field of that name reads them. Raises Refused."""
+    return list(dict.fromkeys(read(word.strip())[name] for word in text.split(",")))
+
+
 def kernel_options() -> dict[str, str]:
     """Every kernel's own options: name -> help that names its kernels and values."""
     told: dict[str, list[str]] = {}
@@ -43,11 +51,13 @@ def kernel_options() -> dict[str, str]:
 
 
 def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
-    """One experiment for every combination of what was asked; what was not asked is this machine's default.
+    """One experiment for every combination of what was asked; what was not asked is as the user's settings have it, or
+    this machine's default.
 
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
-    asked = [_experiment(combination, given, gpu) for combination in product(*_choices(given))]
+    preferred = settings.load()
+    asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
     kernels = {e.kernel: kernel_named(e.kernel) for e in asked}
     offered = {o.name for k in kernels.values() for o in k.options}
     for name in kernel_options():
@@ -67,6 +77,7 @@ def of_every_kernel(
     """
     if given.field_kernel is not None:
         raise Refused("--all runs every kernel; leave out either it or --kernel")
+    preferred = settings.load()
     fits: list[Experiment] = []
     left_out: list[tuple[str, str]] = []
     choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
@@ -79,7 +90,7 @@ def of_every_kernel(
                     raise Refused(
                         f"dtype {' or '.join(asked_types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}"
                     )
-                experiment = _experiment(combination, given, gpu, every=(kernel, dtypes[0]))
+                experiment = _experiment(combination, given, gpu, preferred, every=(kernel, dtypes[0]))
                 settled(experiment)
             except Refused as refusal:
                 left_out.append((kernel.id, str(refusal)))
@@ -98,20 +109,22 @@ def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
 
 
 def _experiment(
-    combination: tuple[tuple[Field, str], ...], given: argparse.Namespace, gpu: bool, every: tuple[Kernel, str] | None = None
+    combination: tuple[tuple[Field, str], ...],
+    given: argparse.Namespace,
+    gpu: bool,
+    preferred: Settings,
+    every: tuple[Kernel, str] | None = None,
 ) -> Experiment:
-    base = defaults(gpu)
-    changes: dict[str, object] = {"kernel": every[0].id, "dtype": every[1], "n": base.n} if every is not None else {}
+    changes: dict[str, object] = {"kernel": every[0].id, "dtype": every[1]} if every is not None else {}
     for field, text in combination:
         changes |= field.read(text.strip())
-    kernel = kernel_named(str(changes.get("kernel", base.kernel)))
-    if kernel.id != base.kernel or changes.get("device") == "simulator":
-        # another kernel's (or a real GPU's) tile, options and launch mode are not this one's defaults
-        base = changed(base, tile=0, options={}, launch="")
-        if kernel.backend == "cpu":
-            base = changed(base, n=min(base.n, defaults(False).n))
-    if base.dtype not in kernel.dtypes:
-        base = changed(base, dtype=kernel.dtypes[0])
+    base = defaults(gpu)
+    device = changes.get("device", preferred.text(EXPERIMENT + "device"))
+    kernel = kernel_named(str(changes.get("kernel", preferred.kernel or base.kernel)))
+    if every is not None:  # all on the same graph
+        n = preferred.said.get(EXPERIMENT + "n")
+        changes = {"n": int(n.text) if n is not None else base.n} | changes
+    base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
     options: dict[str, int] = {}
     for name in kernel_options():
         text = getattr(given, f"option_{name}", None)

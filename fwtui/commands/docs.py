@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.pictures import redraw
 from fwtui.docs import README, rewrite
 
 NAME = "docs"
-HELP = 'rewrite the README\'s generated parts: the ladder (from the newest shipped session titled "ladder ...") and the kernels'
+HELP = 'make the README\'s generated parts and pictures: the ladder is from the newest shipped session titled "ladder ..."'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     path = Path(given.file)
-    changed = rewrite(path, check=given.check)
-    if changed and given.check:
-        print(f"fwtui: {path.name} is not what `fwtui docs` writes; run it", file=sys.stderr)
-        return WRONG
-    if changed:
-        print(f"fwtui: {path.name} rewritten", file=sys.stderr)
-    return OK
+    changed = [path.name] if rewrite(path, check=given.check) else []
+    changed += redraw(path, check=given.check)
+    for name in changed:
+        said = "is not what `fwtui docs` makes; run it" if given.check else "made again"
+        print(f"fwtui: {name} {said}", file=sys.stderr)
+    return WRONG if changed and given.check else OK

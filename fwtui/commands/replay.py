@@ -7,6 +7,7 @@ import json
 import sys
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.looking import add_look, preferred
 from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row, table
 from fwtui.sessions.library import resolve
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--table", action="store_true", help="a table of the runs on stdout")
     parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 16")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
+    add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -32,7 +34,7 @@ def execute(given: argparse.Namespace) -> int:
     check_moment(given.at)
     path = resolve(given.session)
     if sys.stdout.isatty() and not (given.json or given.table):
-        return run_replay(path, speed=given.speed, start=given.at)
+        return run_replay(path, speed=given.speed, start=given.at, settings=preferred(given))
     loaded = load(path)
     model = Model()
     for line in loaded.lines:

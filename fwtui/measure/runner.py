@@ -19,7 +19,7 @@ from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.passes import Passes
 from fwtui.measure.teller import Teller
 from fwtui.verify import Verifier
-from kernels.plan import Kernel, Shape, Step
+from kernels.plan import Copied, Kernel, Shape, Step
 
 FULL_CHECK_CPU, FULL_CHECK_GPU = 512, 2048  # largest n compared with SciPy cell by cell unless asked otherwise
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
@@ -40,8 +40,11 @@ class Runner:
         self._inputs = Inputs()
         self._verifier = Verifier()
 
-    def run(self, run: int, experiment: Experiment, check: Check) -> None:
-        """Tell the whole run, its RunDone included. Only what breaks the worker is raised."""
+    def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False) -> None:
+        """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
+
+        `brief` leaves out the phase passes, and the warm-up of what compiles nothing.
+        """
         kernel = kernel_named(experiment.kernel)
         engine = self._engine_for(kernel, experiment)
         teller = Teller(run, self._emit, self._now)
@@ -56,7 +59,7 @@ class Runner:
         by_phase = None
         outcome, message = "done", ""
         try:
-            by_phase = self._measure(teller, experiment, kernel, engine, samples, check)
+            by_phase = self._measure(teller, experiment, kernel, engine, samples, check, brief)
         except Cancelled:
             engine.synchronize()
             outcome, message = "cancelled", "cancelled"
@@ -75,28 +78,42 @@ class Runner:
         )
 
     def _measure(
-        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, samples: statistics.Samples, check: Check
+        self,
+        teller: Teller,
+        experiment: Experiment,
+        kernel: Kernel,
+        engine: Engine,
+        samples: statistics.Samples,
+        check: Check,
+        brief: bool,
     ) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
         key, graph = self._inputs.graph(teller, experiment, kernel, engine, check)
         shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
+        refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
+        if refusal:
+            raise Refused(refusal)
         plan = _planned(teller, kernel, shape)
         program = kernel.build(shape, engine.target)
         with teller.stage("allocate"):
             buffers = program.allocate()
             engine.synchronize()
         passes = Passes(teller, experiment, kernel, engine, program, plan, buffers, check)
-        # before the matrix is there: whatever is compiled for the copies is not charged to them
-        if kernel.compiles and engine.target.backend != "simulator":
+        compiles = kernel.compiles and engine.target.backend != "simulator"
+        # what is compiled for the copies is not charged to them; other programs may have no buffers before the matrix
+        first = compiles and isinstance(program, Copied)
+        if first:
             passes.compile()
         copies.load(teller, engine, program, shape, graph.matrix, buffers)
-        one = passes.warm_up()
+        if compiles and not first:
+            passes.compile()
+        one = passes.warm_up() if kernel.compiles or not brief else experiment.budget
         if engine.timed:
             passes.clean(samples, guess=one)
         raw = copies.unload(teller, engine, program, shape, buffers)
         self._verify(teller, experiment, engine, key, graph, raw)
         check()
-        return passes.by_phase() if engine.timed else None
+        return passes.by_phase() if engine.timed and not brief else None
 
     def _verify(
         self, teller: Teller, experiment: Experiment, engine: Engine, key: Key, graph: GraphInput, raw: np.ndarray

@@ -82,9 +82,8 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     yield from break_even.search(results, at(CPU), at(SIMPLE))
     yield at(CPU)(1024)
     sizes = (1024, 2048) if scale.quick else (2048, 4096)
-    for n in sizes:
-        for make in FIVE.values():
-            yield make(n)
+    for make in FIVE.values():
+        yield make(sizes[-1])
     for n in sizes[-1:] if scale.quick else (sizes[-1], 8192):
         for kernel in (BLOCKED, TWO, ONE):
             yield at(kernel)(n)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from rich.console import RenderableType
 from textual import constants
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.message import Message
+from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widgets import Static
 
@@ -29,8 +32,11 @@ from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
+from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
+from fwtui.tui.look import USUAL, Look
 from fwtui.tui.places import PLACES, places
+from fwtui.tui.plain import Plain
 from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording, named
 from fwtui.tui.theme import FWTUI
@@ -72,15 +78,20 @@ class FwtuiApp(App[None]):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
+        look: Look = USUAL,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first.
+        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks.
         """
         super().__init__()
         self.register_theme(FWTUI)
-        self.theme = FWTUI.name
+        self.theme = look.theme
+        self.look = look
+        self.plain = look.ascii  # everything in ASCII
+        self._ascii = Plain()
+        self.meter = Meter()
         self.source = source
         self.left_by_signal = False
         self.refusal: str | None = None  # why there was nothing to show
@@ -88,7 +99,7 @@ class FwtuiApp(App[None]):
         self._replay = replay
         self._speed = speed
         self._start = start
-        self._still = still
+        self.still = still
         self._found = found
         self._last_resort = last_resort
         self._place = place
@@ -110,11 +121,20 @@ class FwtuiApp(App[None]):
 
     def on_load(self) -> None:
         # here and not when mounted: the terminal's modes are still its own
-        if not self._still:
+        if not self.still:
             terminal.listen(self._leave, self._last_resort)
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.meter.frame()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, self._ascii] if self.plain else filters
+
     def on_mount(self) -> None:
-        if not self._still:
+        self.set_keymap(self.look.keymap)
+        if not self.still:
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
@@ -129,7 +149,7 @@ class FwtuiApp(App[None]):
         return self._views[-1] if self._views else None
 
     def _played(self, recording: Recording) -> View:
-        playback = Playback(recording, self.set_timer, playing=not self._still)
+        playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         return View(playback.model, playback=playback)
 

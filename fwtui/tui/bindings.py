@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.binding import Binding
 
 from fwtui.tui.places import PLACES
@@ -18,7 +20,19 @@ COUNTERS = Binding(
 CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
-LIVE = (CANCEL, RECORD, MARK)
+MOTION = Binding(
+    "o",
+    "motion",
+    "Motion",
+    id="motion",
+    show=False,
+    tooltip="slow motion: the plan of a run that has ended, step by step, on and off",
+)
+PAUSE = Binding(
+    "p", "pause", "Pause", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
+)
+CURSOR = Binding("x", "cursor", "Cursor", id="cursor", tooltip="a cursor in the chart, moved by the arrows; Esc takes it away")
+LIVE = (CANCEL, RECORD, MARK, PAUSE)
 
 TRANSPORT = (
     Binding("space", "play", "Play", id="play", tooltip="play and pause; from the end it begins again"),
@@ -77,12 +91,38 @@ COMMON = (
         tooltip="scroll what is taller than its place up",
     ),
     Binding("pagedown", "scroll_panel(1)", "Panel down", id="panel.down", show=False, priority=True, tooltip="scroll it down"),
+    Binding(
+        "dollar_sign",
+        "cost",
+        "Own cost",
+        id="cost",
+        key_display="$",
+        show=False,
+        tooltip="what this dashboard and its telemetry cost, on and off",
+    ),
+    Binding(
+        "P",
+        "presenter",
+        "Presenter",
+        id="presenter",
+        key_display="P",
+        show=False,
+        tooltip="large figures and fewer panels, on and off",
+    ),
+    Binding("y", "save", "Save", id="save", show=False, tooltip="keep or copy the table, the results or the screen"),
     Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
     Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
     Binding("q", "close", "Back", id="close", tooltip="back to the dashboard; a run there has gone on"),
 )
-SHARED = (*TRANSPORT, *LIVE, *COMMON)
+# where a place has keys of its own, the footer has no room for all of them
+SHARED = (
+    *(replace(binding, show=binding.id == "play") for binding in TRANSPORT),
+    CANCEL,
+    RECORD,
+    replace(MARK, show=False),
+    *COMMON,
+)
 
 # also with alt, for whoever is typing into a field
 TO_PLACES = tuple(

@@ -10,28 +10,30 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, OptionList, Select, Static
 
 from fwtui import units
 from fwtui.errors import Refused
-from fwtui.model import Model
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
+from fwtui.tui.cost import CostLine, meter_of
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.look import keymap_of, presenting, rebound
 from fwtui.tui.notices import Entry, LogLine
+from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
 from fwtui.tui.transport import Timeline, Transport
 from fwtui.tui.view import View
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
+ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 Words = tuple[tuple[str, str], ...]
 
 
-class Frame(Screen[None]):
+class Frame(Saved):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.places. The subclass provides
@@ -44,8 +46,9 @@ class Frame(Screen[None]):
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
     - `check_action()`: False for keys that can do nothing now (ask super() for all others);
-    - where it applies: `panel()` (what PgUp and PgDn scroll), `WORDS` (what its words mean, for the help), `MOVES`
-      (keys of its widgets, for the help), `commands()` (more for the palette), `STRIP = False` (no telemetry strip).
+    - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
+      words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
+      `STRIP = False` (no telemetry strip).
 
     Classes set by the app for style sheets: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
     """
@@ -64,8 +67,7 @@ class Frame(Screen[None]):
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
-        super().__init__()
-        self.view = view
+        super().__init__(view)
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
 
@@ -76,6 +78,7 @@ class Frame(Screen[None]):
             if self.STRIP:
                 yield TelemetryStrip()
             yield LogLine(None)
+            yield CostLine(None)
             if self.view.playback is not None:
                 yield Transport(self.view.playback.position)
         yield Static(id="small", markup=False)
@@ -98,12 +101,9 @@ class Frame(Screen[None]):
         return None
 
     @property
-    def model(self) -> Model:
-        return self.view.model
-
-    @property
     def narrow(self) -> bool:
-        return not self.has_class("-wide")
+        """Whether panels at the side have no room, or are not wanted."""
+        return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self.update)
@@ -116,6 +116,10 @@ class Frame(Screen[None]):
         if width < LEAST[0] or height < LEAST[1]:
             card = f"fwtui needs {LEAST[0]} x {LEAST[1]}\nthis terminal has {width} x {height}"
             self.query_one("#small", Static).update(Content(card))
+        footer = self.query_one(Footer)
+        if footer.show_command_palette != (width >= ROOM_FOR_PALETTE):
+            footer.show_command_palette = width >= ROOM_FOR_PALETTE
+            self.refresh_bindings()  # which makes the footer again
         self.call_after_refresh(self.update, True)
 
     def update(self, forced: bool = False) -> None:
@@ -124,6 +128,8 @@ class Frame(Screen[None]):
             return
         if self.view.playback is not None:
             self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
+        self._show_cost()
+        self.set_class(presenting(self.app), "-presenter")
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:
             return
@@ -135,12 +141,24 @@ class Frame(Screen[None]):
         self.query_one(LogLine).show(self.view.latest)
         self._refresh_keys()
 
+    def _show_cost(self) -> None:
+        meter = meter_of(self.app)
+        line = self.query_one(CostLine)
+        if line.display != meter.shown:
+            line.display = meter.shown
+        if meter.shown:
+            line.show(meter.read(self.model))
+
     def _top(self) -> Top:
         source = self.view.source
         recording = ""
         if source is not None and source.recorder is not None:
             recording = f"{units.clock(source.now - self.view.recording_since)} · {units.memory(source.recorder.bytes)}"
-        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording)
+        paused = ""
+        if source is not None and self.view.paused:
+            missed = source.model.index - self.model.index
+            paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
+        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
         # only when they change: it makes the whole footer again
@@ -150,7 +168,7 @@ class Frame(Screen[None]):
             self.refresh_bindings()
 
     def _own_bindings(self) -> list[Binding]:
-        return [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
+        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), keymap_of(self.app))
 
     def on_descendant_focus(self) -> None:
         self._refresh_keys()
@@ -205,6 +223,14 @@ class Frame(Screen[None]):
             self.view.source.cancel()
             self.say("cancelling; what does not end by itself is killed after 2 s")
 
+    def action_pause(self) -> None:
+        if self.view.paused:
+            self.view.resume()
+            self.say("")
+        else:
+            self.view.pause()
+            self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
+
     def action_record(self) -> None:
         source = self.view.source
         if source is None:
@@ -234,8 +260,10 @@ class Frame(Screen[None]):
         self.app.push_screen(MarkerScreen(), leave)
 
     def action_back(self) -> None:
-        """One step back: to the newest run, to the first place, to what was shown before."""
-        if self.view.selected is not None:
+        """One step back: out of a chart, to the newest run, to the first place, to what was shown before."""
+        if isinstance(self.focused, Arrowed):
+            self.set_focus(None)
+        elif self.view.selected is not None:
             self.view.selected = None
             self.update()
         elif not self._first:
@@ -247,6 +275,12 @@ class Frame(Screen[None]):
     def _first(self) -> bool:
         return not self.view.tabs or self.view.tabs[0].name == self.PLACE
 
+    def action_cursor(self) -> None:
+        """Give the arrow keys to the next widget that has a use for them, and after the last one to none."""
+        takers: list[Widget] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
+        after = takers.index(self.focused) + 1 if self.focused in takers else 0
+        self.set_focus(takers[after] if after < len(takers) else None)
+
     def action_close(self) -> None:
         if self.view.close is not None:
             self.view.close()
@@ -256,15 +290,30 @@ class Frame(Screen[None]):
             self.view.source.cancel()
         self.app.exit(return_code=0)
 
+    def action_cost(self) -> None:
+        meter = meter_of(self.app)
+        meter.shown = not meter.shown
+        self.update()
+
+    def action_presenter(self) -> None:
+        self.app.look = self.app.look._replace(presenter=not presenting(self.app))  # type: ignore[attr-defined]
+        self.update(True)
+
     def action_log(self) -> None:
         fault = self.model.fault
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        here = [binding for binding in bindings.TO_PLACES if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
+        places = rebound(bindings.TO_PLACES, keymap_of(self.app))
+        here = [binding for binding in places if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", here), ("Everywhere", bindings.EVERYWHERE))
         about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
+
+    def key_of(self, name: str) -> str:
+        """How the key of the binding with that id is called, whoever gave it that key."""
+        binding = next(binding for binding in self._own_bindings() if binding.id == name)
+        return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
 
     def offered(self) -> list[Binding]:
         """The bindings that the help shows: all that this place ever has for such a view."""
@@ -291,16 +340,23 @@ class Frame(Screen[None]):
         match action:
             case "cancel":
                 return source is not None and self.view.busy
-            case "record":
+            case "record" | "pause":
                 return source is not None
             case "mark":
                 return source is not None and source.recorder is not None
+            case "cursor":
+                return any(isinstance(widget, Arrowed) for widget in self.focus_chain)
             case "leave":
                 return self.view.close is None
             case "close":
                 return self.view.close is not None
             case "back":
-                return self.view.selected is not None or not self._first or self.view.close is not None
+                return (
+                    isinstance(self.focused, Arrowed)
+                    or self.view.selected is not None
+                    or not self._first
+                    or self.view.close is not None
+                )
             case "scroll_panel":  # an open list of choices has pages of its own
                 return self.panel() is not None and not isinstance(self.focused, OptionList)
         return True
@@ -312,6 +368,8 @@ class Frame(Screen[None]):
             if active.enabled and active.node is self and binding.action != "help":
                 words = f"{binding.description}: {binding.tooltip}"
                 yield commands.Command(words, partial(self._do, binding.action))
+        for name in self.savable():
+            yield commands.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))
 
     def _do(self, action: str) -> None:
         # not before the palette is closed

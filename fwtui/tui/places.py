@@ -30,8 +30,7 @@ class Place(NamedTuple):
         where = self.where(view)
         if not where:
             raise LookupError(self.name)
-        module, _, name = where.partition(":")
-        return getattr(import_module(f"fwtui.tui.{module}"), name)(view)
+        return load(where)(view)
 
     def where(self, view: View) -> str:
         """Its screen for such a view; nothing where it has none."""
@@ -41,8 +40,30 @@ class Place(NamedTuple):
         return self.recorded_title if view.playback is not None and self.recorded_title else self.title
 
 
+def load(where: str) -> type[Frame]:
+    """The class that is named so."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(f"fwtui.tui.{module}"), name)
+
+
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
+    Place(
+        "4",
+        "explain",
+        "Explain",
+        "roofline, speed-of-light ledger, occupancy",
+        "explain_screen:ExplainScreen",
+        "explain_screen:ExplainScreen",
+    ),
+    Place(
+        "5",
+        "telemetry",
+        "Telemetry",
+        "power, clocks, utilisation and memory over time",
+        "telemetry_screen:TelemetryScreen",
+        "telemetry_screen:TelemetryScreen",
+    ),
 )
 
 

@@ -43,7 +43,7 @@ class RunScreen(SessionScreen):
     RunScreen #buttons { height: 1; margin-top: 1; }
     RunScreen Button { margin-right: 1; min-width: 14; }
     RunScreen #line { display: none; height: 1; padding: 0 1; }
-    RunScreen.-narrow #line { display: block; }
+    RunScreen.-narrow #line, RunScreen.-presenter #line { display: block; }
     """
     AUTO_FOCUS = "#field-kernel"
     BINDINGS: ClassVar = [
@@ -54,6 +54,8 @@ class RunScreen(SessionScreen):
         Binding("a", "again", "Again", id="again", show=False, tooltip="repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
         bindings.MARK,
+        bindings.PAUSE,
+        bindings.MOTION,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
         bindings.COUNTERS,
         bindings.BASELINE,
@@ -76,8 +78,8 @@ class RunScreen(SessionScreen):
             Static(Content("EXPERIMENT"), classes="heading", markup=False),
             ExperimentForm(self.draft),
             Horizontal(
-                Button(Content("Run  r"), id="run", compact=True, variant="primary"),
-                Button(Content("Cancel  c"), id="cancel", compact=True),
+                Button(Content(f"Run  {self.key_of('run')}"), id="run", compact=True, variant="primary"),
+                Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True),
                 id="buttons",
             ),
             id="left",
@@ -106,8 +108,14 @@ class RunScreen(SessionScreen):
 
     def advice(self) -> tuple[str, ...]:
         kernel = self.draft.kernel
-        first = "Press r to run the experiment" + ("" if self.narrow else " on the left") + "."
-        return (first, "", f"{kernel.title}: {kernel.summary}", "", "? shows every key and what the words mean.")
+        first = f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}."
+        return (
+            first,
+            "",
+            f"{kernel.title}: {kernel.summary}",
+            "",
+            f"{self.key_of('help')} shows every key and what the words mean.",
+        )
 
     def state(self) -> object:
         return (self._wrong, self.draft.kernel.id, self.view.found is None)
@@ -139,7 +147,7 @@ class RunScreen(SessionScreen):
     def _say_draft(self) -> None:
         errors = self.draft.errors()
         self._wrong = bool(errors)
-        edit = "   e edit"
+        edit = f"   {self.key_of('edit')} edit"
         room = self.app.size.width - 2 - len(edit)
         words = wording.summary(self._rough(), room) if not errors else next(iter(errors.values()))
         style = "" if not errors else "$text-error"
@@ -174,7 +182,7 @@ class RunScreen(SessionScreen):
             if self.view.campaign is not None:
                 raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
             experiment = self.draft.experiment()
-            if self.view.found is None and self.draft.kernel.backend == "cuda":
+            if self.view.found is None and self.draft.kernel.backend != "cpu":
                 raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
             number = self.source.start(experiment)
         except Refused as refusal:
@@ -182,6 +190,7 @@ class RunScreen(SessionScreen):
             self.say(str(refusal), "warning")
             return
         self.view.selected = None
+        self.view.resume()
         self.say(f"run {number} is starting")
 
     def action_again(self) -> None:
@@ -238,6 +247,18 @@ class RunScreen(SessionScreen):
     def commands(self) -> Iterator[commands.Command]:
         yield from super().commands()
         yield from commands.kernels(self.choose)
+        if not self.view.busy:
+            yield from commands.limits(self.measure, ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",))
+
+    def measure(self, backend: str) -> None:
+        """Have the limit of the CPU or of the GPU that the form names measured."""
+        number = self.draft.text("device")
+        try:
+            self.source.measure_limits(backend, int(number) if number.isdecimal() and backend == "cuda" else 0)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.say(f"measuring what this {commands.UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy

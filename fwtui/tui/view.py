@@ -28,6 +28,7 @@ class Source(Session, Protocol):
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
     def cancel(self) -> None: ...
     def count(self, run: int) -> None: ...
+    def measure_limits(self, backend: str, index: int = 0) -> None: ...
     def record(
         self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
     ) -> Recorder: ...
@@ -51,7 +52,22 @@ class View:
     baseline: int | None = None
     recording_since: float = 0.0  # session time at which the recorder began
     campaign: Campaign | None = None  # experiments that run one after the other
+    motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
+
+    @property
+    def paused(self) -> bool:
+        """Whether a live session is shown as it was, while it goes on."""
+        return self.source is not None and self.model is not self.source.model
+
+    def pause(self) -> None:
+        """Show the live session as it is now, until resume()."""
+        if self.source is not None and not self.paused:
+            self.model = self.source.model.frozen()
+
+    def resume(self) -> None:
+        if self.source is not None:
+            self.model = self.source.model
 
     @property
     def run(self) -> Run | None:
@@ -85,5 +101,6 @@ class View:
     def key(self) -> tuple[object, ...]:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
-        second = int(self.source.now) if self.source is not None and recorder is not None else None
-        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)
+        second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        return (*shown, recorder is not None, second, self.busy)

@@ -378,6 +378,14 @@ def test_what_is_to_be_known_is_said_whatever_the_verdict() -> None:
             assert words in answer.note, answer
 
 
+def test_a_measured_copy_is_the_limit_where_there_is_one() -> None:
+    made = large_naive(0.3)
+    assert CLAIMS["LS6"].answer(made.results).verdict == REFUTED
+    made.model.apply(events.Limits(t=1.0, backend="cuda", copy_bytes_per_second=4.8e12 / 2))
+    answer = CLAIMS["LS6"].answer(made.results)
+    assert answer.verdict == HOLDS and answer.value == "model 60.0 % of a measured copy (n 8192)"
+
+
 def test_throttled_runs_are_named() -> None:
     made = pair(int32("blocked-branch", 4096), int32("katz-kider", 4096), 1.2)
     made.model.apply(events.Sample(t=5.0, run=2, seconds=1.0, since=3.0))

@@ -393,7 +393,9 @@ def test_a_whole_preset_without_a_gpu_and_again_from_its_recording(
     live = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["id"] for row in live] == [claim.id for claim in presets()["sing"].claims]
     answers = {row["id"]: row["answer"] for row in live}
-    assert answers["SF6"] in (HOLDS, REFUTED) and answers["SF9"] in (HOLDS, REFUTED)
+    # passes of a microsecond may differ too much to tell
+    assert answers["SF6"] in (HOLDS, REFUTED) or "too noisy" in next(row["reason"] for row in live if row["id"] == "SF6")
+    assert answers["SF9"] in (HOLDS, REFUTED)
     assert answers["SF4"] == UNTESTABLE
     assert path.stat().st_size < 80_000
     assert main(["reproduce", "sing", "--from", str(path), "--json"]) == OK
