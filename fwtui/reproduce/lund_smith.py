@@ -188,7 +188,7 @@ def fastest(results: Results) -> tuple[str, int] | None:
     for rung in (*RUNGS[:-1], REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
         with suppress(Missing):
             n = results.sizes(at(STAGED), at(rung))[-1]
-            gains[rung, n] = compared(results, ask(STAGED, n), ask(rung, n)).value
+            gains[rung, n] = results.seconds(ask(STAGED, n)) / results.seconds(ask(rung, n))
     return max(gains, key=lambda found: gains[found], default=None)
 
 

@@ -352,7 +352,26 @@ def test_what_decides_a_claim(claim: str, made: Made, verdict: str) -> None:
     assert answer.verdict == verdict, answer
 
 
-NOISY = ("LS1", "LS9", "HE1", "HE2", "SF5", "SF6", "SF10", "CS2", "CS4", "CS5", "CS7", "CA2", "CA4", "CA5", "CA6", "CA7", "CA9")
+NOISY = (
+    "LS1",
+    "LS9",
+    "LS13",
+    "HE1",
+    "HE2",
+    "SF5",
+    "SF6",
+    "SF10",
+    "CS2",
+    "CS4",
+    "CS5",
+    "CS7",
+    "CA2",
+    "CA4",
+    "CA5",
+    "CA6",
+    "CA7",
+    "CA9",
+)
 
 
 @pytest.mark.parametrize("claim", NOISY)
