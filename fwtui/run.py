@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from fwtui import events
 from fwtui.experiment import Experiment
+from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
+GRAPH = ("density", "low", "high", "real", "negative", "connected", "exact", "seed")  # fields that decide a generated graph
 MOST_TOLD = 256  # events of one kind that a run keeps
 
 
@@ -125,6 +127,13 @@ class Run:
         return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
 
     @property
+    def end_to_end(self) -> float | None:
+        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
+        copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
+        copies += [self.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back")]
+        return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
+
+    @property
     def clean_window(self) -> tuple[float, float] | None:
         """Session time from the first clean pass to the end of the last (that was told, while they go on)."""
         if not self.samples:
@@ -196,6 +205,31 @@ def started(event: events.RunStarted) -> Run:
         phase_names=event.phases,
         n=0 if event.experiment.file else event.experiment.n,
     )
+
+
+def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
+    """Whether the run is of that experiment, its size and how often it is repeated and how it is checked apart.
+
+    What is not asked for is the kernel's default; of a file only that there is one is known.
+    """
+    had = run.experiment
+    tiles = kernel.tiles_for(run.simulated)
+    tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
+    launch = "eager" if run.simulated else kernel.launch_modes[-1]
+    graph = () if wanted.file else GRAPH
+    return (
+        had.kernel == wanted.kernel
+        and bool(had.file) == bool(wanted.file)
+        and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
+        and (had.launch or launch) == (wanted.launch or launch)
+        and _place(had.device) == _place(wanted.device)
+        and had.tile == (tile if tiles else 0)
+        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
+    )
+
+
+def _place(device: str) -> str:
+    return "0" if device == "auto" else device
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

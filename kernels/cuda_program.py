@@ -122,6 +122,12 @@ class CudaProgram:
         if self._order is not None:
             self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
 
+    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """As load, of a matrix that is on the device: `write` puts it, padded and row-major, into the array that it is given."""
+        write(buffers[-1] if self._order is None else buffers[0])
+        self.pack(buffers, stream)
+        self.restore(buffers, stream)
+
     def restore(self, buffers: Buffers, stream: Any) -> None:
         to, kept = buffers[0], buffers[-1]
         if self.shape.memory == "mapped":
@@ -161,6 +167,11 @@ class CudaProgram:
         result.copy_to_host(host, stream=stream)
         stream.synchronize()
         return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
+
+    def result_on_device(self, buffers: Buffers, stream: Any) -> Any:
+        """The padded result in row-major order, as a device array."""
+        self.unpack(buffers, stream)
+        return buffers[self._result] if self._order is None else self._rows
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:

@@ -22,14 +22,14 @@ SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks 
 GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
 
 
-def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None, several: Container[str] = SEVERAL) -> None:
     """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only."""
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
     for field in FIELDS if only is None else [f for f in FIELDS if f.name in only]:
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
-        several = "; several with commas" if field.name in SEVERAL and only is None else ""
+        commas = "; several with commas" if field.name in several and only is None else ""
         group.add_argument(
-            *flags, metavar=field.metavar, help=f"{field.help}{several}".replace("%", "%%"), dest=f"field_{field.name}"
+            *flags, metavar=field.metavar, help=f"{field.help}{commas}".replace("%", "%%"), dest=f"field_{field.name}"
         )
     for name, about in kernel_options().items() if only is None else ():
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")

@@ -8,10 +8,8 @@ import sys
 
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
-from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row, table
-from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.library import load_model, resolve
 
 NAME = "replay"
 HELP = "replay a recorded session; without a terminal, or with --json or --table, print its results"
@@ -35,15 +33,12 @@ def execute(given: argparse.Namespace) -> int:
     path = resolve(given.session)
     if sys.stdout.isatty() and not (given.json or given.table):
         return run_replay(path, speed=given.speed, start=given.at, settings=preferred(given))
-    loaded = load(path)
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
+    model, complete = load_model(path)
     if given.table:
         print("\n".join(table([COLUMNS, *(row(model, run) for run in model.runs.values())])))
     else:
         for run in model.runs.values():
             print(json.dumps(result(model, run)))
-    if not loaded.complete:
+    if not complete:
         print(f"fwtui: {path.name} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
-    return OK if loaded.complete else WRONG
+    return OK if complete else WRONG

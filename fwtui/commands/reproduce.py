@@ -24,8 +24,7 @@ from fwtui.reproduce.execute import Performer
 from fwtui.reproduce.preset import Preset, Scale
 from fwtui.reproduce.runs import Results
 from fwtui.reproduce.slim import record
-from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.library import load_model, resolve
 
 NAME = "reproduce"
 HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
@@ -114,12 +113,9 @@ def _folder(given: argparse.Namespace, several: bool) -> Path | None:
 
 def _recorded(name: str) -> Model:
     path = resolve(name)
-    loaded = load(path)
-    if not loaded.complete:
+    model, complete = load_model(path)
+    if not complete:
         _say(f"{path.name} is incomplete; `fwtui check` says what is missing")
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
     return model
 
 

@@ -8,6 +8,7 @@ from math import sqrt
 from fwtui.experiment import Experiment
 from fwtui.reproduce.claim import TOLERANCE, Answer, Judge, judged
 from fwtui.reproduce.runs import Make, Missing, Results
+from fwtui.sweep.findings import bracket
 
 LOW, HIGH = 16, 512
 LARGEST = 1024  # runs above say nothing about where the break-even is
@@ -48,8 +49,7 @@ def break_even(cpu: Make, gpu: Make, document: float) -> Judge:
             raise Missing(f"no size up to {LARGEST} was run on both")
         wins = {n: _wins(results, cpu, gpu, n) for n in sizes}
         least, most = document / TOLERANCE, document * TOLERANCE
-        low = max((n for n in sizes if not wins[n]), default=None)
-        high = min((n for n in sizes if wins[n] and (low is None or n > low)), default=None)
+        low, high = bracket(wins)
         if high is None:
             if low is None or low < most:
                 raise Missing(f"the CPU is faster up to n = {low}, and nothing larger was run on both")

@@ -9,21 +9,16 @@ from typing import NamedTuple, Protocol
 
 from fwtui import counters, events
 from fwtui.errors import Refused
+from fwtui.expected import around, one_pass
 from fwtui.experiment import Experiment, changed
 from fwtui.model import Model
 from fwtui.reproduce.preset import LeftOut, Preset, Scale
-from fwtui.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label, same
-from fwtui.run import Run
+from fwtui.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
 from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # vertices, as everywhere
 DRAIN_EVERY = 0.02
-LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
-CPU_RATE, GPU_RATE = 1e9, 2e11  # relaxations/s, for a kernel of which nothing is known yet
-FIRST_COMPILE = 2.0
-STAGES = ("graph", "read", "allocate", "load", "reorder", "unload")
-REFERENCE = 1e-9  # seconds of SciPy's for each relaxation, once for each graph
 
 
 class Expected(NamedTuple):
@@ -161,38 +156,7 @@ def finish(live: Session) -> None:
 
 
 def expect(live: Session, wanted: Experiment) -> Expected:
-    """The run's length, from the rate at the nearest smaller size of the most similar run, and n^2 for all but computing."""
-    kernel = registry()[wanted.kernel]
-    runs = [r for r in live.model.runs.values() if r.state == "done" and r.seconds and r.n]
-    similar = [r for r in runs if r.experiment.kernel == wanted.kernel]
-    exact = [r for r in similar if same(r, wanted, kernel)]
-    one = _scaled(_nearest(exact or similar, wanted.n), wanted.n, kernel.backend)
-    if one is None:
-        one = wanted.n**3 / (CPU_RATE if kernel.backend == "cpu" else GPU_RATE)
+    """The run's length, and how often it is worth repeating."""
+    one = one_pass(live.model, wanted)
     repeats = 20 if one < 0.01 else 5 if one < 0.3 else 3 if one < 1 else 2
-    around = FIRST_COMPILE * (not exact)
-    if runs:
-        largest = max(runs, key=lambda r: (r.n, r.id))
-        around += sum(largest.stage_seconds(name) or 0 for name in STAGES) * max(1.0, wanted.n / largest.n) ** 2
-    return Expected(repeats, one, around + _checking(runs, wanted) + (repeats + 2) * one)  # and a warm-up and a phase pass
-
-
-def _checking(runs: list[Run], wanted: Experiment) -> float:
-    """Seconds of the check: as long as that of the largest sampled run, by n^2, and SciPy's own time for a graph's first."""
-    sampled = _nearest([r for r in runs if r.experiment.verify == "sample"], wanted.n)
-    seconds = (sampled.stage_seconds("verify") or 0.0) * max(1.0, wanted.n / sampled.n) ** 2 if sampled is not None else 0.0
-    known = any(r.experiment.graph == wanted.graph and r.experiment.verify != "sample" for r in runs)
-    return seconds if wanted.verify == "sample" or known else seconds + REFERENCE * wanted.n**3
-
-
-def _nearest(runs: list[Run], n: int) -> Run | None:
-    below = [r for r in runs if r.n <= n]
-    return max(below, key=lambda r: (r.n, r.id)) if below else min(runs, key=lambda r: r.n, default=None)
-
-
-def _scaled(run: Run | None, n: int, backend: str) -> float | None:
-    if run is None or not run.seconds:
-        return None
-    bound = LAUNCH_BOUND if backend == "cuda" else 0
-    slow = max(1.0, min(n, bound) / run.n) ** 2
-    return run.seconds * slow * (n / max(run.n, min(n, bound))) ** 3
+    return Expected(repeats, one, around(live.model, wanted) + (repeats + 2) * one)  # and a warm-up and a phase pass

@@ -11,17 +11,15 @@ from fwtui import events
 from fwtui.counters import METRICS
 from fwtui.experiment import Experiment
 from fwtui.model import Model
-from fwtui.run import Run
+from fwtui.run import Run, same
 from fwtui.units import duration
 from kernels import registry
-from kernels.plan import Kernel
 
 LEFT_OUT = "left out: "  # begins the marker of everything that was not run
 MOST_SECONDS = 60.0  # that one pass of a rung may take
 TOO_LONG = f"more than {MOST_SECONDS:.0f} s a pass"  # ends the reason for leaving out such a rung
 COUNTED = frozenset(metric.key for metric in METRICS)
 NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
-GRAPH = ("density", "low", "high", "real", "negative", "connected", "exact", "seed")  # fields that decide a generated graph
 Make = Callable[[int], Experiment]  # size -> what to run at that size
 
 
@@ -231,28 +229,3 @@ def unusable(run: Run) -> str:
     if run.state == "running":
         return f"{what} is still running"
     return f"{what} was not verified" if run.verified is None else ""
-
-
-def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
-    """Whether the run is of that experiment, its size and how often it is repeated and how it is checked apart.
-
-    What is not asked for is the kernel's default; of a file only that there is one is known.
-    """
-    had = run.experiment
-    tiles = kernel.tiles_for(run.simulated)
-    tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
-    launch = "eager" if run.simulated else kernel.launch_modes[-1]
-    graph = () if wanted.file else GRAPH
-    return (
-        had.kernel == wanted.kernel
-        and bool(had.file) == bool(wanted.file)
-        and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
-        and (had.launch or launch) == (wanted.launch or launch)
-        and _place(had.device) == _place(wanted.device)
-        and had.tile == (tile if tiles else 0)
-        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
-    )
-
-
-def _place(device: str) -> str:
-    return "0" if device == "auto" else device

@@ -25,7 +25,7 @@ from textual.widgets import Static
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.sessions import reader
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.library import paths
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
@@ -244,16 +244,16 @@ class FwtuiApp(App[None]):
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
         if self.view is not None:
             yield from self._documents.commands(self.view)
-        for folder in (own_folder(), shipped_folder()):
-            with contextlib.suppress(OSError):
-                for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
-                    yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
+        for path in paths():
+            yield Command(f"Replay: {named(path)}", partial(self.open, path))
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
         if self.source is not None:
             self.source.drain()
         for view in self._views:
+            if view.sweep is not None:
+                view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
         for view in self._views:

@@ -219,7 +219,11 @@ class Frame(Saved):
     def action_cancel(self) -> None:
         if self.view.campaign is not None:
             self.view.campaign.cancel()
-        if self.view.source is not None and self.view.source.busy:
+        sweep = self.view.sweep
+        if sweep is not None and sweep.going:
+            sweep.cancel()
+            self.say("the sweep is cancelled; what is done stays, and it can go on from there")
+        elif self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
             self.say("cancelling; what does not end by itself is killed after 2 s")
 
@@ -339,7 +343,7 @@ class Frame(Saved):
             return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))
         match action:
             case "cancel":
-                return source is not None and self.view.busy
+                return self.view.busy
             case "record" | "pause":
                 return source is not None
             case "mark":

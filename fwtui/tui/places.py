@@ -49,6 +49,17 @@ def load(where: str) -> type[Frame]:
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
     Place(
+        "2", "sweep", "Sweep", "many runs over several values", "sweep_live:LiveSweepScreen", "sweep_screen:RecordedSweepScreen"
+    ),
+    Place(
+        "3",
+        "compare",
+        "Compare",
+        "runs against a baseline, and races",
+        "compare_screen:CompareScreen",
+        "compare_screen:CompareScreen",
+    ),
+    Place(
         "4",
         "explain",
         "Explain",

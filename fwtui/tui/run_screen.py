@@ -205,8 +205,9 @@ class RunScreen(SessionScreen):
     def _countable(self) -> bool:
         """Whether there are counters to show, or a run whose counters could be asked for."""
         run = self.view.run
-        idle = not self.view.busy
-        return run is not None and bool(run.counted or (idle and run.state == "done" and run.id in self.source.asked))
+        if run is None:
+            return False
+        return bool(run.counted or (run.state == "done" and run.id in self.source.asked and not self.view.busy))
 
     def action_counters(self) -> None:
         run = self.view.run

@@ -90,8 +90,9 @@ class SessionScreen(Frame):
         self.update()
 
     def action_counters(self) -> None:
-        if self.view.run is not None and self.view.run.counted:
-            self.app.push_screen(CountersScreen(self.view.run))
+        run = self.view.run
+        if run is not None and run.counted:
+            self.app.push_screen(CountersScreen(run))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "motion":

@@ -13,6 +13,7 @@ from fwtui.reproduce.campaign import Campaign
 from fwtui.reproduce.execute import Session
 from fwtui.run import Run
 from fwtui.sessions.recorder import Recorder
+from fwtui.sweep.running import Sweep
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import notices
 from fwtui.tui.notices import Entry
@@ -54,6 +55,7 @@ class View:
     campaign: Campaign | None = None  # experiments that run one after the other
     motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
+    sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property
     def paused(self) -> bool:
@@ -79,7 +81,8 @@ class View:
     @property
     def busy(self) -> bool:
         """Whether a run, a profiler or several runs one after the other are going."""
-        return self.campaign is not None or (self.source is not None and self.source.busy)
+        sweeping = self.sweep is not None and self.sweep.going
+        return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
 
     def end_campaign(self) -> None:
         """No further run; the recording that it began is closed."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fwtui.tui.charts import plot
-from fwtui.tui.charts.figure import MARKERS, Axis, Figure, tick_text
+from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Rule, tick_text
 from fwtui.tui.charts.finite import decimated, finite, positive
 from fwtui.tui.charts.scale import Scale, scale, ticks
 
@@ -131,25 +131,32 @@ def _rules(figure: Figure, grid: list[list[plot.Cell]], across: Scale, up: Scale
     cells: list[list[Piece]] = [
         [(text, "plain" if series < 0 else _strength(figure, series)) for text, series in row] for row in grid
     ]
-    for rule in figure.rules:
-        if finite((rule.value,))[0] is None or not height or not width:
-            continue
-        scale = across if rule.vertical else up
-        share = scale.share(rule.value)
-        if not 0 <= share <= 1:
-            continue
-        said = [words for words in (rule.words, rule.short) if words]
+    drawn = [(rule, share) for rule in figure.rules if (share := _reached(rule, across if rule.vertical else up)) is not None]
+    for rule, share in drawn if height and width else ():
         if rule.vertical:
             x = plot.cell(share, width)
             for row in cells:
                 row[x] = ("┊", "rule") if row[x][0] == " " else row[x]
-            any(_write(row, words, start) for words in said for row in cells for start in (x + 2, x - 1 - len(words)))
         else:
             y = height - 1 - plot.cell(share, height)
             cells[y] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[y]]
+    # words last, or another rule would run through them
+    for rule, share in drawn if height and width else ():
+        said = [words for words in (rule.words, rule.short) if words]
+        if rule.vertical:
+            x = plot.cell(share, width)
+            any(_write(row, words, start) for words in said for row in cells for start in (x + 2, x - 1 - len(words)))
+        else:
+            y = height - 1 - plot.cell(share, height)
             near = [cells[row] for row in (y + 1, y - 1) if 0 <= row < height]
             any(_write(row, words, start) for words in said for start in (width - len(words), 1) for row in near)
     return cells
+
+
+def _reached(rule: Rule, along: Scale) -> float | None:
+    """Where on its axis the rule is; None where the axis does not reach it."""
+    share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
+    return share if 0 <= share <= 1 else None
 
 
 def _strength(figure: Figure, series: int) -> str:
