@@ -79,7 +79,7 @@ COMMON = (
         "Back",
         id="back",
         show=False,
-        tooltip="to the newest run, then to the first place, then out of a replay over the dashboard",
+        tooltip="out of a field or a chart, to the newest run, to the first place, out of a replay over the dashboard",
     ),
     Binding(
         "pageup",
@@ -121,13 +121,24 @@ SHARED = (
     CANCEL,
     RECORD,
     replace(MARK, show=False),
+    PAUSE,
     *COMMON,
 )
 
+# what Textual makes of alt and a digit where the terminal sends an escape before it, or macOS a sign
+ALT = {
+    "1": "inverted_exclamation_mark",
+    "2": "trade_mark_sign",
+    "3": "pound_sign",
+    "4": "cent_sign",
+    "5": "infinity",
+    "6": "section_sign",
+    "7": "pilcrow_sign",
+}
 # also with alt, for whoever is typing into a field
 TO_PLACES = tuple(
     Binding(
-        f"{place.key},alt+{place.key}",
+        f"{place.key},alt+{place.key},{ALT[place.key]}",
         f"place('{place.name}')",
         place.title,
         id=f"place.{place.name}",
@@ -138,6 +149,7 @@ TO_PLACES = tuple(
     for place in PLACES
 )
 EVERYWHERE = (
+    Binding("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing"),
     Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
     Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
 )

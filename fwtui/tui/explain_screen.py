@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -21,6 +22,7 @@ from fwtui.tui.ledger_panel import LedgerTable, Subject
 from fwtui.tui.occupancy_panel import OccupancyPanel
 from fwtui.tui.view import View
 
+SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 PANELS = ("roofline", "ledger", "occupancy")
 TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 WORDS = (
@@ -74,6 +76,9 @@ class ExplainScreen(Frame):
         self._one = ""  # the panel over the whole screen; nothing is all of them, where there is room
         self._op = ""  # the operation whose occupancy is shown; nothing is the slowest
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
+        self._key: tuple[object, ...] = ()  # what figure and ledger were made of
+        self._told = ""  # and for which panel
+        self._known_at = 0.0  # and when, in session time
 
     def body(self) -> ComposeResult:
         yield Static(id="which", markup=False)
@@ -108,18 +113,27 @@ class ExplainScreen(Frame):
         names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in PANELS]
         self.query_one("#which", Static).update(line(*names, ("   v: next", MUTED)))
         run, model = self.view.run, self.model
-        figure, self._points = roofline.figure(model, run)
-        self.query_one("#roof", Chart).show(figure)
-        missing = roofline.missing(model, run)
-        self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
-        subject = (
-            Subject(run, roofs(model, run), ledger(model, run), missing if single == "ledger" else "")
-            if run is not None
-            else None
-        )
-        self.query_one(LedgerTable).show(subject)
+        if not self._same(run, single):
+            figure, self._points = roofline.figure(model, run)
+            self.query_one("#roof", Chart).show(figure)
+            missing = roofline.missing(model, run)
+            self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
+            told = missing if single == "ledger" else ""
+            subject = Subject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
+            self.query_one(LedgerTable).show(subject)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
+
+    def _same(self, run: Run | None, single: str) -> bool:
+        """Whether the last figure and ledger still hold; those of a run that is going are made four times a second."""
+        model = self.model
+        key = (run, *model.runs.values(), model.limits, model.device)
+        same = len(key) == len(self._key) and all(map(operator.is_, key, self._key)) and single == self._told
+        going = run is not None and run.state == "running" and single == self._told and len(key) == len(self._key)
+        if same or (going and self._known_at <= model.t < self._known_at + SECONDS_BETWEEN):
+            return True
+        self._key, self._told, self._known_at = key, single, model.t
+        return False
 
     def action_panel(self) -> None:
         crowded = self.narrow or self.app.size.height < 32

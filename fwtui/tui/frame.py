@@ -264,8 +264,8 @@ class Frame(Saved):
         self.app.push_screen(MarkerScreen(), leave)
 
     def action_back(self) -> None:
-        """One step back: out of a chart, to the newest run, to the first place, to what was shown before."""
-        if isinstance(self.focused, Arrowed):
+        """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
+        if isinstance(self.focused, Arrowed | Input):
             self.set_focus(None)
         elif self.view.selected is not None:
             self.view.selected = None
@@ -356,7 +356,7 @@ class Frame(Saved):
                 return self.view.close is not None
             case "back":
                 return (
-                    isinstance(self.focused, Arrowed)
+                    isinstance(self.focused, Arrowed | Input)
                     or self.view.selected is not None
                     or not self._first
                     or self.view.close is not None

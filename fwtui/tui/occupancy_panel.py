@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -52,6 +53,7 @@ def estimate(capability: tuple[int, int] | None, choice: Choice) -> Estimate | N
     return occupancy(capability, choice.threads, choice.registers, choice.shared * KIB)
 
 
+@lru_cache(maxsize=32)
 def curve(capability: tuple[int, int] | None, choice: Choice, varied: str, most: int) -> Figure:
     """Occupancy against one of the three, the other two as they are."""
     low = {THREADS: WARP, REGISTERS: 16, SHARED: 0}[varied]

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
 from fwtui import hardware
 from fwtui.errors import Refused
@@ -222,7 +222,7 @@ class RunScreen(SessionScreen):
         self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_back(self) -> None:
-        if self.view.selected is None and self.view.busy:
+        if self.view.selected is None and self.view.busy and not isinstance(self.focused, Input):
             self.action_cancel()
         else:
             super().action_back()
