@@ -217,7 +217,7 @@ class Bench:
         before = entrant if entrant.seconds else self._before(entrant)
         if before is None:
             return AROUND
-        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in STAGES)
+        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in (*STAGES, "verify"))
         return AROUND + copies * (entrant.experiment.n / before.experiment.n) ** 2
 
     def _turn(self, entrant: Entrant) -> bool:
