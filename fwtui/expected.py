@@ -12,7 +12,8 @@ from kernels import registry
 LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
 CPU_RATE, GPU_RATE = 1e9, 2e11  # relaxations/s, for a kernel of which nothing is known yet
 FIRST_COMPILE = 2.0
-STAGES = ("graph", "read", "load", "unload", "verify")
+STAGES = ("graph", "read", "allocate", "load", "reorder", "unload")
+REFERENCE = 1e-9  # seconds of SciPy's for each relaxation, once for each graph
 ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5  # what a stable median takes at least
 ONLY_OVERHEAD = 256  # vertices up to which stages take as long as for none
 PHASE_SECONDS, MOST_PHASE_PASSES = 0.5, 50
@@ -27,13 +28,13 @@ def one_pass(model: Model, wanted: Experiment) -> float:
 
 
 def around(model: Model, wanted: Experiment) -> float:
-    """Seconds of everything but the passes: a compilation where none is known, and stages that grow with n^2."""
+    """Seconds of everything but the passes: a compilation where none is known, stages that grow with n^2, and the check."""
     runs = _timed(model)
     seconds = FIRST_COMPILE * (not _repeats(runs, wanted))
     if runs:
         largest = max(runs, key=lambda r: (r.n, r.id))
         seconds += sum(largest.stage_seconds(name) or 0 for name in STAGES) * max(1.0, wanted.n / largest.n) ** 2
-    return seconds
+    return seconds + _checking(runs, wanted)
 
 
 def whole_run(model: Model, wanted: Experiment) -> float:
@@ -57,6 +58,14 @@ def _passes(one: float, wanted: Experiment) -> float:
     stable = max(one, min(wanted.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
     clean = wanted.repeats * one if wanted.repeats else stable
     return one + clean + max(one, min(PHASE_SECONDS, MOST_PHASE_PASSES * one))
+
+
+def _checking(runs: Sequence[Run], wanted: Experiment) -> float:
+    """Seconds of the check: as long as that of the largest sampled run, by n^2, and SciPy's own time for a graph's first."""
+    sampled = _nearest([r for r in runs if r.experiment.verify == "sample"], wanted.n)
+    seconds = (sampled.stage_seconds("verify") or 0.0) * max(1.0, wanted.n / sampled.n) ** 2 if sampled is not None else 0.0
+    known = any(r.experiment.graph == wanted.graph and r.experiment.verify != "sample" for r in runs)
+    return seconds if wanted.verify == "sample" or known else seconds + REFERENCE * wanted.n**3
 
 
 def _timed(model: Model) -> list[Run]:

@@ -22,7 +22,7 @@ MOST_STEPS = 250_000  # of a plan that is looked at; a longer one has no film
 
 
 class Frame(NamedTuple):
-    """One step (of a long plan the heaviest of several). Rectangles are in vertices, whatever buffer they are in."""
+    """One step (of a long plan the heaviest of several). Rectangles are in vertices, whichever matrix they are in."""
 
     first: int  # relaxations done before it
     weight: int  # relaxations that it does
@@ -47,6 +47,7 @@ class Film:
         self._every = 1  # steps that share a frame
         self._taken = 0  # steps of the plan that have been looked at
         self._phase = ""  # of the step before
+        self._matrices = kernel.matrices  # buffers behind these hold copies of tiles, which have no place in the picture
         self._one_phase = len(kernel.phases) == 1
         self._opening = next(iter(kernel.phases))
         self._left: Iterator[Step] = kernel.plan(shape, True)
@@ -99,8 +100,8 @@ class Film:
         if self._one_phase or (step.phase == self._opening and self._phase != self._opening):
             self.rounds += 1
         self._phase = step.phase
-        targets = tuple(rect._replace(buffer=0) for rect in step.writes)
-        sources = tuple(rect for rect in (r._replace(buffer=0) for r in step.reads) if rect not in targets)
+        targets = self._in_picture(step.writes)
+        sources = tuple(rect for rect in self._in_picture(step.reads) if rect not in targets)
         frame = Frame(self.relaxations, step.cost.relaxations, max(self.rounds, 1), step.phase, sources, targets)
         self.relaxations += step.cost.relaxations
         if self._taken % self._every:
@@ -112,6 +113,9 @@ class Film:
             pairs = zip(self._frames[0::2], [*self._frames[1::2], None], strict=False)
             self._frames = [_heavier(first, second) if second is not None else first for first, second in pairs]
             self._every *= 2
+
+    def _in_picture(self, rects: tuple[Rect, ...]) -> tuple[Rect, ...]:
+        return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self._matrices)
 
 
 def _heavier(first: Frame, second: Frame) -> Frame:

@@ -14,7 +14,7 @@ from fwtui.model import Model
 from fwtui.peak import fp32_flops
 from fwtui.run import PhaseTime, Run
 
-STAGES = ("read", "graph", "load", "compile", "warm-up", "unload", "verify")
+STAGES = ("read", "graph", "allocate", "compile", "load", "reorder", "warm-up", "reorder back", "unload", "verify")
 
 
 COPIES = {"read": "file", "load": "h2d", "unload": "d2h"}  # stages that move bytes, and what they are called

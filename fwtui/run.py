@@ -12,6 +12,7 @@ from fwtui.experiment import Experiment
 from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
+GRAPH = ("density", "low", "high", "real", "negative", "connected", "exact", "seed")  # fields that decide a generated graph
 MOST_TOLD = 256  # events of one kind that a run keeps
 
 
@@ -56,6 +57,7 @@ class Run:
     done: events.RunDone | None = None
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
+    fault: events.Fault | None = None  # what ended it, where something broke
 
     @property
     def simulated(self) -> bool:
@@ -126,8 +128,9 @@ class Run:
 
     @property
     def end_to_end(self) -> float | None:
-        """Seconds with the copies in and out; on a CPU there are none to make."""
+        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
         copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
+        copies += [self.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back")]
         return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
 
     @property
@@ -173,7 +176,7 @@ class Run:
             case events.RunDone():
                 return _changed(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
             case events.Fault() if self.state == "running":
-                return _changed(self, state="failed", finished=event.t, stage="", progress=None)
+                return _changed(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
             case _:
                 return self
 
@@ -205,16 +208,28 @@ def started(event: events.RunStarted) -> Run:
 
 
 def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
-    """Whether the run is of that experiment, its size apart; what is not asked for is the kernel's default."""
+    """Whether the run is of that experiment, its size and how often it is repeated and how it is checked apart.
+
+    What is not asked for is the kernel's default; of a file only that there is one is known.
+    """
     had = run.experiment
     tiles = kernel.tiles_for(run.simulated)
     tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
+    launch = "eager" if run.simulated else kernel.launch_modes[-1]
+    graph = () if wanted.file else GRAPH
     return (
-        (had.kernel, had.dtype, had.memory, bool(had.file)) == (wanted.kernel, wanted.dtype, wanted.memory, bool(wanted.file))
-        and (bool(had.file) or (had.density, had.exact) == (wanted.density, wanted.exact))
+        had.kernel == wanted.kernel
+        and bool(had.file) == bool(wanted.file)
+        and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
+        and (had.launch or launch) == (wanted.launch or launch)
+        and _place(had.device) == _place(wanted.device)
         and had.tile == (tile if tiles else 0)
         and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
     )
+
+
+def _place(device: str) -> str:
+    return "0" if device == "auto" else device
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

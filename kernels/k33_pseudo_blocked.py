@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
-WARP, THREADS = 32, 256
+THREADS = 256
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:

@@ -18,6 +18,7 @@ from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.reproduce import MODULES, presets
 from fwtui.reproduce.answers import answered, lines
+from fwtui.reproduce.campaign import held
 from fwtui.reproduce.claim import Answer, Claim
 from fwtui.reproduce.execute import Performer
 from fwtui.reproduce.preset import Preset, Scale
@@ -54,7 +55,7 @@ def execute(given: argparse.Namespace) -> int:
             raise Refused("--record and --from do not go together; leave one of them out")
         models = [_recorded(name) for name in given.sessions]
         for preset in chosen:
-            _print(given, preset, Results(models[0], models[1:]))
+            _print(given, preset, held(models[0], preset.name, models[1:]))
         return OK
     return _live(given, chosen)
 
@@ -137,6 +138,7 @@ def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:
         "here": answer.value,
         "answer": answer.verdict,
         "reason": answer.reason,
+        "note": answer.note,
     }
 
 

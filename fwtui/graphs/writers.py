@@ -26,13 +26,14 @@ NO_EDGE_SIGN = "."
 def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
     """Save the graph in the format that the file's suffix names; returns its bytes. The file is whole or not there at all.
 
-    Raises Refused for text files over 256 MiB, for drawings of more than 64 vertices, and where the disk says no.
+    Raises Refused for text files over 256 MiB, real weights in .gr, drawings of more than 64 vertices, and what the disk refuses.
     """
     out = Path(path)
     form = check_suffix(path)
     name = clean(out.name)
     if form is _dot and graph.n > MOST_DRAWN:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {MOST_DRAWN}; choose a smaller n, or .gr")
+    check_whole(out, graph.integer)
     if form in (_gr, _mtx) and _least_bytes(graph) > MAX_BYTES:
         raise _too_large(name)
     with whole_file(path) as file:
@@ -47,6 +48,12 @@ def check_suffix(path: str | os.PathLike[str]) -> Callable[[GraphInput, IO[bytes
     if form is None:
         raise Refused(f"{clean(Path(path).name)!r} ends in none of {', '.join(_FORMS)}; choose one of them")
     return form
+
+
+def check_whole(out: Path, whole: bool) -> None:
+    """Raises Refused where DIMACS, which knows whole weights alone, would be given others."""
+    if out.suffix.lower() == ".gr" and not whole:
+        raise Refused(f"{clean(out.name)} would have real weights, and DIMACS .gr knows whole ones alone; choose .mtx or .npz")
 
 
 def picture(graph: GraphInput, most: int) -> list[str]:

@@ -12,13 +12,12 @@ from fwtui.errors import Refused
 from fwtui.expected import around, one_pass
 from fwtui.experiment import Experiment, changed
 from fwtui.model import Model
-from fwtui.reproduce.preset import Preset, Scale
-from fwtui.reproduce.runs import LEFT_OUT, Missing, Results, label
+from fwtui.reproduce.preset import LeftOut, Preset, Scale
+from fwtui.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
 from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
-MOST_SECONDS = 60.0  # that one pass of a rung may take
-FULL_CHECK = 1024  # above, SciPy itself would take longer than everything else
+FULL_CHECK = {"cpu": 512, "cuda": 2048}  # vertices, as everywhere
 DRAIN_EVERY = 0.02
 
 
@@ -49,7 +48,7 @@ class Session(Protocol):
 
 
 class Performer:
-    """Runs one preset from its first experiment to its last."""
+    """Runs one preset from its first experiment to its last. What the session ran before does not count."""
 
     def __init__(self, live: Session, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
         self._live = live
@@ -57,30 +56,45 @@ class Performer:
         self._scale = scale
         self._limit = limit
         self._say = say
-        self.results = Results(live.model)
+        self.results = Results(live.model, since=live.now)
         self._begin = time.monotonic()
         self._left_out: set[str] = set()
-        self._wanted: Iterator[Experiment] | None = None
+        self._waits = False  # for what is not ready yet
+        self._wanted: Iterator[Experiment | LeftOut | None] | None = None
 
     def perform(self) -> Results:
         """Everything, one run after the other; what could not be run is a marker of the session."""
         while self.advance():
+            if self._waits:
+                time.sleep(DRAIN_EVERY)
             finish(self._live)
         return self.results
 
     def advance(self) -> bool:
-        """Start the next experiment that can be run; False when none is left. Only while nothing is going."""
+        """Start the next experiment that can be run, if one is ready; False when none is left. Only while nothing is going."""
         if self._wanted is None:
             self._live.mark(f"reproduce {self._preset.name}{' --quick' if self._scale.quick else ''}")
             self._wanted = self._preset.runs(self.results, self._scale)
-        return any(self._begins(wanted) for wanted in self._wanted)
+        for wanted in self._wanted:
+            self._waits = wanted is None
+            if wanted is None:
+                return True
+            if isinstance(wanted, LeftOut):
+                self._leave_out(*wanted)
+            elif self._begins(wanted):
+                return True
+        return False
 
     def count(self, results: Results) -> None:
         """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
-        for make in self._preset.counted:
+        for make, most in self._preset.counted:
             try:
-                n = next(n for n in reversed(results.sizes(make)) if n <= self._preset.counted_at)
-            except (Missing, StopIteration):
+                n = next((n for n in reversed(results.sizes(make)) if n <= most), None)
+            except Missing as missing:
+                self._say(f"no counters of {make(0).kernel}: {missing}")
+                continue
+            if n is None:
+                self._say(f"no counters of {make(0).kernel}: it was run only above n = {most}")
                 continue
             run = results.find(make(n))
             self._say(f"counters of {label(make(n))}")
@@ -99,10 +113,12 @@ class Performer:
             return self._leave_out(wanted.kernel, "needs a GPU")
         if not wanted.file and self._has(wanted):
             return False
+        full = wanted.n <= FULL_CHECK[kernel.backend]
+        wanted = changed(wanted, verify=wanted.verify if full else "sample")
         expected = expect(self._live, wanted)
         spent = time.monotonic() - self._begin
         if expected.one > MOST_SECONDS:
-            return self._leave_out(label(wanted), f"expected to take {expected.one:.0f} s, more than {MOST_SECONDS:.0f}")
+            return self._leave_out(label(wanted), f"expected to take {expected.one:.0f} s, {TOO_LONG}")
         if spent + expected.total > self._limit:
             why = (
                 f"expected to take {expected.total:.0f} s, and {max(0, self._limit - spent):.0f} of {self._limit:.0f} s are left"
@@ -110,15 +126,15 @@ class Performer:
             return self._leave_out(label(wanted), why)
         self._say(f"{label(wanted)}, about {expected.total:.0f} s")
         try:
-            self._live.start(changed(wanted, repeats=expected.repeats, verify="auto" if wanted.n <= FULL_CHECK else "sample"))
+            self._live.start(changed(wanted, repeats=expected.repeats))
         except Refused as refusal:
             return self._leave_out(label(wanted), str(refusal))
         return True
 
     def _has(self, wanted: Experiment) -> bool:
-        """Whether the session holds exactly that already: claims share runs."""
+        """Whether exactly that was run already: claims share runs."""
         try:
-            Results(self._live.model).find(wanted)
+            self.results.find(wanted)
         except Missing:
             return False
         return True
@@ -142,5 +158,5 @@ def finish(live: Session) -> None:
 def expect(live: Session, wanted: Experiment) -> Expected:
     """The run's length, and how often it is worth repeating."""
     one = one_pass(live.model, wanted)
-    repeats = 5 if one < 0.3 else 3 if one < 1 else 2
+    repeats = 20 if one < 0.01 else 5 if one < 0.3 else 3 if one < 1 else 2
     return Expected(repeats, one, around(live.model, wanted) + (repeats + 2) * one)  # and a warm-up and a phase pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,12 +18,12 @@ from fwtui.solving.room import check_room
 from fwtui.solving.solved import Solved, Tell
 from fwtui.text import shown
 from fwtui.units import memory
-from kernels import out_of_core, registry
+from kernels import out_of_core
+from kernels.auto import in_order
 from kernels.plan import Kernel, Shape
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
 SPARE = 1 << 28  # bytes of device memory left to everything else
-_FASTEST = ("register-tiled", "staged-load", "katz-kider")  # the first that there is and that takes the type
 
 
 def engine_for(device: str | int | None, n: int, needed: bool) -> Engine | None:
@@ -54,26 +53,33 @@ def _cuda_engine(index: int) -> Engine:
     return CudaEngine(index)
 
 
-def fastest(dtype: str) -> Kernel:
-    """The kernel to use on a GPU."""
-    return next(k for name in _FASTEST if (k := registry().get(name)) is not None and dtype in k.dtypes)
+def suited(named: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
+    """The kernel that was named, or else the best known that takes the size on this GPU. Raises Refused where none does."""
+    simulated = engine.target.backend == "simulator"
+    first: str | None = None
+    for kernel in [named] if named is not None else in_order("cuda", dtype, n):
+        shape = shape_for(kernel, n, dtype, nonnegative, simulated)
+        reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
+        if reason is None and (kernel.simulates or not simulated):
+            return kernel, shape
+        first = first or reason
+    raise Refused(first or f"no kernel takes {n:,} vertices in {dtype} here; choose another dtype")
 
 
 def shape_for(kernel: Kernel, n: int, dtype: str, nonnegative: bool, simulated: bool) -> Shape:
+    """The kernel's own tile and options."""
     tiles = kernel.tiles_for(simulated)
     tile = 1 if not tiles else kernel.default_tile if kernel.default_tile in tiles else tiles[-1]
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
     return Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
 
 
-def fitting(kernel: Kernel, adjacency: Adjacency, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
+def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
     """The kernel and its shape; where the device does not hold the matrix, the one that streams it. Raises Refused."""
-    n, nonnegative, simulated = adjacency.n, (adjacency.low or 0) >= 0, engine.target.backend == "simulator"
-    shape = shape_for(kernel, n, dtype, nonnegative, simulated)
+    n, nonnegative = adjacency.n, (adjacency.low or 0) >= 0
+    kernel, shape = suited(named, n, dtype, nonnegative, engine)
     free = engine.free_bytes()
     if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
-        if reason := kernel.refuses(shape):
-            raise Refused(reason)
         check_memory(kernel, shape, engine)
         return kernel, shape
     tile = out_of_core.tile_for(n, shape.itemsize, free - SPARE)
@@ -83,19 +89,20 @@ def fitting(kernel: Kernel, adjacency: Adjacency, dtype: str, engine: Engine) ->
             f"{n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, even tile by tile; "
             f"choose a graph of up to {most:,} vertices, or device cpu"
         )
-    shape = replace(shape_for(out_of_core.KERNEL, n, dtype, nonnegative, simulated), tile=tile)
+    options = tuple(sorted((o.name, o.default) for o in out_of_core.KERNEL.options))
+    shape = Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
     # the host holds it tile by tile, and arcs as a matrix too, besides the result
     copies = 1 if adjacency.dense is not None else 2
     check_room(n, dtype, False, psutil.virtual_memory().available - copies * shape.padded**2 * shape.itemsize)
     return out_of_core.KERNEL, shape
 
 
-def run(adjacency: Adjacency, dtype: str, kernel: Kernel, engine: Engine, tell: Tell) -> Solved:
-    """Distances by a CUDA kernel. Raises Refused where they do not fit the device."""
+def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, tell: Tell) -> Solved:
+    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device."""
     begin = time.perf_counter()
     engine.activate()
     n = adjacency.n
-    kernel, shape = fitting(kernel, adjacency, dtype, engine)
+    kernel, shape = fitting(named, adjacency, dtype, engine)
     plan = list(kernel.plan(shape, False))
     with compiled():
         program = kernel.build(shape, engine.target)

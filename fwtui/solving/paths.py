@@ -147,6 +147,8 @@ class Paths:
         """
         arcs = self._short
         lengths = arcs.weights
+        if self._exact and (self.adjacency.low or 0) >= 0 and lengths.min(initial=1) > 0:
+            return arcs, Arcs(*(part[:0] for part in arcs))
         if (self.adjacency.low or 0) < 0:
             potentials = np.zeros(self.adjacency.n)
             for rows in blocks(self.distances):

@@ -19,7 +19,7 @@ from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.measure.memory import check_memory
 from fwtui.solving.choice import NARROW_FIRST, ROUNDED, Choice, unfit
 from fwtui.solving.compiling import compiled
-from fwtui.solving.device import fastest, shape_for
+from fwtui.solving.device import suited
 from fwtui.solving.result import Result, Stats
 from kernels.plan import NO_EDGE, Kernel
 
@@ -61,10 +61,7 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
     with compiled():
         weights = _weights(matrix, engine)
         choice = _choice(weights, dtype)
-        on = kernel or fastest(choice.dtype)
-        shape = shape_for(on, n, choice.dtype, (weights.low or 0) >= 0, engine.target.backend == "simulator")
-        if reason := on.refuses(shape):
-            raise Refused(reason)
+        on, shape = suited(kernel, n, choice.dtype, (weights.low or 0) >= 0, engine)
         check_memory(on, shape, engine)
         program: Any = on.build(shape, engine.target)
         buffers = program.allocate()

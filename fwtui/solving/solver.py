@@ -73,7 +73,7 @@ def answer(
         check_room(adjacency.n, choice.dtype, predecessors)
         ready = time.perf_counter()
         if engine is not None:
-            solved = gpu.run(adjacency, choice.dtype, named or gpu.fastest(choice.dtype), engine, tell)
+            solved = gpu.run(adjacency, choice.dtype, named, engine, tell)
         else:
             solved = host.run(adjacency, choice.dtype, host.kernel_for(adjacency.n) if kernel == "auto" else kernel, tell)
         _check_cycles(adjacency, solved.raw)

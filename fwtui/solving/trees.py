@@ -50,14 +50,35 @@ def nearest_before(distances, sources, first, before, weights, slack, far, prede
             end = first[j + 1]
             while open_lanes and arc < end:
                 stop = min(arc + _LOOK, end)
-                for at in range(arc, stop):
-                    v = before[at]
-                    weight = weights[at]
-                    reached = from_sources[v]
+                at = arc
+                # four at once: one load and one store of what is kept for each lane
+                while at + 4 <= stop:
+                    v0, v1, v2, v3 = before[at], before[at + 1], before[at + 2], before[at + 3]
+                    w0, w1, w2, w3 = weights[at], weights[at + 1], weights[at + 2], weights[at + 3]
+                    r0, r1, r2, r3 = from_sources[v0], from_sources[v1], from_sources[v2], from_sources[v3]
                     for lane in range(LANES):
-                        via = number(reached[lane] + weight)
-                        nearest[lane] = v if via < least[lane] else nearest[lane]
+                        best = least[lane]
+                        vertex = nearest[lane]
+                        via = number(r0[lane] + w0)
+                        vertex = v0 if via < best else vertex
+                        best = via if via < best else best
+                        via = number(r1[lane] + w1)
+                        vertex = v1 if via < best else vertex
+                        best = via if via < best else best
+                        via = number(r2[lane] + w2)
+                        vertex = v2 if via < best else vertex
+                        best = via if via < best else best
+                        via = number(r3[lane] + w3)
+                        nearest[lane] = v3 if via < best else vertex
+                        least[lane] = via if via < best else best
+                    at += 4
+                while at < stop:
+                    reached = from_sources[before[at]]
+                    for lane in range(LANES):
+                        via = number(reached[lane] + weights[at])
+                        nearest[lane] = before[at] if via < least[lane] else nearest[lane]
                         least[lane] = via if via < least[lane] else least[lane]
+                    at += 1
                 arc = stop
                 if slack[j] == 0:
                     open_lanes = 0

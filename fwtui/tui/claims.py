@@ -17,10 +17,9 @@ from fwtui.model import Model
 from fwtui.report import table
 from fwtui.reproduce import MODULES, presets
 from fwtui.reproduce.answers import Row, answered
-from fwtui.reproduce.campaign import BEGINS, Campaign
+from fwtui.reproduce.campaign import BEGINS, Campaign, held
 from fwtui.reproduce.claim import HOLDS, REFUTED, RULE
 from fwtui.reproduce.preset import Figure, Scale
-from fwtui.reproduce.runs import LEFT_OUT, Results
 from fwtui.text import clean
 from fwtui.tui.commands import Command
 from fwtui.tui.dialogs import Dialog, Scrolled
@@ -69,8 +68,7 @@ class ClaimsScreen(Dialog):
             rows.append((line((f"{claim.id:<{INDENT}}", STRONG)), claim.words))
             said = f"document {claim.document} · here {answer.value}" if answer.value != "-" else f"document {claim.document}"
             rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {said}"))
-            if answer.reason:
-                rows.append((line(" " * INDENT), answer.reason))
+            rows += [(line(" " * INDENT), words) for words in (answer.reason, answer.note) if words]
         for figure in self._answers.figures:
             rows += [(line(""), ""), (line((figure.title, STRONG)), "")]
             rows += [(line(text), "") for text in table(figure.rows)]
@@ -83,10 +81,10 @@ def answers(name: str, model: Model) -> Answered:
     """The answers that a session gives to one document; takes seconds where a claim is about compiled code."""
     preset = presets()[name]
     # of this moment: the caller may be a thread beside the one that fills the model
-    results = Results(replace(model, runs=dict(model.runs), markers=list(model.markers)))
+    results = held(replace(model, runs=dict(model.runs), markers=list(model.markers)), name)
     where = model.gpu.name if model.gpu is not None else "no GPU"
-    left_out = [m.text.removeprefix(LEFT_OUT) for m in results.model.markers if m.text.startswith(LEFT_OUT)]
-    return Answered(f"{preset.title} · here: {where}", answered(preset, results), tuple(preset.figures(results)), left_out)
+    title = f"{preset.title} · here: {where}"
+    return Answered(title, answered(preset, results), tuple(preset.figures(results)), results.left_out)
 
 
 def reproduced(model: Model) -> tuple[str, ...]:
@@ -130,7 +128,8 @@ class Documents:
         campaign = view.campaign
         if campaign is not None and not campaign.tick():
             view.end_campaign()
-            self.ask(view.model, campaign.name)
+            if not campaign.cancelled:
+                self.ask(view.model, campaign.name)
 
     def ask(self, model: Model, name: str) -> None:
         """Have a document's claims answered, and the answers posted."""

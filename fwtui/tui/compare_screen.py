@@ -128,10 +128,13 @@ class CompareScreen(Frame):
         ]
 
     def baseline(self, entrants: Sequence[Entrant]) -> Entrant | None:
-        """The pinned one, else the run that is the baseline elsewhere, else the first one that is verified."""
-        wanted = [self._pinned] if self._pinned else [f"run {self.view.baseline}"]
+        """The pinned one, else the run that is the baseline elsewhere, else the first verified one of the newest run's size."""
+        wanted = self._pinned or f"run {self.view.baseline}"
+        pinned = next((e for e in entrants if e.label == wanted), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
-        return next((e for e in entrants if e.label in wanted), next((e for e in ours if e.run.verified and e.run.seconds), None))
+        good = [e for e in ours if e.run.verified and e.run.seconds]
+        same = [e for e in good if e.run.n == entrants[0].run.n]
+        return pinned or next(iter(same if len(same) > 1 else good), None)
 
     def marked(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> Entrant | None:
         """The run under the cursor, unless that is the baseline itself."""

@@ -170,6 +170,29 @@ class SessionsScreen(Dialog):
             self.dismiss(event.value.strip())
 
 
+class AskScreen(Dialog):
+    """Asks for one line of text; None where it was closed."""
+
+    HINT = "Enter takes it, Esc does not"
+
+    def __init__(self, title: str, value: str, placeholder: str):
+        super().__init__()
+        self._title = title
+        self._value = value
+        self._placeholder = placeholder
+
+    @property
+    def heading(self) -> str:
+        return self._title
+
+    def body(self) -> ComposeResult:
+        yield Input(self._value, placeholder=self._placeholder, max_length=40, compact=True, id="answer")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)
+
+
 class FormScreen(Dialog):
     """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
 

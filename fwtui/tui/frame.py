@@ -217,7 +217,8 @@ class Frame(Saved):
             self.update()
 
     def action_cancel(self) -> None:
-        self.view.end_campaign()
+        if self.view.campaign is not None:
+            self.view.campaign.cancel()
         sweep = self.view.sweep
         if sweep is not None and sweep.going:
             sweep.cancel()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual.pilot import Pilot
+from textual.widgets._footer import FooterKey
+
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.look import Look
 from fwtui.tui.recording import Recording, named
 from fwtui.tui.shot import screen_svg, screen_text
+
+SAME, MOST_LOOKS = 4, 100  # looks at a screen that stands still, and at one that never does
 
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Look) -> str:
@@ -17,6 +22,15 @@ async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bo
     start = loaded.duration if at is None else at
     app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
-        for _ in range(3):  # mount, lay out, draw what the layout decided
-            await pilot.pause()
+        await _settle(app, pilot)
         return screen_text(app) if plain else screen_svg(app)
+
+
+async def _settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
+    """Until the screen stands still: on a busy machine its parts come late, one after the other, the footer's keys last."""
+    seen: list[str] = []
+    for _ in range(MOST_LOOKS):
+        await pilot.pause(0.01)
+        seen.append(screen_text(app) if app.screen.query(FooterKey) else f"not yet {len(seen)}")
+        if len(seen) >= SAME and len(set(seen[-SAME:])) == 1:
+            return

@@ -75,6 +75,7 @@ PLACES: tuple[Place, ...] = (
         "telemetry_screen:TelemetryScreen",
         "telemetry_screen:TelemetryScreen",
     ),
+    Place("6", "learn", "Learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen"),
 )
 
 

@@ -13,10 +13,13 @@ STAGES = {
     "read": "reading the file",
     "graph": "making the graph",
     "compile": "compiling",
+    "allocate": "allocating",
     "load": "copying in",
+    "reorder": "reordering",
     "warm-up": "warming up",
     "clean": "clean passes",
     "phases": "phase pass",
+    "reorder back": "reordering back",
     "unload": "copying out",
     "verify": "verifying",
 }

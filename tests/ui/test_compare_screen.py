@@ -181,6 +181,15 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "run 3 against run 1  UNCLEAR" in shown and "runs of one and the same experiment differ by 200 %" in shown
 
 
+async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        for n, tile in ((64, 16), (256, 16), (256, 32)):
+            live.start(changed(dashboard._experiment, n=n, tile=tile))
+            await go(pilot)
+        shown = await go(pilot, "3")
+    assert "run 3 against run 2  FASTER  1.50x as fast" in shown
+
+
 async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         live.start(dashboard._experiment)

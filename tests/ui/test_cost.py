@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from textual.app import App, ComposeResult
+from textual.content import Content
 
 from fwtui import events
 from fwtui.model import Model
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.cost import Cost, CostLine, Meter, sampling
+from fwtui.tui.drawn import Drawn, line
 
 
 def read(*told: events.Event) -> Model:
@@ -76,3 +79,33 @@ def test_it_fits(width: int) -> None:
     assert drawn.cell_length <= width and "12.3 ms/frame" in drawn.plain and "4.56 ms/reading" in drawn.plain
     later = CostLine(Cost(9.5, 0.00912, 0.0099, 0.0123, 5.0))
     assert later.draw(later.subject, width)[0].cell_length == drawn.cell_length, "figures change, places do not"
+
+
+class Painted(Drawn[tuple[str, str, int]]):
+    """Words, a style, and something that is not shown; counts how often it is painted."""
+
+    painted = 0
+
+    def draw(self, subject: tuple[str, str, int], width: int) -> list[Content]:
+        return [line((subject[0], subject[1]))]
+
+    def render(self) -> Content:
+        self.painted += 1
+        return super().render()
+
+
+async def test_what_says_the_same_is_not_painted_again() -> None:
+    class Bare(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Painted(("a", "bold", 1))
+
+    app = Bare()
+    async with app.run_test() as pilot:
+        drawn = app.query_one(Painted)
+        counts: list[int] = []
+        for subject in (("a", "bold", 1), ("a", "bold", 2), ("a", "dim", 2), ("b", "dim", 2)):
+            drawn.show(subject)
+            await pilot.pause()
+            await pilot.pause(0.05)
+            counts.append(drawn.painted)
+        assert counts[0] == counts[1] < counts[2] < counts[3] and drawn.subject == ("b", "dim", 2)

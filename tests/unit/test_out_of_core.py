@@ -130,7 +130,7 @@ engine = Small(Target("simulator"), cuda.stream())
 device.SPARE = 0
 object.__setattr__(out_of_core.KERNEL, "tiles", (4, 8))
 rng = np.random.default_rng(4)
-for n, free, scale, low in ((13, 1100, 1, 1), (20, 1300, 500, 1), (20, 2200, 1, -2), (9, 700, 0.5, 1), (20, 1 << 30, 1, 1)):
+for n, free, scale, low in ((13, 1000, 1, 1), (20, 1300, 500, 1), (20, 2200, 1, -2), (9, 700, 0.5, 1), (20, 1 << 30, 1, 1)):
     engine.free = free
     matrix = np.where(rng.random((n, n)) < 0.3, rng.integers(1, 30, (n, n)) * scale, np.inf)
     lift = rng.integers(0, 20, n) * (low < 0)

@@ -12,6 +12,7 @@ import pytest
 import fwtui
 from fwtui.errors import NoGpu, Refused
 from fwtui.solving import device
+from kernels import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -171,8 +172,16 @@ class TestChoice:
         assert device.engine_for(None, device.WORTH, needed=False) is None
 
     def test_every_type_has_a_kernel(self) -> None:
+        from fwtui.measure.host_engine import HostEngine
+        from kernels.plan import Target
+
+        engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
         for dtype in ("int16", "int32", "float32"):
-            assert dtype in device.fastest(dtype).dtypes
+            for n in (1, 500, 5000, 50000):
+                kernel, shape = device.suited(None, n, dtype, True, engine)
+                assert dtype in kernel.dtypes and kernel.refuses(shape) is None
+        naive = registry()["naive"]
+        assert device.suited(naive, 50, "int32", True, engine)[0] is naive
 
     def test_refusals_of_the_library(self) -> None:
         import numpy as np
