@@ -44,6 +44,7 @@ class Recorder:
         self._telemetry_hz = telemetry_hz
         self._telemetry_slot = -1
         self._latest = header.t
+        self.error: OSError | None = None  # behind the failure
         self._append(encode(header))
         for line in preface:
             self.write(line)
@@ -148,7 +149,7 @@ class Recorder:
         try:
             while rest:
                 # a full disk takes a part without complaint and complains about the next
-                written = os.write(self._descriptor, rest)
+                written = self._put(self._descriptor, rest)
                 if not written:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 rest = rest[written:]
@@ -157,6 +158,14 @@ class Recorder:
         else:
             self.bytes += len(data)
             self.events += 1
+
+    def _put(self, descriptor: int, data: memoryview) -> int:
+        """Write some of the bytes; how many. Raises OSError."""
+        return os.write(descriptor, data)
+
+    def _take_back(self, descriptor: int) -> None:
+        """Leave whole lines where a part of one was written. Raises OSError."""
+        os.ftruncate(descriptor, self.bytes)
 
     def _sync(self) -> None:
         if self._descriptor is None:
@@ -178,10 +187,11 @@ class Recorder:
     def _fail(self, error: OSError) -> None:
         if self.failure is not None:
             return
+        self.error = error
         self.failure = f"recording stopped: {why(error)}, {self.events} events kept in {clean(self.path.name)}"
         if self._descriptor is not None:
             with suppress(OSError):
-                os.ftruncate(self._descriptor, self.bytes)
+                self._take_back(self._descriptor)
             self._release()
 
 
