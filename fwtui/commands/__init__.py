@@ -25,5 +25,6 @@ EXIT_CODES = (
     "128+n ended by signal n"
 )
 COMMANDS = (
-    *("dashboard", "run", "replay", "list", "check", "kernels", "reproduce", "counters", "graph", "docs", "doctor", "render"),
+    *("dashboard", "run", "replay", "list", "check", "export", "merge", "trim"),
+    *("kernels", "reproduce", "counters", "graph", "docs", "doctor", "render"),
 )

@@ -62,7 +62,7 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
     )
-    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID in the recording")
+    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
 def live_session(given: argparse.Namespace) -> Live:

@@ -327,7 +327,7 @@ class TestCheck:
         session.close("signal", dropped=12)
         out = io.StringIO()
         assert check(session.path, out) == 0
-        assert "Whole and closed (ended by signal). 12 events came too fast to be recorded." in out.getvalue()
+        assert "Whole and closed (ended by signal). 12 events had been lost before." in out.getvalue()
 
 
 class TestLibrary:
