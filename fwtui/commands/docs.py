@@ -1,4 +1,4 @@
-"""`fwtui docs`: what the README says of kernels, made from the kernels and from a recorded session."""
+"""`fwtui docs`: what the README says of kernels, made from the kernels and from a recorded session; and the format's schema."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import sys
 from pathlib import Path
 
 from fwtui.commands import OK, WRONG
-from fwtui.docs import README, rewrite
+from fwtui.docs import README, rewrite, update
+from fwtui.sessions import schema
 
 NAME = "docs"
-HELP = 'rewrite the README\'s generated parts: the ladder (from the newest shipped session titled "ladder ...") and the kernels'
+HELP = (
+    'rewrite the README\'s generated parts, the ladder (from the newest shipped session titled "ladder ...") and the kernels; '
+    f"and sessions/{schema.FILE} from the types of events"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     path = Path(given.file)
-    changed = rewrite(path, check=given.check)
-    if changed and given.check:
-        print(f"fwtui: {path.name} is not what `fwtui docs` writes; run it", file=sys.stderr)
-        return WRONG
-    if changed:
-        print(f"fwtui: {path.name} rewritten", file=sys.stderr)
-    return OK
+    changed = [path.name] if rewrite(path, check=given.check) else []
+    if path == README and update(schema.path(), schema.text(), check=given.check):
+        changed.append(schema.FILE)
+    for name in changed:
+        words = "is not what `fwtui docs` writes; run it" if given.check else "rewritten"
+        print(f"fwtui: {name} {words}", file=sys.stderr)
+    return WRONG if changed and given.check else OK
