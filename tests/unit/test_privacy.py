@@ -82,7 +82,7 @@ class TestNames:
             ("File /home/alice/fwtui/x.py, line 3", "File ~/fwtui/x.py, line 3"),
             ("/home/alice is full", "~ is full"),
             ("alice@box.example.org: box has no memory", "(user)@(host): (host) has no memory"),
-            ("a boxed malice, /home/alicent and boxes", "a boxed malice, /home/alicent and boxes"),
+            ("a boxed malice, bobalice and boxes", "a boxed malice, bobalice and boxes"),
         ],
     )
     def test_whole_words_only(self, said: str, kept: str) -> None:
