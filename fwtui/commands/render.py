@@ -8,6 +8,7 @@ from pathlib import Path
 from fwtui.commands import OK
 from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
+from fwtui.tui.places import place_names
 
 NAME = "render"
 HELP = "draw one moment of a recorded session as an SVG (or as text, where the file ends in .txt)"
@@ -17,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="where to write; ends in .svg or .txt")
     parser.add_argument("--at", type=float, metavar="SECONDS", help="moment of the session; default: its end")
+    first, *others = place_names()
+    words = f"which screen: {', '.join((first, *others))}; default: {first}"
+    parser.add_argument("--screen", default=first, metavar="NAME", help=words)
     parser.add_argument("--size", default="120x40", metavar="WxH", help="columns x rows of the terminal")
 
 
@@ -31,5 +35,5 @@ def execute(given: argparse.Namespace) -> int:
     out = Path(given.out)
     if out.suffix not in (".svg", ".txt"):
         raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
-    render(resolve(given.session), given.at, (int(width), int(height)), out)
+    render(resolve(given.session), given.at, (int(width), int(height)), out, given.screen)
     return OK

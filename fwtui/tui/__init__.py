@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
-from fwtui.text import clean
+from fwtui.text import clean, shown
 from fwtui.tui import terminal
 
 if TYPE_CHECKING:
@@ -63,22 +63,25 @@ def run_replay(path: Path, speed: float = 1.0, start: float = 0.0) -> int:
     return app.return_code or 0
 
 
-def render(path: Path, at: float | None, size: tuple[int, int], out: Path) -> None:
+def render(path: Path, at: float | None, size: tuple[int, int], out: Path, screen: str = "run") -> None:
     """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
 
-    The same file, time and size give the same bytes. `out` is whole or not touched at all. Raises Refused for what is no
-    session, a moment or a size out of bounds, and where the disk says no.
+    The same file, time, size and screen give the same bytes. `out` is whole or not touched at all. Raises Refused for
+    what is no session, a moment or a size out of bounds, a screen that a replay does not have, and where the disk says no.
     """
     import asyncio
 
     from fwtui.tui.picture import picture
+    from fwtui.tui.places import place_names
 
     width, height = size
     if not (1 <= width <= 500 and 1 <= height <= 200):
         raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
     if at is not None:
         check_moment(at)
-    text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt"))
+    if screen not in place_names():
+        raise Refused(f"there is no screen {shown(screen)} in a replay; choose one of {', '.join(place_names())}")
+    text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt", place=screen))
     try:
         _replace(out, text)
     except OSError as error:

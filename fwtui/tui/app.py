@@ -26,13 +26,16 @@ from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
+from fwtui.tui.bindings import TO_PLACES
+from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
+from fwtui.tui.frame import Frame
+from fwtui.tui.places import PLACES, places
+from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording, named
-from fwtui.tui.replay_screen import ReplayScreen
-from fwtui.tui.run_screen import RunScreen
-from fwtui.tui.screen import SessionScreen
-from fwtui.tui.source import Source
 from fwtui.tui.theme import FWTUI
+from fwtui.tui.topbar import Tab, TopBar
+from fwtui.tui.view import Source, View
 
 TICKS_PER_SECOND = 10
 WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
@@ -56,6 +59,7 @@ class FwtuiApp(App[None]):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     ENABLE_COMMAND_PALETTE = True
+    BINDINGS = [*App.BINDINGS, *TO_PLACES]
 
     def __init__(
         self,
@@ -67,11 +71,12 @@ class FwtuiApp(App[None]):
         still: bool = False,
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
+        place: str = PLACES[0].name,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck.
+        own, where a signal finds the application stuck; `place` is what is shown first.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -86,6 +91,10 @@ class FwtuiApp(App[None]):
         self._still = still
         self._found = found
         self._last_resort = last_resort
+        self._place = place
+        self._documents = Documents(self.post_message, self.say)
+        self._views: list[View] = []  # the live session, a replay over it; the last one is shown
+        self._opened = 0  # views that there ever were
         if still:
             self.animation_level = "none"
 
@@ -108,11 +117,64 @@ class FwtuiApp(App[None]):
         if not self._still:
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
-            self.push_screen(RunScreen(self.source, self._experiment, self._found))
+            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
         elif isinstance(self._replay, Recording):
-            self.push_screen(ReplayScreen(self._replay, playing=not self._still))
+            self._enter(self._played(self._replay))
         elif self._replay is not None:
             self.open(self._replay)
+
+    @property
+    def view(self) -> View | None:
+        """What is shown: the live session, or the replay that was opened last."""
+        return self._views[-1] if self._views else None
+
+    def _played(self, recording: Recording) -> View:
+        playback = Playback(recording, self.set_timer, playing=not self._still)
+        playback.follow()
+        return View(playback.model, playback=playback)
+
+    def _enter(self, view: View) -> None:
+        """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
+        gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
+        there = places(view)
+        view.tabs = tuple(Tab(place.key, place.name, place.shown_title(view), place.tooltip) for place in there)
+        view.close = self._close if self._views else None
+        view.number, self._opened = self._opened, self._opened + 1
+        for place in there:
+            self.add_mode(_mode(view, place.name), partial(place.screen, view))
+        self._views.append(view)
+        self._go(view, self._place if any(place.name == self._place for place in there) else there[0].name)
+        self._place = there[0].name  # of what is opened later
+        if gone is not None:
+            self._forget(gone)
+
+    def _close(self) -> None:
+        """Back from a replay to the dashboard."""
+        gone = self._views.pop()
+        self._go(self._views[-1], self._views[-1].place)
+        self._forget(gone)
+
+    def _go(self, view: View, place: str) -> None:
+        view.place = place
+        self.switch_mode(_mode(view, place))
+
+    def _forget(self, view: View) -> None:
+        for tab in view.tabs:
+            self.remove_mode(_mode(view, tab.name))
+
+    def action_place(self, name: str) -> None:
+        """Show another place of the view that is shown."""
+        view = self.view
+        if view is not None and any(tab.name == name for tab in view.tabs):
+            self._go(view, name)
+
+    def on_top_bar_chosen(self, event: TopBar.Chosen) -> None:
+        self.action_place(event.place)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "place":
+            return self.view is not None and any(tab.name in parameters for tab in self.view.tabs)
+        return super().check_action(action, parameters)
 
     def open(self, path: Path) -> None:
         """Read a session in the background and show it over what is there."""
@@ -130,30 +192,38 @@ class FwtuiApp(App[None]):
 
     def on_opened(self, event: Opened) -> None:
         if isinstance(event.outcome, Recording):
-            if isinstance(self.screen, ReplayScreen):
-                self.switch_screen(ReplayScreen(event.outcome))
-            else:
-                self.push_screen(ReplayScreen(event.outcome))
+            self._enter(self._played(event.outcome))
             return
         sentence = (
             str(event.outcome)
             if isinstance(event.outcome, Refused)
             else f"the session could not be read: {clean(str(event.outcome))}"
         )
-        if any(isinstance(screen, SessionScreen) for screen in self.screen_stack):
+        if self.view is not None:
             self.say(sentence, "error")
         else:
             self.refusal = sentence
             self.exit(return_code=2)
 
+    def on_answered(self, event: Answered) -> None:
+        self.say("")
+        self.push_screen(ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
+
     def say(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
-        screen = next((s for s in reversed(self.screen_stack) if isinstance(s, SessionScreen)), None)
+        screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
         if screen is not None:
             screen.say(text, level)
 
     def commands(self) -> Iterator[Command]:
-        """Commands that replay the sessions of this machine; only names are looked at."""
+        """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
+        for tab in self.view.tabs if self.view is not None else ():
+            yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
+        if self.view is not None:
+            yield from self._documents.commands(self.view)
         for folder in (own_folder(), shipped_folder()):
             with contextlib.suppress(OSError):
                 for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
@@ -163,11 +233,14 @@ class FwtuiApp(App[None]):
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
         if self.source is not None:
             self.source.drain()
+        for view in self._views:
+            if view.playback is not None:
+                view.playback.tick(time.monotonic() if now is None else now)
+        for view in self._views:
+            self._documents.tick(view)
         for screen in self.screen_stack:
-            if isinstance(screen, ReplayScreen):
-                screen.tick(time.monotonic() if now is None else now)
-            elif isinstance(screen, RunScreen):
-                screen.tick()
+            if isinstance(screen, Frame):
+                screen.update()
 
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
@@ -183,3 +256,7 @@ class FwtuiApp(App[None]):
     def _leave(self, code: int) -> None:
         self.left_by_signal = True
         self.exit(return_code=code)
+
+
+def _mode(view: View, place: str) -> str:
+    return f"{view.number}:{place}"

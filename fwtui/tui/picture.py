@@ -16,11 +16,11 @@ from fwtui.tui.recording import Recording, named
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 
 
-async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool) -> str:
-    """What the replay of that session shows at `at` seconds, or at its end."""
+async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str) -> str:
+    """What that place of the session's replay shows at `at` seconds, or at its end."""
     loaded = reader.load(path)
     start = loaded.duration if at is None else at
-    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True)
+    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place)
     async with app.run_test(size=size) as pilot:
         for _ in range(3):  # mount, lay out, draw what the layout decided
             await pilot.pause()

@@ -27,9 +27,7 @@ SIZE = (120, 40)
 
 
 def command(app: FwtuiApp, words: str) -> Command:
-    screen = app.screen
-    assert isinstance(screen, RunScreen)
-    return next(offered for offered in screen.commands() if offered.words == words)
+    return next(offered for offered in app.commands() if offered.words == words)
 
 
 async def until(pilot: Pilot[None], screen: type) -> str:
@@ -67,7 +65,7 @@ async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
         await pilot.pause()
         assert "naive: needs a GPU" in screen_text(dashboard)
         await pilot.press("escape")
-        assert isinstance(dashboard.screen, RunScreen) and not dashboard.screen.busy
+        assert isinstance(dashboard.screen, RunScreen) and not dashboard.screen.view.busy
         assert live.recorder is None
         dashboard.tick()
         assert f"recorded {tmp_path}" in live.model.log[-1].text
@@ -86,7 +84,7 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
         dashboard.tick()
         await pilot.pause()
         screen = dashboard.screen
-        assert isinstance(screen, RunScreen) and screen.busy and live.busy
+        assert isinstance(screen, RunScreen) and screen.view.busy and live.busy
         command(dashboard, "Reproduce: sing").run()
         await pilot.pause()
         assert "something is still running" in screen_text(dashboard)
@@ -94,7 +92,7 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
         for _ in range(5):
             dashboard.tick()
             await pilot.pause()
-        assert live.cancelled == 1 and not screen.busy and len(live.started) == 1 and live.recorder is None
+        assert live.cancelled == 1 and not screen.view.busy and len(live.started) == 1 and live.recorder is None
 
 
 async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -128,7 +126,7 @@ async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> Non
     app = replay_of(told)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        offered = [c.words for c in app.screen.commands()]
+        offered = [c.words for c in app.commands()]
         assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
         assert not any(words.startswith("Reproduce") for words in offered)
         await pilot.press("h")

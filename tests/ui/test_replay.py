@@ -17,6 +17,7 @@ from fwtui.tui import render
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.dialogs import HelpScreen
 from fwtui.tui.picture import screen_text
+from fwtui.tui.playback import Playback
 from fwtui.tui.replay_screen import ReplayScreen
 from fwtui.tui.transport import Timeline
 
@@ -32,9 +33,9 @@ async def keyed(pilot: Pilot[None], *keys: str) -> str:
     return screen_text(pilot.app)
 
 
-def screen(app: FwtuiApp) -> ReplayScreen:
-    assert isinstance(app.screen, ReplayScreen)
-    return app.screen
+def played(app: FwtuiApp) -> Playback:
+    assert isinstance(app.screen, ReplayScreen) and app.screen.view.playback is not None
+    return app.screen.view.playback
 
 
 async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> None:
@@ -52,7 +53,7 @@ async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> N
 async def test_wherever_it_goes_the_model_is_what_the_file_says(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=SIZE) as pilot:
-        shown = screen(app)
+        shown = played(app)
         lines = shown.player.lines
         keys = ["end", "left", "shift+left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
         for key in [*keys, "right", "shift+right", "right_square_bracket", "comma", "end", "home"]:
@@ -75,7 +76,7 @@ async def test_runs_are_stepped_through(replay_of: Replay) -> None:
 async def test_playing_moves_with_time_and_pausing_stops(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=SIZE) as pilot:
-        player = screen(app).player
+        player = played(app).player
         begun = player.position
         assert begun == pytest.approx(0.1)  # where something first happens
         await pilot.press("space", "greater_than_sign", "greater_than_sign")
@@ -101,9 +102,9 @@ async def test_the_timeline_is_clicked(replay_of: Replay) -> None:
         line = app.screen.query_one(Timeline)
         await pilot.click(line, offset=(line.size.width // 2, 0))
         await pilot.pause()
-        player = screen(app).player
+        player = played(app).player
         assert player.position == pytest.approx(player.duration / 2, rel=0.02)
-        assert screen(app).model.index == player.index
+        assert played(app).model.index == player.index
 
 
 def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.sessions import reader
-from fwtui.tui import render, replay_screen, run_replay
+from fwtui.tui import playback, render, run_replay
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.commands import Palette
 from fwtui.tui.driver import Keys
+from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording, named
-from fwtui.tui.replay_screen import ReplayScreen
 
 SIZE = (120, 40)
 PAGES = ("page_down", "page_up", "first", "last", "cursor_up", "select")
@@ -81,25 +81,24 @@ async def test_a_long_session_is_applied_in_slices(tmp_path: Path, monkeypatch: 
     notices = [events.Notice(t=1.0 + i / 1000, text=f"notice {i}") for i in range(1000)]
     path = scenes.write(tmp_path / "long.fwt.jsonl", [scenes.header(), *notices])
     loaded = reader.load(path)
-    monkeypatch.setattr(replay_screen, "SLICE_SECONDS", 1e-9)
-    monkeypatch.setattr(replay_screen, "PAUSE_SECONDS", 0.001)
-    shown = ReplayScreen(Recording(named(path), loaded))
+    monkeypatch.setattr(playback, "SLICE_SECONDS", 1e-9)
+    monkeypatch.setattr(playback, "PAUSE_SECONDS", 0.001)
     app = FwtuiApp(still=True)
     applied: list[int] = []
-    monkeypatch.setattr(shown, "_go_on", lambda go_on=shown._go_on: (applied.append(shown.model.index), go_on()))
     async with app.run_test(size=SIZE) as pilot:
-        await app.push_screen(shown)
+        shown = Playback(Recording(named(path), loaded), app.set_timer)
+        monkeypatch.setattr(shown, "_go_on", lambda go_on=shown._go_on: (applied.append(shown.model.index), go_on()))
         shown.player.pause()
         await pilot.pause()
-        shown.action_seek(1.0)
+        shown.seek(1.0)
         assert shown.player.index == len(loaded.lines)
         assert shown.model.index < len(loaded.lines)
-        assert shown._position().seconds == shown.model.t < shown.player.duration
+        assert shown.position.seconds == shown.model.t < shown.player.duration
         while shown.model.index < shown.player.index:
             await pilot.pause(0.005)
-        assert shown._position().seconds == shown.player.duration
+        assert shown.position.seconds == shown.player.duration
         assert len(applied) > 5 and applied == sorted(set(applied))
-        shown.action_seek(0.4)
+        shown.seek(0.4)
         while shown.model.index != shown.player.index:
             await pilot.pause(0.005)
         fresh = Model()

@@ -13,8 +13,8 @@ from fwtui import events
 from fwtui.experiment import Experiment
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui.app import FwtuiApp
+from fwtui.tui.frame import LEAST
 from fwtui.tui.picture import screen_text
-from fwtui.tui.screen import LEAST
 
 SIZES = [(80, 24), (120, 40), (200, 60), (60, 16), (59, 15), (59, 40), (120, 15), (20, 5), (1, 1), (3, 60), (200, 1)]
 

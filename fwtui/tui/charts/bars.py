@@ -1,22 +1,12 @@
-"""The one door to plotext: results as rows of plain characters, coloured by whoever shows them.
-
-plotext raises on infinities and empty data and keeps its figure in a module, so everything that reaches it is made
-finite here, and the figure is cleared before each drawing.
-"""
+"""Horizontal bars, drawn by plotext: one row of plain characters for each value, coloured by whoever shows it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from functools import lru_cache
 
-LARGEST = 1e15
+from fwtui.tui.charts.finite import finite
+
 BLOCK = "▆"
-
-
-def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """The series with a gap (None) for whatever is not a number that can be drawn."""
-    return tuple(None if value is None or not math.isfinite(value) or abs(value) > LARGEST else float(value) for value in values)
 
 
 @lru_cache(maxsize=64)

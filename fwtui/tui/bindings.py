@@ -1,0 +1,108 @@
+"""Keys that several places have: of a live session, of a recording, and of everything."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+from fwtui.tui.places import PLACES
+
+BASELINE = Binding("b", "baseline", "Baseline", id="baseline", tooltip="compare with the marked run (again: stop comparing)")
+COUNTERS = Binding(
+    "h",
+    "counters",
+    "Counters",
+    id="counters",
+    show=False,
+    tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
+)
+CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
+RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
+MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
+LIVE = (CANCEL, RECORD, MARK)
+
+TRANSPORT = (
+    Binding("space", "play", "Play", id="play", tooltip="play and pause; from the end it begins again"),
+    Binding("full_stop", "step(1)", "Step", id="step", key_display=".", tooltip="one event on (telemetry is no event)"),
+    Binding("comma", "step(-1)", "Step back", id="step.back", key_display=",", show=False, tooltip="one event back"),
+    Binding(
+        "right_square_bracket", "next_run(1)", "Next run", id="run.next", key_display="]", tooltip="to where the next run begins"
+    ),
+    Binding(
+        "left_square_bracket",
+        "next_run(-1)",
+        "Run before",
+        id="run.before",
+        key_display="[",
+        show=False,
+        tooltip="to where the run before begins",
+    ),
+    Binding("right", "jump(1)", "Forward", id="jump", show=False, priority=True, tooltip="5 s on"),
+    Binding("left", "jump(-1)", "Backward", id="jump.back", show=False, priority=True, tooltip="5 s back"),
+    Binding("shift+right", "leap(1)", "Leap", id="leap", show=False, priority=True, tooltip="a tenth of the session on"),
+    Binding(
+        "shift+left", "leap(-1)", "Leap back", id="leap.back", show=False, priority=True, tooltip="a tenth of the session back"
+    ),
+    Binding("home", "seek(0)", "Beginning", id="home", show=False, priority=True, tooltip="to the beginning"),
+    Binding("end", "seek(1)", "End", id="end", show=False, priority=True, tooltip="to the end"),
+    Binding("greater_than_sign", "speed(1)", "Faster", id="faster", key_display=">", tooltip="twice as fast, up to 16x"),
+    Binding(
+        "less_than_sign",
+        "speed(-1)",
+        "Slower",
+        id="slower",
+        key_display="<",
+        show=False,
+        tooltip="half as fast, down to 0.25x",
+    ),
+    Binding("L", "loop", "Loop", id="loop", key_display="L", show=False, tooltip="begin again at the end, on and off"),
+)
+TRANSPORTED = frozenset(binding.action.partition("(")[0] for binding in TRANSPORT)
+
+COMMON = (
+    Binding(
+        "escape",
+        "back",
+        "Back",
+        id="back",
+        show=False,
+        tooltip="to the newest run, then to the first place, then out of a replay over the dashboard",
+    ),
+    Binding(
+        "pageup",
+        "scroll_panel(-1)",
+        "Panel up",
+        id="panel.up",
+        show=False,
+        priority=True,
+        tooltip="scroll what is taller than its place up",
+    ),
+    Binding("pagedown", "scroll_panel(1)", "Panel down", id="panel.down", show=False, priority=True, tooltip="scroll it down"),
+    Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
+    Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
+    Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
+    Binding("q", "close", "Back", id="close", tooltip="back to the dashboard; a run there has gone on"),
+)
+SHARED = (*TRANSPORT, *LIVE, *COMMON)
+
+# also with alt, for whoever is typing into a field
+TO_PLACES = tuple(
+    Binding(
+        f"{place.key},alt+{place.key}",
+        f"place('{place.name}')",
+        place.title,
+        id=f"place.{place.name}",
+        key_display=place.key,
+        show=False,
+        tooltip=place.tooltip,
+    )
+    for place in PLACES
+)
+EVERYWHERE = (
+    Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
+    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
+)
+MOVES = (
+    Binding("up", "", "Up", tooltip="mark the run above"),
+    Binding("down", "", "Down", tooltip="mark the run below"),
+    Binding("enter", "", "Show", tooltip="show the marked run"),
+)

@@ -1,0 +1,194 @@
+"""A chart that can be read: with the keyboard or the mouse a cursor goes from value to value and says what is under it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events as ui
+from textual.binding import Binding
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fwtui.tui.arrowed import Arrowed
+from fwtui.tui.charts.drawing import COLOURS, Drawing, Stop, draw, marker
+from fwtui.tui.charts.figure import Figure
+
+MOVES = (
+    Binding("right", "cursor(1)", "Next value", id="chart.next", show=False, tooltip="the cursor to the next value"),
+    Binding("left", "cursor(-1)", "Value before", id="chart.before", show=False, tooltip="the cursor to the value before"),
+    Binding("home", "cursor_to(0)", "First value", id="chart.first", show=False, tooltip="the cursor to the first value"),
+    Binding("end", "cursor_to(-1)", "Last value", id="chart.last", show=False, tooltip="the cursor to the last value"),
+    Binding("enter", "choose", "Choose", id="chart.choose", show=False, tooltip="what is under the cursor"),
+)
+
+
+class Chart(Arrowed, Widget, can_focus=True):
+    """Shows one figure, drawn again only when it or the size changes. The last row says what is under the cursor."""
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar = list(MOVES)
+    DEFAULT_CSS = """
+    Chart { height: 1fr; min-height: 1; }
+    Chart .chart--axis { color: $border-blurred; }
+    Chart .chart--label { color: $text-muted; }
+    Chart:focus .chart--axis { color: $border; }
+    Chart .chart--rule { color: $text-warning; }
+    Chart .chart--cursor { color: $foreground; text-style: bold; }
+    Chart .chart--plain { color: $foreground; }
+    Chart .chart--series-0 { color: $primary; }
+    Chart .chart--series-1 { color: $text-success; }
+    Chart .chart--series-2 { color: $text-warning; }
+    Chart .chart--series-3 { color: $text-error; }
+    Chart .chart--series-4 { color: $secondary; }
+    Chart .chart--series-5 { color: $foreground; }
+    Chart .chart--series-0-strong { color: $primary; text-style: bold reverse; }
+    Chart .chart--series-1-strong { color: $text-success; text-style: bold reverse; }
+    Chart .chart--series-2-strong { color: $text-warning; text-style: bold reverse; }
+    Chart .chart--series-3-strong { color: $text-error; text-style: bold reverse; }
+    Chart .chart--series-4-strong { color: $secondary; text-style: bold reverse; }
+    Chart .chart--series-5-strong { color: $foreground; text-style: bold reverse; }
+    """
+    COMPONENT_CLASSES: ClassVar = {
+        *(f"chart--{name}" for name in ("axis", "label", "rule", "cursor", "plain")),
+        *(f"chart--series-{number}{strong}" for number in range(COLOURS) for strong in ("", "-strong")),
+    }
+
+    class Chosen(Message):
+        """Enter or a click on a value: a series and a point of the figure."""
+
+        def __init__(self, chart: Chart, series: int, point: int):
+            super().__init__()
+            self.chart, self.series, self.point = chart, series, point
+
+        @property
+        def control(self) -> Chart:
+            return self.chart
+
+    def __init__(self, figure: Figure | None = None, *, hint: str = "← → or the mouse: values", id: str | None = None):
+        super().__init__(id=id)
+        self._figure = figure or Figure()
+        self._hint = hint
+        self._at: int | None = None  # the stop under the cursor
+
+    @property
+    def figure(self) -> Figure:
+        return self._figure
+
+    def show(self, figure: Figure) -> None:
+        """Show this from now on; an equal figure costs nothing."""
+        if figure == self._figure:
+            return
+        if [s.name for s in figure.series] != [s.name for s in self._figure.series]:
+            self._at = None
+        self._figure = figure
+        self.refresh()
+
+    @property
+    def drawing(self) -> Drawing:
+        return draw(self._figure, self.size.width, self.size.height - self._words_rows)
+
+    @property
+    def _words_rows(self) -> int:
+        """A row of its own for what is under the cursor, so that nothing moves when it comes."""
+        return 1 if self.size.height > 3 else 0
+
+    @property
+    def stop(self) -> Stop | None:
+        stops = self.drawing.stops
+        return None if self._at is None or not stops else stops[min(self._at, len(stops) - 1)]
+
+    @property
+    def words(self) -> str:
+        """What is under the cursor: n 4096   ● naive 276 Grelax/s."""
+        stop = self.stop
+        if stop is None:
+            return self._hint if self.has_focus and self.drawing.stops else ""
+        figure = self._figure
+        number, place = stop.points[0]
+        x = figure.series[number].xs[place]
+        said = [f"{figure.x.title} {figure.x.text(x)}".strip()] if x is not None else []
+        for number, place in stop.points:
+            series, y = figure.series[number], figure.series[number].ys[place]
+            name = series.names[place] if place < len(series.names) else series.name
+            if y is not None:
+                said.append(f"{marker(number) if series.points else '─'} {name} {figure.y.text(y)}".replace("  ", " "))
+        return "   ".join(said)
+
+    def render_line(self, y: int) -> Strip:
+        width, drawing = self.size.width, self.drawing
+        if y >= len(drawing.rows):
+            words = self.words
+            text = words if len(words) <= width else words[: max(0, width - 1)] + "…"
+            style = self.get_component_rich_style("chart--cursor" if self.stop is not None else "chart--label")
+            return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
+        strip = Strip([Segment(text, self.get_component_rich_style(f"chart--{kind}")) for text, kind in drawing.rows[y]])
+        strip = strip.adjust_cell_length(width, self.rich_style)
+        column = self._column
+        return strip if column is None or not drawing.top <= y < drawing.top + drawing.height else self._crossed(strip, column)
+
+    def _crossed(self, strip: Strip, column: int) -> Strip:
+        """The row with the cursor's line through it; a mark under it stays."""
+        before, under, after = strip.crop(0, column), strip.crop(column, column + 1), strip.crop(column + 1)
+        style = self.get_component_rich_style("chart--cursor")
+        text = under.text if under.text.strip() not in ("", "╌", "┊") else "│"
+        return Strip.join([before, Strip([Segment(text, style)]), after])
+
+    @property
+    def _column(self) -> int | None:
+        """Where the cursor's line is, in cells of the widget."""
+        stop, drawing = self.stop, self.drawing
+        return None if stop is None else drawing.left + round(min(1.0, max(0.0, stop.share)) * (drawing.width - 1))
+
+    def action_cursor(self, direction: int) -> None:
+        stops = len(self.drawing.stops)
+        if not stops:
+            return
+        start = (-1 if direction > 0 else stops) if self._at is None else min(self._at, stops - 1)
+        self._place(min(stops - 1, max(0, start + direction)))
+
+    def action_cursor_to(self, place: int) -> None:
+        stops = len(self.drawing.stops)
+        if stops:
+            self._place(place % stops)
+
+    def action_choose(self) -> None:
+        stop = self.stop
+        if stop is not None:
+            self.post_message(self.Chosen(self, *stop.points[0]))
+
+    def _place(self, at: int | None) -> None:
+        if at != self._at:
+            self._at = at
+            self.refresh()
+
+    def nearest(self, x: int, y: int) -> int | None:
+        """The stop nearest to a cell of the widget, as its place among the stops."""
+        drawing = self.drawing
+        if not drawing.stops:
+            return None
+        share = (x - drawing.left) / max(drawing.width - 1, 1)
+        if not self._figure.pointwise:
+            return min(range(len(drawing.stops)), key=lambda stop: abs(drawing.stops[stop].share - share))
+        return min(
+            range(len(drawing.stops)),
+            key=lambda stop: (
+                ((drawing.stops[stop].share - share) * drawing.width / 2) ** 2  # a cell is twice as high as wide
+                + (drawing.stops[stop].row - (y - drawing.top)) ** 2
+            ),
+        )
+
+    def on_mouse_move(self, event: ui.MouseMove) -> None:
+        self._place(self.nearest(event.x, event.y))
+
+    def on_leave(self) -> None:
+        if not self.has_focus:
+            self._place(None)
+
+    def on_blur(self) -> None:
+        self._place(None)
+
+    def on_click(self, event: ui.Click) -> None:
+        self._place(self.nearest(event.x, event.y))
+        self.action_choose()

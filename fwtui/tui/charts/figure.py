@@ -1,0 +1,75 @@
+"""What a chart shows: plain, hashable data, so that an equal figure is never drawn twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fwtui import units
+
+MARKERS = "●◆▲■○◇△□✚✖"  # told apart by shape alone
+
+
+def plain(value: float) -> str:
+    """4096, 0.3, 1.25e-05."""
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"
+
+
+class Axis(NamedTuple):
+    """One direction; `low` and `high` fix its ends, `base` 2 puts a log axis' ticks on powers of two."""
+
+    title: str = ""
+    text: Callable[[float], str] = plain  # a value in words, with its unit
+    log: bool = False
+    low: float | None = None
+    high: float | None = None
+    base: int = 10
+
+
+class Series(NamedTuple):
+    """Points (a gap where either coordinate is None), with a line through them, with a marker at each, or both.
+
+    `names` says what each point is, where the series' own name is not enough.
+    """
+
+    name: str
+    xs: tuple[float | None, ...]
+    ys: tuple[float | None, ...]
+    line: bool = True
+    points: bool = True
+    names: tuple[str, ...] = ()
+    strong: bool = False  # what the user looks at
+    listed: bool = True  # whether the legend has it
+
+
+class Rule(NamedTuple):
+    """A straight line across: the device's peak, a break-even."""
+
+    value: float
+    words: str
+    vertical: bool = False
+
+
+class Figure(NamedTuple):
+    series: tuple[Series, ...] = ()
+    x: Axis = Axis()
+    y: Axis = Axis()
+    rules: tuple[Rule, ...] = ()
+    pointwise: bool = False  # the cursor stops at each point, and not at each place along x
+    empty: str = "nothing to show yet"
+
+
+def tick_text(value: float, text: Callable[[float], str]) -> str:
+    """A tick's label: the value's words without needless zeros (1.00 T becomes 1 T)."""
+    number, gap, unit = text(value).partition(" ")
+    if "." in number and "e" not in number:
+        number = number.rstrip("0").rstrip(".")
+    return f"{number}{gap}{unit}"
+
+
+def rate_text(value: float) -> str:
+    return units.scaled(value, "relax/s")
+
+
+def seconds_text(value: float) -> str:
+    return units.duration(value)

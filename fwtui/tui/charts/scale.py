@@ -1,0 +1,114 @@
+"""Axes: their ends, round numbers for ticks, and where a value falls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+MOST_TICKS = 50
+
+
+class Scale(NamedTuple):
+    """A stretch of numbers, linear or logarithmic; `low` < `high`, and above 0 where it is logarithmic."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value falls, 0..1 between the ends; outside of that for a value beyond them."""
+        if self.log:
+            low, high = math.log10(self.low), math.log10(self.high)
+            return (math.log10(max(value, 1e-300)) - low) / (high - low)
+        return (value - self.low) / (self.high - self.low)
+
+    def value(self, share: float) -> float:
+        """The number at that share of the way."""
+        if self.log:
+            low, high = math.log10(self.low), math.log10(self.high)
+            return 10 ** (low + share * (high - low))
+        return self.low + share * (self.high - self.low)
+
+
+def scale(
+    values: Sequence[float], log: bool = False, low: float | None = None, high: float | None = None, base: int = 10
+) -> Scale:
+    """Round ends around finite values (positive ones on a log axis); given ends are kept as they are.
+
+    A linear scale begins at 0 unless something is below it. Without values it is 0..1, or 1..10.
+    """
+    if log:
+        return _log(values, low, high, base)
+    least = min(values, default=0.0) if low is None else low
+    most = max(values, default=1.0) if high is None else high
+    if low is None:
+        least = min(least, 0.0)
+    if most <= least:
+        most = least + (abs(least) or 1.0)
+    step = nice(most - least, 4)
+    below = least if low is not None else math.floor(least / step) * step
+    above = most if high is not None else math.ceil(most / step - 1e-9) * step
+    return Scale(below, above if above > below else below + step)
+
+
+def _log(values: Sequence[float], low: float | None, high: float | None, base: int) -> Scale:
+    there = [value for value in values if value > 0]
+    least = low if low is not None and low > 0 else min(there, default=1.0)
+    most = high if high is not None and high > 0 else max(there, default=least * base)
+    below = least if low is not None and low > 0 else _power(least, base, math.floor)
+    above = most if high is not None and high > 0 else _power(most, base, math.ceil)
+    return Scale(below, above if above > below * 1.0001 else below * base, True)
+
+
+def _power(value: float, base: int, rounded: Callable[[float], int]) -> float:
+    """The nearest power of the base, or for base 10 twice or five times one, on that side."""
+    if base != 10:
+        return float(base) ** rounded(round(math.log(value, base), 9))
+    whole = math.floor(round(math.log10(value), 9))
+    steps = [factor * 10.0 ** (whole + up) for up in (0, 1) for factor in (1, 2, 5)]
+    if rounded is math.floor:
+        return max((step for step in steps if step <= value * 1.000001), default=10.0**whole)
+    return min((step for step in steps if step >= value * 0.999999), default=10.0 ** (whole + 1))
+
+
+def nice(span: float, count: int) -> float:
+    """A step of 1, 2 or 5 times a power of ten that divides the span into about so many."""
+    rough = span / max(count, 1)
+    if not math.isfinite(rough) or rough < 1e-300:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next((factor * power for factor in (1, 2, 5) if factor * power >= rough * 0.999), 10 * power)
+
+
+def ticks(scale: Scale, most: int, base: int = 10) -> tuple[float, ...]:
+    """At most so many round numbers on the scale, least first."""
+    if most < 1:
+        return ()
+    found = _log_ticks(scale, most, base) if scale.log else _linear_ticks(scale, most)
+    return tuple(found[: min(most, MOST_TICKS)])
+
+
+def _linear_ticks(scale: Scale, most: int) -> list[float]:
+    span = scale.high - scale.low
+    for count in range(most, 0, -1):
+        step = nice(span, count)
+        first = math.ceil(scale.low / step - 1e-9)
+        last = math.floor(scale.high / step + 1e-9)
+        if 0 <= last - first < most:
+            return [round(place * step, 12) if abs(step) > 1e-9 else place * step for place in range(first, last + 1)]
+    return []
+
+
+def _log_ticks(scale: Scale, most: int, base: int) -> list[float]:
+    first = math.ceil(math.log(scale.low, base) - 1e-9)
+    last = math.floor(math.log(scale.high, base) + 1e-9)
+    powers = [float(base) ** power for power in range(first, last + 1)]
+    if base == 10 and len(powers) <= 2:
+        whole = range(math.floor(math.log10(scale.low)), last + 1)
+        finer = [factor * 10.0**power for power in whole for factor in (1, 2, 5)]
+        finer = [value for value in finer if scale.low * 0.999999 <= value <= scale.high * 1.000001]
+        if len(finer) <= most:
+            return finer
+    every = max(1, -(-len(powers) // most))
+    return powers[::every]

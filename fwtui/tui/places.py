@@ -1,0 +1,56 @@
+"""The places that exist, in the order of their keys: a place is added by one file with its screen, and one line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fwtui.tui.frame import Frame
+    from fwtui.tui.view import View
+
+
+class Place(NamedTuple):
+    """One screen of the bar. A screen is named as module:class below fwtui.tui, so that nothing is imported before it is seen.
+
+    The class is called with the View. Where a place has no screen for a live session or for a recording, it does not
+    appear there at all.
+    """
+
+    key: str
+    name: str  # for `--screen` and the ids of its bindings
+    title: str
+    tooltip: str  # a few words, in lower case
+    live: str = ""
+    recorded: str = ""
+    recorded_title: str = ""  # where a recording calls it something else
+
+    def screen(self, view: View) -> Frame:
+        """A new screen of this place. Raises LookupError where the place is not there for such a view."""
+        where = self.where(view)
+        if not where:
+            raise LookupError(self.name)
+        module, _, name = where.partition(":")
+        return getattr(import_module(f"fwtui.tui.{module}"), name)(view)
+
+    def where(self, view: View) -> str:
+        """Its screen for such a view; nothing where it has none."""
+        return self.recorded if view.playback is not None else self.live
+
+    def shown_title(self, view: View) -> str:
+        return self.recorded_title if view.playback is not None and self.recorded_title else self.title
+
+
+PLACES: tuple[Place, ...] = (
+    Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
+)
+
+
+def places(view: View) -> tuple[Place, ...]:
+    """The places that are there for such a view."""
+    return tuple(place for place in PLACES if place.where(view))
+
+
+def place_names() -> tuple[str, ...]:
+    """The places of a recording, for `fwtui render --screen`."""
+    return tuple(place.name for place in PLACES if place.recorded)

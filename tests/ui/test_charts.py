@@ -1,0 +1,215 @@
+"""Charts: whatever the numbers and the size are, something that can be read or a sentence."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+
+from fwtui import units
+from fwtui.tui.charts import Axis, Chart, Figure, Rule, Series, finite
+from fwtui.tui.charts.drawing import Drawing, draw
+from fwtui.tui.charts.finite import decimated
+from fwtui.tui.charts.plot import clipped
+from fwtui.tui.charts.scale import Scale, scale, ticks
+
+NS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
+RATES = (1e10, 4e10, 1e11, 2e11, 2.5e11)
+numbers = st.one_of(st.none(), st.floats(), st.sampled_from([0.0, -0.0, 5e-324, 1e15, 1e308, -1e308, math.inf, math.nan]))
+columns = st.lists(numbers, max_size=12)
+sizes = st.tuples(st.integers(1, 60), st.integers(1, 16))
+
+
+def rows(drawing: Drawing) -> list[str]:
+    return ["".join(text for text, _ in row) for row in drawing.rows]
+
+
+def curves(**x: object) -> Figure:
+    axis = Axis("n", log=True, base=2, **x)  # type: ignore[arg-type]
+    rate = Axis("relax/s", lambda value: units.scaled(value, ""), log=True)
+    return Figure((Series("naive", NS, RATES), Series("tiled", NS, tuple(3 * r for r in RATES))), axis, rate)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    xs=columns,
+    ys=columns,
+    size=sizes,
+    logs=st.tuples(st.booleans(), st.booleans()),
+    ends=st.tuples(numbers, numbers),
+    value=st.floats(),
+    vertical=st.booleans(),
+    pointwise=st.booleans(),
+    base=st.sampled_from([2, 10]),
+)
+def test_no_numbers_and_no_size_break_a_chart(
+    xs: list[float | None],
+    ys: list[float | None],
+    size: tuple[int, int],
+    logs: tuple[bool, bool],
+    ends: tuple[float | None, float | None],
+    value: float,
+    vertical: bool,
+    pointwise: bool,
+    base: int,
+) -> None:
+    both = min(len(xs), len(ys))
+    series = (Series("one", tuple(xs[:both]), tuple(ys[:both])), Series("two", tuple(ys[:both]), tuple(xs[:both]), points=False))
+    x, y = Axis("n", log=logs[0], base=base, low=ends[0], high=ends[1]), Axis("t", log=logs[1], low=ends[1])
+    drawing = draw(Figure(series, x, y, (Rule(value, "rule", vertical),), pointwise), *size)
+    assert [len(row) for row in rows(drawing)] == [size[0]] * size[1]
+    for stop in drawing.stops:
+        assert -1e-6 <= stop.share <= 1 + 1e-6 and stop.points
+
+
+@pytest.mark.parametrize(
+    "values", [(), (None,), (math.nan, math.inf, -math.inf), (1e308, -1e308)], ids=["none", "gap", "nan, inf", "too large"]
+)
+def test_where_nothing_can_be_drawn_words_say_so(values: tuple[float | None, ...]) -> None:
+    drawing = draw(Figure((Series("a", tuple(range(len(values))), values),), empty="no run yet"), 30, 5)
+    assert "no run yet" in rows(drawing)[2] and not drawing.stops
+
+
+def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
+    figure = curves()._replace(rules=(Rule(1e12, "limit 1 T relax/s"), Rule(700, "break-even n 700", vertical=True)))
+    shown = "\n".join(rows(draw(figure, 80, 20)))
+    for words in ("relax/s   ● naive   ◆ tiled", "1 T┤", "100 G┤", "10 G┤", "limit 1 T relax/s", "┊ break-even n 700"):
+        assert words in shown, words
+    for tick in ("256", "512", "1024", "2048"):
+        assert f" {tick} " in shown.split("\n")[-1]
+    assert "╌╌╌" in shown and "●" in shown and "◆" in shown
+
+
+def test_series_are_told_apart_by_shape_and_what_does_not_fit_into_the_legend_is_counted() -> None:
+    many = tuple(Series(f"kernel {k}", NS, tuple(r * (k + 1) for r in RATES)) for k in range(8))
+    first, *body = rows(draw(Figure(many, Axis("n"), Axis("relax/s")), 60, 24))
+    assert "   +5 more" in first
+    assert all(sum(row.count(mark) for row in body) >= 3 for mark in "●◆▲■○◇△□")
+
+
+def test_a_mark_is_where_its_cursor_stops() -> None:
+    figure = curves()._replace(pointwise=True)
+    drawing = draw(figure, 61, 17)
+    shown = rows(drawing)
+    for stop in drawing.stops:
+        column = drawing.left + round(stop.share * (drawing.width - 1))
+        assert shown[drawing.top + stop.row][column] in "●◆"
+    assert len(drawing.stops) == 10
+
+
+def test_a_spike_survives_decimation_and_a_gap_stays_a_gap() -> None:
+    ys: list[float | None] = [1.0] * 5000
+    ys[1234], ys[3000:3100] = 99.0, [None] * 100
+    thinned = decimated(range(5000), ys, 40)
+    assert len(thinned) <= 5 * 40 and (1234, 99.0) in thinned and None in thinned
+    assert max(p[1] for p in thinned if p is not None) == 99.0
+
+
+def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
+    assert clipped((-1.0, 0.5), (3.0, 0.5)) == [(0.0, 0.5), (1.0, 0.5)]
+    assert clipped((0.5, -1e15), (0.5, 1e15)) == [(0.5, 0.0), (0.5, 1.0)]
+    assert clipped((2.0, 0.0), (3.0, 1.0)) is None
+    figure = Figure((Series("a", (0.0, 10.0), (0.0, 1e15), points=False),), Axis(), Axis(high=10.0))
+    assert sum(c not in " │┤─┬└" for c in "".join(rows(draw(figure, 40, 12))[1:10])) <= 20
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=5), st.booleans(), st.integers(1, 12), st.sampled_from([2, 10]))
+def test_ticks_are_few_rising_and_on_the_scale(values: list[float], log: bool, most: int, base: int) -> None:
+    if log:
+        values = [abs(value) + 1e-12 for value in values]
+    found = scale(values, log, base=base)
+    assert found.low < found.high and all(-1e-6 <= found.share(value) <= 1 + 1e-6 for value in values)
+    told = ticks(found, most, base)
+    assert len(told) <= most and list(told) == sorted(set(told))
+    assert all(-1e-6 <= found.share(tick) <= 1 + 1e-6 for tick in told)
+
+
+def test_ticks_are_round_numbers() -> None:
+    assert ticks(Scale(0, 700), 5) == (0, 200, 400, 600)
+    assert ticks(Scale(1e9, 1e12, True), 5) == (1e9, 1e10, 1e11, 1e12)
+    assert ticks(Scale(256, 8192, True), 8, 2) == (256, 512, 1024, 2048, 4096, 8192)
+    assert ticks(Scale(20, 80, True), 5) == (20, 50)
+    assert scale([0.3, 0.92]) == Scale(0, 1) and scale([3, 470]) == Scale(0, 600)
+    assert finite([1, None, math.nan, math.inf, 1e16]) == (1.0, None, None, None, None)
+
+
+class Showing(App[None]):
+    """One chart, and what was chosen in it."""
+
+    def __init__(self, figure: Figure):
+        super().__init__()
+        self.chart = Chart(figure)
+        self.chosen: list[tuple[int, int]] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.chart
+
+    def on_chart_chosen(self, event: Chart.Chosen) -> None:
+        self.chosen.append((event.series, event.point))
+
+
+async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:
+    app = Showing(curves())
+    async with app.run_test(size=(80, 20)) as pilot:
+        app.chart.focus()
+        await pilot.pause()
+        assert "values" in app.chart.words
+        await pilot.press("right")
+        assert app.chart.words == "n 256   ● naive 10.0 G   ◆ tiled 30.0 G"
+        await pilot.press("end")
+        assert app.chart.words == "n 4096   ● naive 250 G   ◆ tiled 750 G"
+        await pilot.press("left", "left", "enter")
+        assert app.chart.words.startswith("n 1024 ") and app.chosen == [(0, 2)]
+        before = [app.chart.render_line(y).text for y in range(20)]
+        assert all(len(line) == 80 for line in before) and before[-1].startswith("n 1024")
+        assert any("│" in line[10:] for line in before)
+        await pilot.press("home")
+        assert app.chart.words.startswith("n 256 ")
+
+
+async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> None:
+    app = Showing(curves()._replace(pointwise=True))
+    async with app.run_test(size=(80, 20)) as pilot:
+        await pilot.pause()
+        drawing = app.chart.drawing
+        stop = drawing.stops[7]
+        place = (drawing.left + round(stop.share * (drawing.width - 1)), drawing.top + stop.row)
+        await pilot.hover(app.chart, offset=place)
+        assert "tiled 600 G" in app.chart.words
+        await pilot.click(app.chart, offset=place)
+        assert app.chosen == [(1, 3)]
+
+
+async def test_a_chart_survives_every_size_with_its_cursor_on() -> None:
+    app = Showing(curves())
+    async with app.run_test(size=(80, 20)) as pilot:
+        app.chart.focus()
+        await pilot.press("end")
+        for size in ((1, 1), (2, 2), (3, 40), (200, 1), (24, 6), (23, 5), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("left", "right")
+            await pilot.pause()
+            assert app.chart.render_line(0).cell_length == size[0]
+        app.chart.show(Figure())
+        await pilot.press("left", "enter", "end")
+        assert app.chart.words == "" and app.chosen == []
+
+
+async def test_an_equal_figure_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Showing(curves(low=256.0))
+    async with app.run_test(size=(80, 20)) as pilot:
+        await pilot.pause()
+        misses = draw.cache_info().misses
+        refreshed: list[bool] = []
+        monkeypatch.setattr(app.chart, "refresh", lambda *_, **__: refreshed.append(True))
+        app.chart.show(curves(low=256.0)._replace(y=app.chart.figure.y))
+        assert refreshed == []
+        app.chart.show(curves(low=128.0))
+        assert refreshed == [True]
+        for y in range(19):
+            app.chart.render_line(y)
+        assert draw.cache_info().misses == misses + 1
