@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -54,7 +54,7 @@ class _Checkpoint:
 
 @dataclass
 class Model:
-    """State after `index` events. Lists only grow (until rewind); runs are immutable and replaced."""
+    """State after `index` events. Lists only grow (until seek); runs are immutable and replaced."""
 
     index: int = 0
     t: float = 0.0
@@ -69,6 +69,7 @@ class Model:
     markers: list[events.Marker] = field(default_factory=list)
     unknown: int = 0  # events of kinds that this version does not know
     _checkpoints: list[_Checkpoint] = field(default_factory=list, compare=False, repr=False)
+    _longest: tuple[list[Any], ...] = field(default_factory=lambda: ([], [], []), compare=False, repr=False)  # what the lists once held
 
     @property
     def run(self) -> Run | None:
@@ -119,17 +120,21 @@ class Model:
             case _:
                 self._take_run_event(event)
 
-    def rewind(self, index: int) -> int:
-        """Go back to the last checkpoint at or before `index`; returns its index, from which events are applied again."""
-        while self._checkpoints and self._checkpoints[-1].index > index:
-            self._checkpoints.pop()
-        if not self._checkpoints:
+    def seek(self, index: int) -> int:
+        """Go to the last known state at or before `index`, backwards or forwards; events are applied again from what is returned."""
+        place = bisect_right(self._checkpoints, index, key=lambda c: c.index)
+        if not place:
             return self.index  # nothing was applied yet
-        c = self._checkpoints[-1]
+        c = self._checkpoints[place - 1]
+        if c.index <= self.index <= index:
+            return self.index
+        told = (self.telemetry, self.log, self.markers)
+        self._longest = tuple(max(known, now, key=len) for known, now in zip(self._longest, map(list, told), strict=True))
+        for kept, known, count in zip(told, self._longest, (c.telemetry, c.log, c.markers), strict=True):
+            kept[:] = known[:count]
         self.index, self.t, self.header, self.device = c.index, c.t, c.header, c.device
         self.runs, self.current, self.fault, self.end = dict(c.runs), c.current, c.fault, c.end
         self.unknown = c.unknown
-        del self.telemetry[c.telemetry :], self.log[c.log :], self.markers[c.markers :]
         return c.index
 
     def evidence(self, run: Run) -> Evidence | None:

@@ -51,8 +51,7 @@ class Playback:
 
     def follow(self) -> None:
         """Make the model agree with the player, or come nearer and go on soon."""
-        if self.player.index < self.model.index:
-            self.model.rewind(self.player.index)
+        self.model.seek(self.player.index)
         until = time.monotonic() + self._slice
         while self.model.index < self.player.index:
             first = self.model.index
