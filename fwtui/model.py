@@ -69,7 +69,7 @@ class Model:
     markers: list[events.Marker] = field(default_factory=list)
     unknown: int = 0  # events of kinds that this version does not know
     _checkpoints: list[_Checkpoint] = field(default_factory=list, compare=False, repr=False)
-    _longest: tuple[list[Any], ...] = field(default_factory=lambda: ([], [], []), compare=False, repr=False)  # what the lists once held
+    _longest: tuple[list[Any], ...] = field(default_factory=lambda: ([], [], []), compare=False, repr=False)  # before a seek
 
     @property
     def run(self) -> Run | None:
@@ -121,7 +121,7 @@ class Model:
                 self._take_run_event(event)
 
     def seek(self, index: int) -> int:
-        """Go to the last known state at or before `index`, backwards or forwards; events are applied again from what is returned."""
+        """Go to the last known state at or before `index`, backwards or forwards; returns from where events are applied again."""
         place = bisect_right(self._checkpoints, index, key=lambda c: c.index)
         if not place:
             return self.index  # nothing was applied yet

@@ -31,21 +31,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table of the runs on stdout")
-    parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 16")
+    parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
+    parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
 
 
 def execute(given: argparse.Namespace) -> int:
-    from fwtui.tui import check_moment, check_speed, run_replay
+    from fwtui.tui import check_gap, check_moment, check_speed, run_replay, run_stream
 
     check_speed(given.speed)
     check_moment(given.at)
+    check_gap(given.max_gap)
     as_table = given.table or (sys.stdout.isatty() and not given.json)
+    on_screen = as_table and not given.table
+    how = {"speed": given.speed, "start": given.at, "max_gap": given.max_gap}
     if given.session == PIPE:
-        return _print_stream(piped(sys.stdin.fileno()), as_table)
+        inlet = piped(sys.stdin.fileno())
+        return run_stream(inlet, **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(given.session)
-    if as_table and not given.table:
-        return run_replay(path, speed=given.speed, start=given.at)
+    if on_screen:
+        return run_replay(path, **how)
     loaded = load(path)
     model = Model()
     for line in loaded.lines:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
+import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable
@@ -96,7 +100,9 @@ def execute(given: argparse.Namespace) -> int:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
         if given.baseline is not None:
             asked = _first(given.baseline, asked)
-        code = _run_all(live, asked, given, outlet)
+        # whoever reads a pipe shows what goes wrong, and may do so on this very terminal
+        with contextlib.redirect_stderr(io.StringIO()) if outlet is not None and _on_pipe() else contextlib.nullcontext():
+            code = _run_all(live, asked, given, outlet)
     except Stopped as stopped:
         _on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         reason, code = "signal", 128 + stopped.signum
@@ -122,6 +128,11 @@ def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
     outlet = Outlet(sys.stdout.fileno(), header, given.record_hz or None)
     live.sinks.append(outlet.write)
     return outlet
+
+
+def _on_pipe() -> bool:
+    """Whether standard output is read by another program while it is written."""
+    return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]:

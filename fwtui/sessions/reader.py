@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from fwtui.text import clean
 
 MAX_BYTES = 256 * 2**20
 MAX_LINES = 2_000_000  # held in memory at once
+WATCHED = 2000  # lines between two words on how far it is
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
 
@@ -106,6 +107,7 @@ class Session:
         """Takes over the descriptor. Raises Refused, and leaves it open, where it is no session."""
         self.name = name
         self._descriptor = descriptor
+        self._offset = 0
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
@@ -123,14 +125,19 @@ class Session:
         """A fresh count for this session, to be shown every item of lines()."""
         return Condition(torn=self.torn)
 
-    def read_all(self) -> Loaded:
-        """The whole session in memory. Raises Refused above two million lines."""
+    def read_all(self, watch: Callable[[float], None] = lambda share: None) -> Loaded:
+        """The whole session in memory. Raises Refused above two million lines.
+
+        `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
+        """
         condition = self.condition()
         lines: list[Line] = []
         for item in self.lines():
             condition.see(item)
             if isinstance(item, Line):
                 lines.append(item)
+                if len(lines) % WATCHED == 0:
+                    watch(self._offset / self.size)
             if len(lines) > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
         return Loaded.of(self.header, lines, condition)
@@ -152,10 +159,10 @@ class Session:
         return first_line(self.name, line if newline else b"")
 
     def _chunks(self) -> Iterator[bytes]:
-        offset = 0
+        self._offset = offset = 0
         # no further than the size at opening: the file may be growing under a recorder
         while offset < self.size and (chunk := self._read(offset, min(_CHUNK, self.size - offset))):
-            offset += len(chunk)
+            self._offset = offset = offset + len(chunk)
             yield chunk
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -211,7 +218,7 @@ def open_session(path: str | os.PathLike[str]) -> Session:
         raise
 
 
-def load(path: str | os.PathLike[str]) -> Loaded:
+def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
     """All of the session at that path; raises what open_session() and read_all() raise."""
     with open_session(path) as session:
-        return session.read_all()
+        return session.read_all(watch)

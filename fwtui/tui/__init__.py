@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
+from fwtui.sessions.stream import Inlet, Listener
 from fwtui.text import clean, shown
 from fwtui.tui import terminal
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from fwtui.experiment import Experiment
     from fwtui.live import Live
 
-__all__ = ["check_moment", "check_speed", "render", "run_dashboard", "run_replay"]
+__all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
+LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
 def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
@@ -46,17 +48,39 @@ def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
         live.close(reason)
 
 
-def run_replay(path: Path, speed: float = 1.0, start: float = 0.0) -> int:
+def run_replay(path: Path, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None) -> int:
     """Replay a session from `start` seconds and return the exit code.
 
-    Raises Refused for what is no session, no speed or no moment, and where there is no terminal.
+    Raises Refused for what is no session, no speed, no moment or no gap, and where there is no terminal.
     """
+    return _play(Path(path), speed, start, max_gap)
+
+
+def run_stream(inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None) -> int:
+    """Show a session that comes down standard input while it comes, with keys from the terminal; as run_replay() else."""
+    pipe = os.dup(0)
+    try:
+        terminal_keys = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        os.close(pipe)
+        raise Refused(f"there is no terminal for the keys: {why(error)}; print the results with --table or --json") from None
+    # Textual takes its keys from standard input
+    os.dup2(terminal_keys, 0)
+    os.close(terminal_keys)
+    try:
+        return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap)
+    finally:
+        os.dup2(pipe, 0)
+
+
+def _play(what: Path | Listener, speed: float, start: float, max_gap: float | None) -> int:
     check_speed(speed)
     check_moment(start)
+    check_gap(max_gap)
     _need_terminal("the replay")
     from fwtui.tui.app import FwtuiApp
 
-    app = FwtuiApp(replay=Path(path), speed=speed, start=start)
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap)
     app.run()
     if app.refusal is not None:
         raise Refused(app.refusal)
@@ -100,6 +124,12 @@ def check_speed(speed: float) -> None:
 
     if speed not in SPEEDS:
         raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
+
+
+def check_gap(seconds: float | None) -> None:
+    """Raises Refused for what is no length of a gap; None leaves gaps as they are."""
+    if seconds is not None and not LEAST_GAP <= seconds <= MOST_GAP:
+        raise Refused(f"a gap of {seconds:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 
 
 def _replace(out: Path, text: str) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from threading import Thread
 
 from rich.console import RenderableType
 from textual import constants
@@ -21,8 +20,8 @@ from textual.widgets import Static
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
-from fwtui.sessions import reader
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
 from fwtui.tui import terminal
@@ -30,9 +29,10 @@ from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.frame import Frame
+from fwtui.tui.opening import PATIENCE, Opening, OpeningScreen, Waiting
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.playback import Playback
-from fwtui.tui.recording import Recording, named
+from fwtui.tui.recording import Recording
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
 from fwtui.tui.view import Source, View
@@ -45,8 +45,9 @@ HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-hi
 class Opened(Message):
     """A session has been read, or could not be."""
 
-    def __init__(self, outcome: Recording | Exception):
+    def __init__(self, opening: Opening, outcome: Recording | Exception):
         super().__init__()
+        self.opening = opening
         self.outcome = outcome
 
 
@@ -65,9 +66,10 @@ class FwtuiApp(App[None]):
         self,
         source: Source | None = None,
         experiment: Experiment | None = None,
-        replay: Path | Recording | None = None,
+        replay: Path | Recording | Listener | None = None,
         speed: float = 1.0,
         start: float = 0.0,
+        max_gap: float | None = None,
         still: bool = False,
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
@@ -88,6 +90,8 @@ class FwtuiApp(App[None]):
         self._replay = replay
         self._speed = speed
         self._start = start
+        self._max_gap = max_gap
+        self._awaited = replay if isinstance(replay, Listener) else None
         self._still = still
         self._found = found
         self._last_resort = last_resort
@@ -120,8 +124,14 @@ class FwtuiApp(App[None]):
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
         elif isinstance(self._replay, Recording):
             self._enter(self._played(self._replay))
-        elif self._replay is not None:
+        elif self._awaited is not None:
+            self.set_timer(PATIENCE, self._show_waiting)
+        elif isinstance(self._replay, Path):
             self.open(self._replay)
+
+    def _show_waiting(self) -> None:
+        if self._awaited is not None:
+            self.push_screen(Waiting())
 
     @property
     def view(self) -> View | None:
@@ -178,32 +188,59 @@ class FwtuiApp(App[None]):
 
     def open(self, path: Path) -> None:
         """Read a session in the background and show it over what is there."""
-        # a daemon thread: leaving must not wait for a big file
-        Thread(target=self._open, args=(path,), name="reader", daemon=True).start()
-        self.say(f"opening {clean(path.name)}")
+        how = {"speed": self._speed, "start": self._start, "max_gap": self._max_gap}
+        opening = Opening(path, self._opened_it, **how)
+        self.say(f"opening {opening.name}")
+        self.set_timer(PATIENCE, partial(self._show_opening, opening))
 
-    def _open(self, path: Path) -> None:
-        try:
-            outcome: Recording | Exception = Recording(named(path), reader.load(path), self._speed, self._start)
-        except Exception as error:
-            outcome = error
+    def _show_opening(self, opening: Opening) -> None:
+        if not opening.over:
+            self.push_screen(OpeningScreen(opening))
+
+    def _opened_it(self, opening: Opening, outcome: Recording | Exception) -> None:
         with contextlib.suppress(RuntimeError):
-            self.post_message(Opened(outcome))
+            self.post_message(Opened(opening, outcome))
 
     def on_opened(self, event: Opened) -> None:
-        if isinstance(event.outcome, Recording):
-            self._enter(self._played(event.outcome))
-            return
-        sentence = (
-            str(event.outcome)
-            if isinstance(event.outcome, Refused)
-            else f"the session could not be read: {clean(str(event.outcome))}"
-        )
-        if self.view is not None:
-            self.say(sentence, "error")
+        for screen in list(self.screen_stack):
+            if isinstance(screen, OpeningScreen) and screen.opening is event.opening:
+                screen.dismiss(None)
+        if event.opening.given_up:
+            self._nothing_opened(f"{event.opening.name} was not opened", 0)
+        elif isinstance(event.outcome, Recording):
+            self.call_later(self._enter_recording, event.outcome)
+        elif isinstance(event.outcome, Refused):
+            self._nothing_opened(str(event.outcome), 2)
         else:
-            self.refusal = sentence
-            self.exit(return_code=2)
+            self._nothing_opened(f"the session could not be read: {clean(str(event.outcome))}", 2)
+
+    def _nothing_opened(self, sentence: str, code: int) -> None:
+        if self.view is not None:
+            self.say(sentence, "error" if code else "info")
+            return
+        self.refusal = sentence if code else None
+        self.exit(return_code=code)
+
+    def _enter_recording(self, recording: Recording) -> None:
+        self._enter(self._played(recording))
+
+    def _hear(self) -> None:
+        """The first lines of a session that comes down a pipe begin its replay."""
+        listener = self._awaited
+        if listener is None:
+            return
+        lines = listener.take()
+        if lines:
+            self._awaited = None
+            if isinstance(self.screen, Waiting):
+                self.screen.dismiss(None)
+            recording = Recording(
+                listener.inlet.name, listener.inlet.loaded(lines), self._speed, self._start, self._max_gap, listener
+            )
+            self.call_later(self._enter_recording, recording)
+        elif listener.over:
+            self._awaited = None
+            self._nothing_opened(listener.refusal or "nothing came down the pipe", 2)
 
     def on_answered(self, event: Answered) -> None:
         self.say("")
@@ -231,6 +268,7 @@ class FwtuiApp(App[None]):
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
+        self._hear()
         if self.source is not None:
             self.source.drain()
         for view in self._views:
