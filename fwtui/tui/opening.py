@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -42,9 +43,7 @@ class Opening:
 
     def _read(self) -> None:
         try:
-            loaded = reader.load(self._path, self._watch)
-            outcome: Recording | Exception = Recording(named(self._path), loaded, **self._how)  # type: ignore[arg-type]
-            _ = outcome.player, outcome.marks  # made here: with millions of events that takes seconds
+            outcome: Recording | Exception = recording(self._path, self._watch, **self._how)
         except Exception as error:
             outcome = error
         self.over = True
@@ -54,6 +53,22 @@ class Opening:
         if self.given_up:
             raise GivenUp
         self.share = READ_SHARE * share
+
+
+def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: float | None) -> Recording:
+    """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises.
+
+    Its events are kept out of the garbage collector, which finds nothing in them and would stop the screen to look.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        made = Recording(named(path), reader.load(path, watch), **how)  # type: ignore[arg-type]
+        _ = made.player, made.marks  # with millions of events that takes seconds
+    finally:
+        gc.freeze()
+        gc.enable()
+    return made
 
 
 class OpeningScreen(Dialog):
