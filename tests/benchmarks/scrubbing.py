@@ -1,4 +1,4 @@
-"""How long an hour of telemetry takes to open, and a jump in it to be painted: python tests/benchmarks/scrubbing.py [JUMPS] [HOURS].
+"""How long an hour takes to open, and a jump in it to be painted: python tests/benchmarks/scrubbing.py [JUMPS] [HOURS].
 
 The goals are 0.5 s to open and a p95 of 0.1 s from a jump to its frame, with one hour at 10 Hz and sixty runs. The session
 is synthetic and says so in its title. On a busy machine the CPU time says more than the clock. A benchmark, not a test: it
