@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from textual import constants
 from textual.app import App, ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.driver import Driver
 from textual.message import Message
@@ -29,7 +30,7 @@ from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.frame import Frame
-from fwtui.tui.opening import PATIENCE, Opening, OpeningScreen, Waiting
+from fwtui.tui.opening import BESIDE, PATIENCE, Brings, Opening, OpeningScreen, SessionWanted, Waiting
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording
@@ -164,9 +165,9 @@ class FwtuiApp(App[None]):
         self._go(self._views[-1], self._views[-1].place)
         self._forget(gone)
 
-    def _go(self, view: View, place: str) -> None:
+    def _go(self, view: View, place: str) -> AwaitComplete:
         view.place = place
-        self.switch_mode(_mode(view, place))
+        return self.switch_mode(_mode(view, place))
 
     def _forget(self, view: View) -> None:
         for tab in view.tabs:
@@ -241,6 +242,14 @@ class FwtuiApp(App[None]):
         elif listener.over:
             self._awaited = None
             self._nothing_opened(listener.refusal or "nothing came down the pipe", 2)
+
+    async def on_session_wanted(self, event: SessionWanted) -> None:
+        if not event.beside:
+            self.open(event.path)
+        elif self.view is not None:
+            await self._go(self.view, BESIDE)
+            if isinstance(self.screen, Brings):
+                self.screen.bring(str(event.path))
 
     def on_answered(self, event: Answered) -> None:
         self.say("")

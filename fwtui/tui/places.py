@@ -43,6 +43,14 @@ class Place(NamedTuple):
 
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
+    Place(
+        "7",
+        "sessions",
+        "Sessions",
+        "recordings that are here",
+        "sessions_screen:SessionsScreen",
+        "sessions_screen:SessionsScreen",
+    ),
 )
 
 
