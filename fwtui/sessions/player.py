@@ -68,6 +68,11 @@ class Player:
         return self._due[-1] if self._due else 0.0
 
     @property
+    def length(self) -> float:
+        """Recorded seconds of the last line, however gaps are played."""
+        return self._recorded[-1] if self._recorded else 0.0
+
+    @property
     def at_end(self) -> bool:
         return self.index == len(self.lines)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from rich.console import RenderableType
 from textual import constants
 from textual.app import App, ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.driver import Driver
 from textual.message import Message
 from textual.theme import ThemeProvider
+from textual.widget import AwaitMount
 from textual.widgets import Static
 
 from fwtui.errors import Refused
@@ -165,7 +165,7 @@ class FwtuiApp(App[None]):
         self._go(self._views[-1], self._views[-1].place)
         self._forget(gone)
 
-    def _go(self, view: View, place: str) -> AwaitComplete:
+    def _go(self, view: View, place: str) -> AwaitMount:
         view.place = place
         return self.switch_mode(_mode(view, place))
 

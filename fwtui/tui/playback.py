@@ -36,8 +36,8 @@ class Playback:
         self.model = Model()
         self.player = recording.player
         self.player.speed = recording.speed
-        self.player.seek_time(recording.start or first_seconds(recording.loaded.lines))
         self.live = recording.live
+        self.player.seek_time(math.inf if self.live else recording.start or first_seconds(recording.loaded.lines))
         self._later = later
         self._slice = SLICE_SECONDS if playing else math.inf
         self._behind = False  # the next slice is on its way
@@ -64,9 +64,10 @@ class Playback:
 
     def tick(self, now: float) -> None:
         """Let the player go on to `now` seconds of a monotonic clock; called about ten times a second."""
-        if self.recording.listen() and self.live:
-            self.player.seek(self.player.duration)
+        if self.recording.listen():
             self._origin = self.recording.origin
+        if self.live:
+            self.player.seek(self.player.duration)
         played = self.player.playing
         self.player.tick(now)
         caught_up = played and self.player.at_end and not self.player.playing

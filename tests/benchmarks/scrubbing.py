@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
 
-import scenes
+import scenes  # pyright: ignore[reportMissingImports]
 
 from fwtui import events
 from fwtui.tui.app import FwtuiApp

@@ -86,9 +86,9 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
             (shelf / f"ladder{SUFFIX}").symlink_to(path)
         if door == "docs":
             (out / "README.md").write_text((ROOT / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+        kept = os.dup(0)
         if door == "replay -":
             # a FIFO would be waited for, as is right: what is piped in is read to its end
-            kept = os.dup(0)
             source = os.open(path if path.is_file() else os.devnull, os.O_RDONLY)
             os.dup2(source, 0)
             os.close(source)
@@ -96,9 +96,8 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         try:
             code = main(DOORS[door](path, out))
         finally:
-            if door == "replay -":
-                os.dup2(kept, 0)
-                os.close(kept)
+            os.dup2(kept, 0)
+            os.close(kept)
         said, words = capfd.readouterr()
         written = "".join(
             file.read_text(encoding="utf-8", errors="replace") for file in out.iterdir() if file.name != "README.md"

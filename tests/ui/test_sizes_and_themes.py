@@ -68,6 +68,7 @@ async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
+        await pilot.pause()
         plain = screen_text(app)
         app.theme = theme
         await pilot.pause()

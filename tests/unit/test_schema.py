@@ -187,7 +187,7 @@ def test_the_readme_reads_a_session_without_pandas(tmp_path: Path, monkeypatch: 
     for line in load(path).lines:
         model.apply(line.event)
     rates, phases = printed
-    assert rates.values == {run.id: run.n**3 / run.done.median for run in model.runs.values() if run.done}
+    assert rates.values == {run.id: run.n**3 / run.done.median for run in model.runs.values() if run.done and run.done.median}
     assert phases.rows == [{run.id: {part.key: part.seconds}} for run in model.runs.values() for part in run.phases]
 
 
