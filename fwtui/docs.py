@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fwtui import units
 from fwtui.errors import Refused
+from fwtui.limits import share_of_limit
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.sessions.folders import SUFFIX, shipped_folder, why
@@ -56,7 +57,8 @@ def ladder(folder: Path | None = None) -> list[str]:
     model = Model()
     for line in load(session).lines:
         model.apply(line.event)
-    lines = _table(("kernel", "idea", "time", "relaxations/s", "as fast as the rung before", "as naive"), _rungs(model), right=4)
+    head = ("kernel", "idea", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
+    lines = _table(head, _rungs(model), right=5)
     return [*lines, "", _machine(model, session)]
 
 
@@ -119,6 +121,7 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
                 kernel.summary,
                 _seconds(run),
                 units.rate(run.rate).removesuffix("relax/s") if run is not None else units.ABSENT,
+                units.percent(share_of_limit(model, run) if run is not None else None),
                 _times(before, run),
                 _times(naive, run),
             )

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from fwtui import hardware, units
+from fwtui import events, hardware, limits, units
+from fwtui.report import table
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.text import clean
+from kernels import probe_forms
 
 OK, MISSING, NOTE = "ok", "missing", "note"
+BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
 OLDEST_PYTHON = (3, 11)
 NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs")
 SMALLEST_TERMINAL = (60, 16)
@@ -47,6 +50,7 @@ def report() -> list[Check]:
         _nvml(found),
         _gpm(found),
         _counters(),
+        *_limits(found),
         _terminal(),
         _data_folder(),
         _sessions(),
@@ -172,6 +176,33 @@ def _counters() -> Check:
         "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"
     )
     return Check("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
+
+
+def _limits(found: hardware.Hardware) -> list[Check]:
+    """What the devices can do at most, if that was ever measured."""
+    checks = []
+    for backend in ("cpu", *(["cuda"] if found.gpus and hardware.cuda_package() else [])):
+        known = limits.load(backend)
+        name = f"limit {BACKENDS[backend]}"
+        if known is None:
+            checks.append(Check(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
+        else:
+            best = {f.form: f.relaxations_per_second for f in known.forms}
+            checks.append(Check(name, OK, ", ".join(f"{form} {units.rate(rate)}" for form, rate in best.items())))
+    return checks
+
+
+def limit_lines(known: events.Limits) -> list[str]:
+    """A device's limits as a table: every form of the inner loop, and what a copy moves."""
+    titles = {form.key: form for form in probe_forms.FORMS if form.backend == known.backend}
+    rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
+    for told in known.forms:
+        form = titles.get(told.form)
+        clock = f"{told.clock_mhz:.0f} MHz" if told.clock_mhz else units.ABSENT
+        words = (form.title, form.instructions) if form is not None else (told.form, "-")
+        rows.append((*words, units.rate(told.relaxations_per_second), clock))
+    rows.append(("copy", "bytes read and written", units.bandwidth(known.copy_bytes_per_second), ""))
+    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *filter(None, [known.note])]
 
 
 def _terminal() -> Check:

@@ -264,6 +264,25 @@ class Marker(Event, frozen=True, kw_only=True):
     text: str
 
 
+class FormLimit(Struct, frozen=True):
+    """What a device does at most in one form of kernels.probe_forms; the clock is that of the multiprocessors meanwhile."""
+
+    form: str
+    relaxations_per_second: Amount | None = None
+    clock_mhz: Amount | None = None
+
+
+class Limits(Event, frozen=True, kw_only=True):
+    """What a device can do at most, measured apart from every run. Told again with all that is known until it is complete."""
+
+    backend: str  # "cpu" | "cuda"
+    device: str = ""
+    forms: tuple[FormLimit, ...] = ()
+    copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory
+    complete: bool = False
+    note: str = ""  # why something is missing
+
+
 class End(Event, frozen=True, kw_only=True):
     """Last line of a session that was closed; `events` counts the lines before it."""
 
@@ -292,4 +311,5 @@ ALL: tuple[type[Event], ...] = (
     Notice,
     Marker,
     End,
+    Limits,
 )

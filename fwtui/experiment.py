@@ -12,6 +12,8 @@ from msgspec import Meta, Struct
 from fwtui.errors import Refused
 from fwtui.text import shown
 from kernels import registry
+from kernels.auto import AUTO
+from kernels.peers import peers
 from kernels.plan import Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
@@ -47,6 +49,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     budget: _Float = 5.0
     verify: str = "auto"
     device: str = "auto"
+    auto: str = ""  # why this kernel, where the choice was left to auto (fwtui.auto)
 
     def shape(self, n: int, nonnegative: bool = True) -> Shape:
         """The kernel's shape for a graph of n vertices (a file's n is known only once it is read)."""
@@ -69,10 +72,14 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 def kernel_named(name: str) -> Kernel:
     """The kernel with that id; Refused names the known ones."""
+    if name == AUTO.id:
+        return AUTO
+    if name in peers():
+        return peers()[name]
     try:
         return registry()[name]
     except KeyError:
-        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join(registry())}") from None
+        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*registry(), AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:

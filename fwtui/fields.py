@@ -14,6 +14,7 @@ from fwtui.errors import Refused
 from fwtui.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, check_device, kernel_named
 from fwtui.text import brief, shown
 from kernels import registry
+from kernels.auto import AUTO
 from kernels.plan import Kernel
 
 UNTIL_STABLE = "stable"
@@ -115,10 +116,10 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "kernel",
         "Kernel",
-        "the algorithm to run; `fwtui kernels` lists them",
+        "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known",
         _kernel,
         lambda e: e.kernel,
-        lambda k, s: tuple(registry()),
+        lambda k, s: (*registry(), AUTO.id),
         short="k",
         metavar="ID",
     ),

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from fwtui import __version__, codec, events, hardware, requests
+from fwtui import __version__, codec, events, hardware, limits, requests
+from fwtui.auto import resolved
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
 from fwtui.counting import Counting
 from fwtui.environment import worker_environment
 from fwtui.errors import Corrupt, Refused
-from fwtui.experiment import Experiment, settle
+from fwtui.experiment import Experiment, kernel_named, settle
 from fwtui.model import Model
-from fwtui.placement import is_simulated
+from fwtui.placement import gpu_index, is_simulated
 from fwtui.privacy import anonymous
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
@@ -52,6 +53,8 @@ class Live:
         self._counting: Counting | None = None
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
+        self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
+        self._limited: dict[str, int] = {}  # which GPU's limits the model has, by backend
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
         self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
@@ -71,27 +74,52 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None or self._counting is not None
+        return self._active is not None or self._probing is not None or self._counting is not None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
+        experiment = resolved(experiment)
         simulated = is_simulated(experiment)
         return settle(experiment, simulated), simulated
 
-    def start(self, experiment: Experiment) -> int:
-        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time."""
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
+        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time.
+
+        `brief`: only what its total needs, so without passes with a clock at every phase.
+        """
         self._refuse_if_busy()
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
         self._sample(experiment.device)
+        if not simulated:
+            self.tell_limits(kernel_named(experiment.kernel).backend, gpu_index(experiment))
         run = self._next_run
         self._next_run += 1
         self._active = run
         self.asked[run] = experiment
         self._kill_at = None
-        self._worker.send(requests.encode(requests.Start(run, experiment)))
+        self._worker.send(requests.encode(requests.Start(run, experiment, brief)))
         return run
+
+    def tell_limits(self, backend: str, index: int = 0) -> bool:
+        """Tell what this device can do at most, if that was ever measured here; whether it is known."""
+        if self._limited.get(backend) != index:
+            known = limits.load(backend, index)
+            if known is None and backend in self.model.limits:
+                known = events.Limits(t=0.0, backend=backend)  # those of another GPU hold no longer
+            if known is not None:
+                self.tell(msgspec.structs.replace(known, t=self.now))
+            self._limited[backend] = index
+        return backend in self.model.limits and self.model.limits[backend].complete
+
+    def measure_limits(self, backend: str, index: int = 0) -> None:
+        """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
+        self._refuse_if_busy()
+        self._hire("real")
+        assert self._worker is not None
+        self._probing = self._limited[backend] = index
+        self._worker.send(requests.encode(requests.Probe(backend, index)))
 
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
@@ -105,6 +133,9 @@ class Live:
         """Stop the run before its next step (what does not stop is killed after two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
+        if self._probing is not None and self._worker is not None:
+            self._worker.close(grace=0)
+            self._worker = self._probing = None
         if self._active is None or self._worker is None or self._kill_at is not None:
             return
         self._worker.send(requests.encode(requests.Cancel(self._active)))
@@ -115,7 +146,7 @@ class Live:
         assert self.model.header is not None
         title = clean(title)
         header = msgspec.structs.replace(self.model.header, title=title)
-        preface = [codec.as_line(e) for e in (self.model.device,) if e is not None] + self._run_lines
+        preface = [codec.as_line(e) for e in (self.model.device, *self.model.limits.values()) if e is not None] + self._run_lines
         self.recorder = (
             Recorder.at(path, header, preface=preface, telemetry_hz=hz)
             if path is not None
@@ -157,7 +188,7 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
-        if self._active is not None and self._worker is not None:
+        if (self._active is not None or self._probing is not None) and self._worker is not None:
             self._worker.kill()
         children = [child for child in (self._worker, self._sampler) if child is not None]
         for child in children:
@@ -172,7 +203,7 @@ class Live:
         if self._active is not None:
             self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
-        self._worker = self._sampler = None
+        self._worker = self._sampler = self._probing = None
         self.stop_recording(reason)
 
     def kill(self) -> None:
@@ -197,6 +228,8 @@ class Live:
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
             raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
+        if self._probing is not None:
+            raise Refused("the limit is still being measured; cancel that or wait for its end")
         if self._active is not None:
             raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
 
@@ -225,6 +258,10 @@ class Live:
             self._publish(line)
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
+            if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
+                best, self._probing = limits.save(line.event, self._probing), None
+                if best != line.event:
+                    self.tell(best)
         return taken
 
     def _watch_worker(self) -> None:
@@ -235,7 +272,7 @@ class Live:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        self._worker = None
+        self._worker = self._probing = None
         code = worker.exit_code or 0
         run, self._active = self._active, None
         if self._kill_at is not None and run is not None:

@@ -50,6 +50,7 @@ class _Checkpoint:
     log: int
     markers: int
     unknown: int
+    limits: dict[str, events.Limits]
 
 
 @dataclass
@@ -68,6 +69,7 @@ class Model:
     log: list[events.Notice] = field(default_factory=list)
     markers: list[events.Marker] = field(default_factory=list)
     unknown: int = 0  # events of kinds that this version does not know
+    limits: dict[str, events.Limits] = field(default_factory=dict)  # what the devices can do at most, by backend
     _checkpoints: list[_Checkpoint] = field(default_factory=list, compare=False, repr=False)
     _longest: tuple[list[Any], ...] = field(default_factory=lambda: ([], [], []), compare=False, repr=False)  # before a seek
 
@@ -113,6 +115,8 @@ class Model:
                 self.log.append(event)
             case events.Marker():
                 self.markers.append(event)
+            case events.Limits():
+                self.limits = {**self.limits, event.backend: event}
             case events.End():
                 self.end = event
             case events.Fault():
@@ -134,7 +138,7 @@ class Model:
             kept[:] = known[:count]
         self.index, self.t, self.header, self.device = c.index, c.t, c.header, c.device
         self.runs, self.current, self.fault, self.end = dict(c.runs), c.current, c.fault, c.end
-        self.unknown = c.unknown
+        self.unknown, self.limits = c.unknown, c.limits
         return c.index
 
     def evidence(self, run: Run) -> Evidence | None:
@@ -183,6 +187,7 @@ class Model:
             len(self.log),
             len(self.markers),
             self.unknown,
+            self.limits,
         )
 
 

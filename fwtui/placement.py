@@ -13,7 +13,7 @@ def is_simulated(experiment: Experiment) -> bool:
     kernel = kernel_named(experiment.kernel)
     if kernel.backend != "cuda":
         return False
-    if experiment.device == "simulator":
+    if experiment.device == "simulator" and kernel.simulates:
         return True
     found = hardware.gpus()
     if experiment.device.isdecimal() and int(experiment.device) >= len(found.gpus):
@@ -25,9 +25,12 @@ def is_simulated(experiment: Experiment) -> bool:
             extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {install_command(f'fwtui[{extra}]')}")
         return False
-    if experiment.file or experiment.n > SIMULATOR_MAX_N:
-        raise NoGpu(
-            f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu, "
-            f"or n up to {SIMULATOR_MAX_N} for the simulator"
-        )
+    if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
+        simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
+        raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
     return True
+
+
+def gpu_index(experiment: Experiment) -> int:
+    """The number of the GPU that the experiment asks for."""
+    return int(experiment.device) if experiment.device.isdecimal() else 0

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fwtui import units
+from fwtui.limits import limit_of
 from fwtui.model import Model
 from fwtui.peak import fp32_flops
 from fwtui.run import PhaseTime, Run
@@ -30,9 +31,11 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     experiment = msgspec.to_builtins(run.experiment)
     flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)
+    limit = limit_of(model, run)
     return {
         "run": run.id,
         "kernel": run.experiment.kernel,
+        "auto": run.experiment.auto or None,
         "title": run.title,
         "backend": run.backend,
         "device": gpu.name if gpu is not None else None,
@@ -53,6 +56,10 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "indicative": run.done.indicative if run.done is not None else None,
         "instrumentation": run.done.instrumentation if run.done is not None else None,
         "relaxations_per_second": run.rate,
+        "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
+        "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
+        "limit_form": limit.form.key if limit is not None else None,
+        "share_of_limit": limit.share if limit is not None else None,
         "model_bytes_per_second": run.bandwidth,
         "peak_bytes_per_second": gpu.peak_bytes_per_second if gpu is not None else None,
         "peak_flops_per_second": flops,
@@ -128,7 +135,7 @@ def speedup(run: Run, against: Run | None) -> float | None:
 
 
 COLUMNS = (
-    *("run", "kernel", "n", "tile", "dtype", "total", "", "rate", "vs", "bandwidth", "of peak", "FLOP/task"),
+    *("run", "kernel", "n", "tile", "dtype", "total", "", "rate", "of limit", "vs", "bandwidth", "of peak", "FLOP/task"),
     *("phases", "checksum", "result"),
 )
 
@@ -139,15 +146,17 @@ def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
     flops = flops_per_task(model, run)
     peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
     share = run.bandwidth / peak if run.bandwidth is not None and peak else None
+    limit = limit_of(model, run)
     return (
         str(run.id),
-        run.experiment.kernel,
+        f"{run.experiment.kernel} (auto)" if run.experiment.auto else run.experiment.kernel,
         str(run.n),
         str(run.experiment.tile or "-"),
         run.experiment.dtype,
         "not timed" if run.simulated else units.duration(run.seconds),
         units.spread(run.done.spread if run.done is not None else None),
         units.rate(run.rate),
+        units.percent(limit.share if limit is not None else None),
         f"{units.digits(faster)}x" if faster is not None else "-",
         units.bandwidth(run.bandwidth),
         units.percent(share),

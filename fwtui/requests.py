@@ -14,6 +14,14 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
 
     run: RunId
     experiment: Experiment
+    brief: bool = False  # no phase passes, and no warm-up of what compiles nothing
+
+
+class Probe(Struct, frozen=True, tag="probe", tag_field="ask"):
+    """Measure what a backend's device can do at most."""
+
+    backend: str  # "cpu" | "cuda"
+    device: int = 0  # of several GPUs
 
 
 class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
@@ -23,13 +31,13 @@ class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Start | Cancel)
+_decoder = msgspec.json.Decoder(Start | Cancel | Probe)
 
 
-def encode(request: Start | Cancel) -> bytes:
+def encode(request: Start | Cancel | Probe) -> bytes:
     return _encoder.encode(request) + b"\n"
 
 
-def decode(line: bytes) -> Start | Cancel:
+def decode(line: bytes) -> Start | Cancel | Probe:
     """Raises msgspec.MsgspecError; only ever fed by this program's own parent."""
     return _decoder.decode(line)

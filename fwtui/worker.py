@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fwtui import codec, events, requests
 from fwtui.experiment import Experiment
@@ -24,6 +25,9 @@ from fwtui.parent import end_with_parent
 from fwtui.text import clean
 from kernels.plan import Kernel, Target
 
+if TYPE_CHECKING:
+    from fwtui.measure.runner import Runner
+
 
 class Worker:
     """Runs one experiment at a time; a thread listens meanwhile."""
@@ -31,9 +35,10 @@ class Worker:
     def __init__(self, descriptor: int, origin: float):
         self._descriptor = descriptor
         self._origin = origin
-        self._asked: queue.SimpleQueue[requests.Start] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Start | requests.Probe] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[tuple[str, int], Engine] = {}
+        self._runner: Runner | None = None
 
     def now(self) -> float:
         return time.monotonic() - self._origin
@@ -50,28 +55,46 @@ class Worker:
     def work(self) -> None:
         """Serve requests until stdin ends."""
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
-        runner = None
         while True:
             request = self._asked.get()
-            try:
-                if runner is None:
-                    from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
+            if isinstance(request, requests.Probe):
+                self._probe(request)
+            else:
+                self._run(request)
 
-                    runner = Runner(self.tell, self.now, self._engine_for)
-                runner.run(request.run, request.experiment, partial(self._check, request.run))
-            except BaseException as error:
-                code, sentence, lost = _diagnosis(error)
-                where = traceback.format_exc()
-                self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence, stderr=where))
-                self.tell(events.RunDone(t=self.now(), run=request.run, outcome="failed", message=sentence))
-                if lost:
-                    os._exit(0)
+    def _run(self, request: requests.Start) -> None:
+        try:
+            if self._runner is None:
+                from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
+
+                self._runner = Runner(self.tell, self.now, self._engine_for)
+            self._runner.run(request.run, request.experiment, partial(self._check, request.run), request.brief)
+        except BaseException as error:
+            code, sentence, lost = _diagnosis(error)
+            where = traceback.format_exc()
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence, stderr=where))
+            self.tell(events.RunDone(t=self.now(), run=request.run, outcome="failed", message=sentence))
+            if lost:
+                os._exit(0)
+
+    def _probe(self, request: requests.Probe) -> None:
+        try:
+            from fwtui.measure.limits import measure
+
+            measure(self._engine(request.backend, request.device), self.tell, self.now)
+        except BaseException as error:
+            code, sentence, lost = _diagnosis(error)
+            where = traceback.format_exc()
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=where))
+            self.tell(events.Limits(t=self.now(), backend=request.backend, complete=True, note=sentence))
+            if lost:
+                os._exit(0)
 
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
             match requests.decode(line):
-                case requests.Start() as start:
-                    self._asked.put(start)
+                case (requests.Start() | requests.Probe()) as work:
+                    self._asked.put(work)
                 case requests.Cancel(run=run):
                     self._cancelled.add(run)
         os._exit(0)
@@ -84,6 +107,9 @@ class Worker:
         simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         backend = "simulator" if kernel.backend == "cuda" and simulated else kernel.backend
         index = int(experiment.device) if backend == "cuda" and experiment.device.isdecimal() else 0
+        return self._engine(backend, index)
+
+    def _engine(self, backend: str, index: int) -> Engine:
         if (backend, index) not in self._engines:
             self._engines[backend, index] = self._new_engine(backend, index)
         engine = self._engines[backend, index]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,8 @@ class Order:
 
 
 class CudaProgram:
-    """Working matrices (buffers 0, 1, ...) and, last, the input, so that a run can be repeated without copying over PCIe.
+    """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
+    that a run can be repeated without copying over PCIe.
 
     `columns` is the length of a row in memory where rows are pitched; `result` the working matrix that holds the distances
     in the end.
@@ -61,6 +62,7 @@ class CudaProgram:
         result: int = 0,
         columns: int | None = None,
         order: Order | None = None,
+        scratch: Sequence[tuple[int, int]] = (),
     ):
         self.shape = shape
         self.ops = ops
@@ -68,6 +70,7 @@ class CudaProgram:
         self._matrices = matrices
         self._result = result
         self._order = order
+        self._scratch = scratch
         self._target = target
         self._pinned: Any = None
         self._configured: dict[tuple[Any, ...], Any] = {}
@@ -80,7 +83,8 @@ class CudaProgram:
         new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
             self.shape.memory, cuda.device_array
         )
-        return [new(self._size, dtype) for _ in range(self._matrices + 1)]
+        sizes = [self._size] * self._matrices + [*self._scratch, self._size]
+        return [new(size, dtype) for size in sizes]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         kept = buffers[-1]

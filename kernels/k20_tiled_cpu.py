@@ -12,11 +12,12 @@ from kernels.plan import Kernel, Option, Program, Shape, Target
 
 def build(shape: Shape, target: Target) -> Program:
     # globals, not closures: numba's disk cache misses for ever where one closure calls another
-    global place, relax_row_scalar, relax_tile
+    global place, relax_registers, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
 
     from kernels.cpu_program import CpuProgram
+    from kernels.cpu_vectors import relax_registers, width_of
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -47,39 +48,38 @@ def build(shape: Shape, target: Target) -> Program:
                 j += one[0]
 
     @njit(cache=True)
-    def relax_tile(distance, own, to, middle, tile, one):
-        """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself."""
-        number = distance.dtype.type
+    def relax_tile(distance, own, to, middle, tile, one, width):
+        """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself.
+
+        What is read of itself may be old or new: with a closed pivot in the product both give the same minimum.
+        """
         own_top, own_left = own
         to_top, to_left = to
         top, left = middle
-        # copies that nothing else can alias: the compiler then keeps whole vectors of them in registers
+        # whole and together, and nothing else can change it
         middle = distance[top : top + tile, left : left + tile].copy()
-        row = np.empty(tile, distance.dtype)
-        for i in range(tile):
-            row[:] = distance[own_top + i, own_left : own_left + tile]
-            if one.size:
+        if one.size:
+            row = np.empty(tile, distance.dtype)
+            for i in range(tile):
+                row[:] = distance[own_top + i, own_left : own_left + tile]
                 relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
-            else:
-                # four k at once: four relaxations for each load and store of the row
-                for k in range(0, tile, 4):
-                    at = to_left + k
-                    a0, a1 = distance[to_top + i, at], distance[to_top + i, at + 1]
-                    a2, a3 = distance[to_top + i, at + 2], distance[to_top + i, at + 3]
-                    for j in range(tile):
-                        best = row[j]
-                        via = number(a0 + middle[k, j])
-                        best = via if via < best else best
-                        via = number(a1 + middle[k + 1, j])
-                        best = via if via < best else best
-                        via = number(a2 + middle[k + 2, j])
-                        best = via if via < best else best
-                        via = number(a3 + middle[k + 3, j])
-                        row[j] = via if via < best else best
-            distance[own_top + i, own_left : own_left + tile] = row
+                distance[own_top + i, own_left : own_left + tile] = row
+            return
+        for i in range(0, tile, 4):
+            at, leg = own_top + i, to_top + i
+            for j in range(0, tile, width):
+                # the width is part of the instructions, so each has code of its own
+                if width == 64:
+                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 64)
+                elif width == 32:
+                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 32)
+                elif width == 16:
+                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 16)
+                else:
+                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 8)
 
     @njit(cache=True)
-    def pivot(distance, p, side, tile, tiled, one):
+    def pivot(distance, p, side, tile, tiled, one, width):
         number = distance.dtype.type
         top, left = place(p, p, side, tile, tiled)
         own = distance[top : top + tile, left : left + tile].copy()
@@ -102,31 +102,32 @@ def build(shape: Shape, target: Target) -> Program:
         distance[top : top + tile, left : left + tile] = own
 
     @njit(cache=True, parallel=True)
-    def panels(distance, p, side, tile, tiled, one):
+    def panels(distance, p, side, tile, tiled, one, width):
         closed = place(p, p, side, tile, tiled)
         for t in prange(2 * side):
             other = t // 2
             # with a closed pivot a panel is one product: no step depends on the one before
             if other != p and t % 2 == 0:
                 own = place(p, other, side, tile, tiled)
-                relax_tile(distance, own, closed, own, tile, one)
+                relax_tile(distance, own, closed, own, tile, one, width)
             elif other != p:
                 own = place(other, p, side, tile, tiled)
-                relax_tile(distance, own, own, closed, tile, one)
+                relax_tile(distance, own, own, closed, tile, one, width)
 
     @njit(cache=True, parallel=True)
-    def rest(distance, p, side, tile, tiled, one):
+    def rest(distance, p, side, tile, tiled, one, width):
         for t in prange(side * side):
             i, j = t // side, t % side
             if i != p and j != p:
                 own = place(i, j, side, tile, tiled)
-                relax_tile(distance, own, place(i, p, side, tile, tiled), place(p, j, side, tile, tiled), tile, one)
+                relax_tile(distance, own, place(i, p, side, tile, tiled), place(p, j, side, tile, tiled), tile, one, width)
 
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(chosen["order"])
     # how far the scalar loop goes at a time; empty: the vector loop
     one = np.ones(0 if chosen["vector"] else 1, np.uint64)
-    named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one}
+    width = width_of(shape.itemsize, shape.tile)
+    named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
     ops: dict[str, Callable[..., None]] = {
         name: partial(run, **named) for name, run in (("pivot", pivot), ("panels", panels), ("rest", rest))
     }
@@ -167,8 +168,10 @@ KERNEL = Kernel(
         "taken at once, so three tiles stay in the cache while tile x tile x tile relaxations use them. First the pivot "
         "tile, which depends on itself alone; then its row and column, which depend on it; then all the rest, whose tiles "
         "are independent of each other, so every core takes some. A vector instruction does several relaxations of a row at "
-        "once. Tile by tile in memory, a tile's rows lie side by side instead of a whole row of the matrix apart, which spares "
-        "page lookups and cache conflicts; tiles are copied before use, so little of that is left to gain."
+        "once; four rows by two vectors of results stay in registers through all k of a tile, so that a loaded vector serves "
+        "four times and nothing is stored in between. Tile by tile in memory, a tile's rows lie side by side instead of a whole "
+        "row of the matrix apart, which spares page lookups and cache conflicts; tiles are copied before use, so little of that "
+        "is left to gain."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,

@@ -54,7 +54,7 @@ class Step:
     cost: Cost
     reads: tuple[Rect, ...]
     writes: tuple[Rect, ...]
-    lane: int = 0  # stream
+    lane: int = 0  # stream; of two that are ready the higher one goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
 
 
@@ -168,7 +168,9 @@ class Kernel:
     host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing
     off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU
+    simulates: bool = True  # False: Numba's simulator does not run it
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
+    lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
         """Tile sizes to choose from; the simulator is slow, so it takes small ones."""

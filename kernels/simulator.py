@@ -5,10 +5,12 @@ intrinsics in plain Python.
 from __future__ import annotations
 
 import sys
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
+
+from kernels.forms import FORMS
 
 
 def mend_shared_arrays() -> None:
@@ -43,3 +45,78 @@ def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
 def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
     flat = array.reshape(-1)
     flat[at], flat[at + 1], flat[at + 2], flat[at + 3] = a, b, c, d
+
+
+def _words(array: Any) -> Any:
+    """Its memory as 32-bit words."""
+    flat = array.reshape(-1)
+    return flat if flat.dtype.itemsize == 4 else flat.view(np.int32)
+
+
+def load_words(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
+    return load4(_words(array), at)
+
+
+def store_words(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
+    store4(_words(array), at, a, b, c, d)
+
+
+def spread(cell: Any) -> Any:
+    return np.array([cell, cell]).view(np.int32)[0] if cell.itemsize == 2 else cell
+
+
+class _Copies(local):
+    """One thread's copies under way: they happen as late as they may, so that a wait that is missing shows."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[Any]] = [[]]
+
+
+_copies = _Copies()
+
+
+def copy_async(shared: Any, to: int, matrix: Any, at: int) -> None:
+    _copies.groups[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
+
+
+def commit_copies() -> None:
+    _copies.groups.append([])
+
+
+def wait_copies(still: int) -> None:
+    # the last group is not committed yet
+    while len(_copies.groups) > still + 1:
+        for near, far in _copies.groups.pop(0):
+            near[:] = far
+
+
+def anew(number: Any) -> Any:
+    return number
+
+
+def relax_tile(
+    best: Any,
+    to: Any,
+    to_at: int,
+    middle: Any,
+    middle_at: int,
+    rows: int,
+    columns: int,
+    high: int,
+    wide: int,
+    depth: int,
+    form: int,
+) -> None:
+    def lines(array: Any, at: int, size: int, pitch: int) -> Any:
+        groups = size // 4
+        place = at + np.arange(groups)[:, None] * (pitch // groups) + np.arange(4)
+        return array.reshape(-1)[np.arange(depth)[:, None] * pitch + place.reshape(-1)]
+
+    chosen = FORMS[form]
+    cell = np.dtype(np.int16) if chosen.lanes == 2 else best.dtype
+    tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, chosen.lanes)
+    middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, chosen.lanes)
+    # two float32 are compared by their bits, as integers, where the form says so
+    compared = np.dtype(np.int32) if chosen.two and cell == np.float32 else cell
+    cells = best.view(compared).reshape(rows, columns, chosen.lanes)
+    cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))

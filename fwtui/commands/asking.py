@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Container
 from itertools import product
+from typing import Any
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, defaults, kernel_named
@@ -30,6 +31,11 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         )
     for name, about in kernel_options().items() if only is None else ():
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
+
+
+def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
+    """The values between commas, each once, as the form's field of that name reads them. Raises Refused."""
+    return list(dict.fromkeys(read(word.strip())[name] for word in text.split(",")))
 
 
 def kernel_options() -> dict[str, str]:

@@ -9,6 +9,7 @@ import sys
 import msgspec
 
 from fwtui import hardware
+from fwtui.auto import resolved
 from fwtui.commands import NO_GPU, OK, USAGE
 from fwtui.commands.asking import add_fields, experiments
 from fwtui.counters import METRICS, PROFILED, Counters, measure, shown
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    asked = [settle(e) for e in experiments(given, gpu=hardware.driver_present() and bool(hardware.gpus().gpus))]
+    asked = [settle(resolved(e)) for e in experiments(given, gpu=hardware.driver_present() and bool(hardware.gpus().gpus))]
     worst = OK
     for experiment in asked:
         found = measure(experiment)

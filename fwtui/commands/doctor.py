@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from fwtui import hardware
-from fwtui.commands import OK
-from fwtui.doctor import print_report
+from fwtui.commands import OK, WORKER_DIED
+from fwtui.doctor import limit_lines, print_report
+from fwtui.live import Live
+from fwtui.text import clean
 
 NAME = "doctor"
-HELP = "say what is here, what is missing, and the exact command that fixes it"
+HELP = "say what is here, what is missing, and the exact command that fixes it; with --measure, what it can do at most"
+DRAIN_EVERY = 0.02
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure what this CPU and GPU can do at most: relaxations per second in every form, and copying; half a minute, "
+        "on an idle machine; kept for later runs",
+    )
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -22,4 +32,30 @@ def execute(given: argparse.Namespace) -> int:
         found = hardware.gpus().gpus
         print(hardware.cuda_extra(found[0].driver, [g.compute_capability for g in found]) or "" if found else "")
         return OK
+    if given.measure:
+        return measure()
     return print_report(sys.stdout)
+
+
+def measure() -> int:
+    """Measure the limits of every device here and print them, each as soon as it is known."""
+    backends = ["cpu", *(["cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else [])]
+    live = Live(telemetry_hz=0)
+    worst = OK
+    try:
+        for backend in backends:
+            print(f"fwtui: measuring the {backend.upper()}'s limits", file=sys.stderr, flush=True)
+            live.measure_limits(backend)
+            while live.busy or live.drain():
+                live.drain()
+                time.sleep(DRAIN_EVERY)
+            known = live.model.limits.get(backend)
+            if known is not None and known.complete:
+                print("\n".join(map(clean, limit_lines(known))), flush=True)
+            if known is None or not known.complete or known.note:
+                fault = live.model.fault
+                print(f"fwtui: {clean(fault.message) if fault is not None else 'it was not measured'}", file=sys.stderr)
+                worst = WORKER_DIED
+    finally:
+        live.close()
+    return worst

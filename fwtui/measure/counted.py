@@ -31,7 +31,7 @@ def count(experiment: Experiment) -> None:
     fill = engine.fill if experiment.n >= GENERATED_THERE else None
     graph = read(experiment.file, experiment.dtype, kernel.max_n) if experiment.file else generate(experiment, fill)
     shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
-    refusal = kernel.refuses(shape)
+    refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
     if refusal:
         raise Refused(refusal)
     check_memory(kernel, shape, engine)

@@ -82,7 +82,7 @@ class Graph:
 
 
 class CudaEngine:
-    """One GPU and one context. Lane 0 is `stream`; further lanes get streams of their own."""
+    """One GPU and one context. Lane 0 is `stream`; each further lane gets a stream of its own, the more urgent the higher."""
 
     timed = True
     fill = staticmethod(fill)
@@ -187,6 +187,13 @@ class CudaEngine:
 
         return run
 
+    def _lane(self, lane: int) -> Any:
+        if lane not in self._lanes:
+            # lower is more urgent; where multiprocessors get free, blocks of such a stream go first, in a graph as well
+            handle = checked(driver.cuStreamCreateWithPriority(int(driver.CUstream_flags.CU_STREAM_DEFAULT), -lane))
+            self._lanes[lane] = cuda.external_stream(int(handle))
+        return self._lanes[lane]
+
     def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
         """All steps on their lanes, `after` as event record and wait. Eager and captured runs are this same code."""
         awaited = {earlier for step in plan for earlier in step.after}
@@ -198,7 +205,7 @@ class CudaEngine:
         done: dict[int, Any] = {}
         for index, step in enumerate(plan):
             check()
-            stream = self._lanes.get(step.lane) or self._lanes.setdefault(step.lane, cuda.stream())
+            stream = self._lane(step.lane)
             if fork is not None and step.lane not in forked:
                 forked.add(step.lane)
                 fork.wait(stream)

@@ -8,15 +8,19 @@ from fwtui.events import Device
 from kernels.device import cuda
 
 
+def gpu_name(gpu: Any) -> str:
+    """The name of a numba device."""
+    return gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
+
+
 def device_event(gpu: Any, t: float) -> Device:
     """The facts of a numba device; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
-    name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
     clock_khz = getattr(gpu, "MEMORY_CLOCK_RATE", 0)
     bus_bits = getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
     major, minor = cuda.runtime.get_version()
     return Device(
         t=t,
-        name=name,
+        name=gpu_name(gpu),
         compute_capability=tuple(gpu.compute_capability),
         multiprocessors=gpu.MULTIPROCESSOR_COUNT,
         memory_bytes=cuda.current_context().get_memory_info().total,

@@ -40,8 +40,11 @@ class Runner:
         self._inputs = Inputs()
         self._verifier = Verifier()
 
-    def run(self, run: int, experiment: Experiment, check: Check) -> None:
-        """Tell the whole run, its RunDone included. Only what breaks the worker is raised."""
+    def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False) -> None:
+        """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
+
+        `brief` leaves out the phase passes, and the warm-up of what compiles nothing.
+        """
         kernel = kernel_named(experiment.kernel)
         engine = self._engine_for(kernel, experiment)
         teller = Teller(run, self._emit, self._now)
@@ -56,7 +59,7 @@ class Runner:
         by_phase = None
         outcome, message = "done", ""
         try:
-            by_phase = self._measure(teller, experiment, kernel, engine, samples, check)
+            by_phase = self._measure(teller, experiment, kernel, engine, samples, check, brief)
         except Cancelled:
             engine.synchronize()
             outcome, message = "cancelled", "cancelled"
@@ -75,11 +78,21 @@ class Runner:
         )
 
     def _measure(
-        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, samples: statistics.Samples, check: Check
+        self,
+        teller: Teller,
+        experiment: Experiment,
+        kernel: Kernel,
+        engine: Engine,
+        samples: statistics.Samples,
+        check: Check,
+        brief: bool,
     ) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
         key, graph = self._inputs.graph(teller, experiment, kernel, engine, check)
         shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
+        refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
+        if refusal:
+            raise Refused(refusal)
         plan = _planned(teller, kernel, shape)
         program = kernel.build(shape, engine.target)
         buffers = program.allocate()
@@ -89,14 +102,14 @@ class Runner:
         passes = Passes(teller, experiment, kernel, engine, program, plan, buffers, check)
         if kernel.compiles and engine.target.backend != "simulator":
             passes.compile()
-        one = passes.warm_up()
+        one = passes.warm_up() if kernel.compiles or not brief else experiment.budget
         if engine.timed:
             passes.clean(samples, guess=one)
         with teller.stage("unload", shape.n**2 * shape.itemsize):
             raw = program.unload(buffers, engine.stream)
         self._verify(teller, experiment, engine, key, graph, raw)
         check()
-        return passes.by_phase() if engine.timed else None
+        return passes.by_phase() if engine.timed and not brief else None
 
     def _verify(
         self, teller: Teller, experiment: Experiment, engine: Engine, key: Key, graph: GraphInput, raw: np.ndarray

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 from rich.console import RenderableType
 from textual import constants
@@ -19,40 +20,40 @@ from textual.theme import ThemeProvider
 from textual.widget import AwaitMount
 from textual.widgets import Static
 
-from fwtui.errors import Refused
 from fwtui.experiment import Experiment
+from fwtui.model import Model
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
 from fwtui.text import clean
-from fwtui.tui import terminal
+from fwtui.tui import claims, terminal
 from fwtui.tui.bindings import TO_PLACES
-from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.frame import Frame
-from fwtui.tui.opening import BESIDE, PATIENCE, Brings, Opening, OpeningScreen, SessionWanted, Waiting
+from fwtui.tui.opening import BESIDE, PATIENCE, Brings, SessionWanted
+from fwtui.tui.opens import Opens
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording
+from fwtui.tui.source import Source
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
-from fwtui.tui.view import Source, View
+from fwtui.tui.view import View
 
 TICKS_PER_SECOND = 10
 WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 
 
-class Opened(Message):
-    """A session has been read, or could not be."""
+class Unanswered(Message):
+    """Claims that could not be put to the test, in one sentence."""
 
-    def __init__(self, opening: Opening, outcome: Recording | Exception):
+    def __init__(self, sentence: str):
         super().__init__()
-        self.opening = opening
-        self.outcome = outcome
+        self.sentence = sentence
 
 
-class FwtuiApp(App[None]):
+class FwtuiApp(Opens):
     TITLE = "fwtui"
     CSS = """
     Screen { background: $background; }
@@ -86,18 +87,14 @@ class FwtuiApp(App[None]):
         self.theme = FWTUI.name
         self.source = source
         self.left_by_signal = False
-        self.refusal: str | None = None  # why there was nothing to show
         self._experiment = experiment or Experiment()
         self._replay = replay
-        self._speed = speed
-        self._start = start
-        self._max_gap = max_gap
-        self._awaited = replay if isinstance(replay, Listener) else None
+        self.how = {"speed": speed, "start": start, "max_gap": max_gap}
+        self.awaited = replay if isinstance(replay, Listener) else None
         self._still = still
         self._found = found
         self._last_resort = last_resort
         self._place = place
-        self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         if still:
@@ -125,14 +122,10 @@ class FwtuiApp(App[None]):
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
         elif isinstance(self._replay, Recording):
             self._enter(self._played(self._replay))
-        elif self._awaited is not None:
-            self.set_timer(PATIENCE, self._show_waiting)
+        elif self.awaited is not None:
+            self.set_timer(PATIENCE, self.show_waiting)
         elif isinstance(self._replay, Path):
             self.open(self._replay)
-
-    def _show_waiting(self) -> None:
-        if self._awaited is not None:
-            self.push_screen(Waiting())
 
     @property
     def view(self) -> View | None:
@@ -187,61 +180,9 @@ class FwtuiApp(App[None]):
             return self.view is not None and any(tab.name in parameters for tab in self.view.tabs)
         return super().check_action(action, parameters)
 
-    def open(self, path: Path) -> None:
-        """Read a session in the background and show it over what is there."""
-        how = {"speed": self._speed, "start": self._start, "max_gap": self._max_gap}
-        opening = Opening(path, self._opened_it, **how)
-        self.say(f"opening {opening.name}")
-        self.set_timer(PATIENCE, partial(self._show_opening, opening))
-
-    def _show_opening(self, opening: Opening) -> None:
-        if not opening.over:
-            self.push_screen(OpeningScreen(opening))
-
-    def _opened_it(self, opening: Opening, outcome: Recording | Exception) -> None:
-        with contextlib.suppress(RuntimeError):
-            self.post_message(Opened(opening, outcome))
-
-    def on_opened(self, event: Opened) -> None:
-        for screen in list(self.screen_stack):
-            if isinstance(screen, OpeningScreen) and screen.opening is event.opening:
-                screen.dismiss(None)
-        if event.opening.given_up:
-            self._nothing_opened(f"{event.opening.name} was not opened", 0)
-        elif isinstance(event.outcome, Recording):
-            self.call_later(self._enter_recording, event.outcome)
-        elif isinstance(event.outcome, Refused):
-            self._nothing_opened(str(event.outcome), 2)
-        else:
-            self._nothing_opened(f"the session could not be read: {clean(str(event.outcome))}", 2)
-
-    def _nothing_opened(self, sentence: str, code: int) -> None:
-        if self.view is not None:
-            self.say(sentence, "error" if code else "info")
-            return
-        self.refusal = sentence if code else None
-        self.exit(return_code=code)
-
-    def _enter_recording(self, recording: Recording) -> None:
+    def enter(self, recording: Recording) -> None:
+        """Show a recording over what is there."""
         self._enter(self._played(recording))
-
-    def _hear(self) -> None:
-        """The first lines of a session that comes down a pipe begin its replay."""
-        listener = self._awaited
-        if listener is None:
-            return
-        lines = listener.take()
-        if lines:
-            self._awaited = None
-            if isinstance(self.screen, Waiting):
-                self.screen.dismiss(None)
-            recording = Recording(
-                listener.inlet.name, listener.inlet.loaded(lines), self._speed, self._start, self._max_gap, listener
-            )
-            self.call_later(self._enter_recording, recording)
-        elif listener.over:
-            self._awaited = None
-            self._nothing_opened(listener.refusal or "nothing came down the pipe", 2)
 
     async def on_session_wanted(self, event: SessionWanted) -> None:
         if not event.beside:
@@ -250,13 +191,6 @@ class FwtuiApp(App[None]):
             await self._go(self.view, BESIDE)
             if isinstance(self.screen, Brings):
                 self.screen.bring(str(event.path))
-
-    def on_answered(self, event: Answered) -> None:
-        self.say("")
-        self.push_screen(ClaimsScreen(event))
-
-    def on_unanswered(self, event: Unanswered) -> None:
-        self.say(event.sentence, "error")
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
@@ -268,23 +202,47 @@ class FwtuiApp(App[None]):
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
-        if self.view is not None:
-            yield from self._documents.commands(self.view)
+        model = self.view.model if self.view is not None else Model()
+        for name in claims.reproduced(model):
+            yield Command(f"Claims: {name}", partial(self.ask_claims, name, model), "what the document says, and this session")
         for folder in (own_folder(), shipped_folder()):
             with contextlib.suppress(OSError):
                 for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
                     yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
 
+    def ask_claims(self, name: str, model: Model) -> None:
+        """Show what a document claims and what a session answers, as soon as that is known."""
+        self.say(f"answering the claims of {name}")
+        # a thread of its own: some claims are about code that is compiled for it
+        Thread(target=self._answer, args=(name, model), name="claims", daemon=True).start()
+
+    def _answer(self, name: str, model: Model) -> None:
+        try:
+            answered: Message = claims.answers(name, model)
+        except Exception as error:
+            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
+        with contextlib.suppress(RuntimeError):  # the application has ended
+            self.post_message(answered)
+
+    def on_answered(self, event: claims.Answered) -> None:
+        self.say("")
+        self.push_screen(claims.ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
+
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
-        self._hear()
+        self.hear()
         if self.source is not None:
             self.source.drain()
         for view in self._views:
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
-        for view in self._views:
-            self._documents.tick(view)
+            if view.campaign is not None and not view.campaign.tick():
+                name = view.campaign.name
+                view.end_campaign()
+                self.ask_claims(name, view.model)
         for screen in self.screen_stack:
             if isinstance(screen, Frame):
                 screen.update()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.binding import Binding
 
 from fwtui.tui.places import PLACES
@@ -15,9 +17,10 @@ COUNTERS = Binding(
     show=False,
     tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
 )
-CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
+CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
+CURSOR = Binding("x", "cursor", "Cursor", id="cursor", tooltip="a cursor in the chart, moved by the arrows; Esc takes it away")
 LIVE = (CANCEL, RECORD, MARK)
 
 TRANSPORT = (
@@ -121,7 +124,14 @@ COMMON = (
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
     Binding("q", "close", "Back", id="close", tooltip="back to the dashboard; a run there has gone on"),
 )
-SHARED = (*TRANSPORT, *LIVE, *COMMON)
+# where a place has keys of its own, the footer has no room for all of them
+SHARED = (
+    *(replace(binding, show=binding.id == "play") for binding in TRANSPORT),
+    CANCEL,
+    RECORD,
+    replace(MARK, show=False),
+    *COMMON,
+)
 
 # also with alt, for whoever is typing into a field
 TO_PLACES = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -10,6 +10,9 @@ from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits
 from textual.content import Content
 
 from kernels import registry
+from kernels.auto import AUTO
+
+UNITS = {"cpu": "CPU", "cuda": "GPU"}
 
 
 class Command(NamedTuple):
@@ -57,5 +60,12 @@ class Palette(CommandPalette):
 
 
 def kernels(choose: Callable[[str], None]) -> Iterator[Command]:
-    for kernel in registry().values():
-        yield Command(f"Kernel: {kernel.id}", partial(choose, kernel.id), f"{kernel.title} ({kernel.backend})")
+    for kernel in (*registry().values(), AUTO):
+        where = f" ({kernel.backend})" if kernel is not AUTO else ""
+        yield Command(f"Kernel: {kernel.id}", partial(choose, kernel.id), f"{kernel.title}{where}")
+
+
+def limits(measure: Callable[[str], None], backends: Iterable[str]) -> Iterator[Command]:
+    for backend in backends:
+        words = f"Measure what this {UNITS[backend]} can do at most"
+        yield Command(words, partial(measure, backend), "the limit that rates are shown as a share of; kept for later")

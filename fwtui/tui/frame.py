@@ -28,6 +28,7 @@ from fwtui.tui.transported import Transported
 from fwtui.tui.view import View
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
+ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 Words = tuple[tuple[str, str], ...]
 
 
@@ -121,6 +122,10 @@ class Frame(Transported):
         if width < LEAST[0] or height < LEAST[1]:
             card = f"fwtui needs {LEAST[0]} x {LEAST[1]}\nthis terminal has {width} x {height}"
             self.query_one("#small", Static).update(Content(card))
+        footer = self.query_one(Footer)
+        if footer.show_command_palette != (width >= ROOM_FOR_PALETTE):
+            footer.show_command_palette = width >= ROOM_FOR_PALETTE
+            self.refresh_bindings()  # which makes the footer again
         self.call_after_refresh(self.update, True)
 
     def update(self, forced: bool = False) -> None:
@@ -200,8 +205,10 @@ class Frame(Transported):
         self.app.push_screen(MarkerScreen(), leave)
 
     def action_back(self) -> None:
-        """One step back: to the newest run, to the first place, to what was shown before."""
-        if self.view.selected is not None:
+        """One step back: out of a chart, to the newest run, to the first place, to what was shown before."""
+        if isinstance(self.focused, Arrowed):
+            self.set_focus(None)
+        elif self.view.selected is not None:
             self.view.selected = None
             self.update()
         elif not self._first:
@@ -212,6 +219,12 @@ class Frame(Transported):
     @property
     def _first(self) -> bool:
         return not self.view.tabs or self.view.tabs[0].name == self.PLACE
+
+    def action_cursor(self) -> None:
+        """Give the arrow keys to the next widget that has a use for them, and after the last one to none."""
+        takers: list[Widget] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
+        after = takers.index(self.focused) + 1 if self.focused in takers else 0
+        self.set_focus(takers[after] if after < len(takers) else None)
 
     def action_close(self) -> None:
         if self.view.close is not None:
@@ -256,7 +269,7 @@ class Frame(Transported):
             return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))
         match action:
             case "cancel":
-                return source is not None and self.view.busy
+                return self.view.busy
             case "record":
                 return source is not None
             case "mark":
@@ -266,7 +279,12 @@ class Frame(Transported):
             case "close":
                 return self.view.close is not None
             case "back":
-                return self.view.selected is not None or not self._first or self.view.close is not None
+                return (
+                    isinstance(self.focused, Arrowed)
+                    or self.view.selected is not None
+                    or not self._first
+                    or self.view.close is not None
+                )
             case "scroll_panel":  # an open list of choices has pages of its own
                 return self.panel() is not None and not isinstance(self.focused, OptionList)
         return True

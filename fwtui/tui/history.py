@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.widgets import DataTable
 
 from fwtui import units
+from fwtui.limits import share_of_limit
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import wording
@@ -13,17 +14,18 @@ from fwtui.tui import wording
 MAX_ROWS = 100
 WIDE = (
     *(("#", 3), ("kernel", 16), ("n", 5), ("tile", 4), ("type", 4), ("total", 9)),
-    *(("relax/s", 7), ("of peak", 7), ("vs base", 8), ("result", 33)),
+    *(("relax/s", 7), ("of limit", 8), ("vs base", 8), ("result", 33)),
 )
+WIDEST = (*WIDE[:-2], ("of peak", 7), *WIDE[-2:])
 NARROW = (("#", 3), ("kernel", 16), ("n", 5), ("total", 10), ("result", 33))
-WIDE_CELLS = 118
-RIGHT = {"#", "n", "tile", "total", "relax/s", "of peak", "vs base"}
+WIDE_CELLS, WIDEST_CELLS = 118, 140
+RIGHT = {"#", "n", "tile", "total", "relax/s", "of limit", "of peak", "vs base"}
 NONE = "-"
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of `width` cells with its scrollbar; the last one gives way where there is no room."""
-    *fixed, (last, most) = WIDE if width >= WIDE_CELLS else NARROW
+    *fixed, (last, most) = WIDEST if width >= WIDEST_CELLS else WIDE if width >= WIDE_CELLS else NARROW
     room = width - 1 - sum(cells + 2 for _, cells in fixed) - 2
     return (*fixed, (last, max(8, min(most, room))))
 
@@ -35,6 +37,7 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     evidence = model.evidence(run) if run.backend == "cuda" and run.state == "done" else None
     peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
     share = run.bandwidth / peak if run.bandwidth and peak else None
+    reached = share_of_limit(model, run)
     texts = {
         "#": (str(run.id), ""),
         "kernel": (run.experiment.kernel, ""),
@@ -43,6 +46,7 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
         "type": (wording.short_dtype(run.experiment.dtype), ""),
         "total": ("not timed" if run.simulated else units.duration(run.seconds), number),
         "relax/s": (units.ABSENT if run.simulated else rate, number),
+        "of limit": (units.percent(reached), number if reached is not None else ""),
         "of peak": (units.percent(share), number if share is not None else ""),
         "vs base": (wording.speedup(run, baseline), ""),
         "result": (wording.outcome(run, evidence.throttled if evidence is not None else ()), ""),
@@ -97,7 +101,7 @@ class HistoryTable(DataTable[Text]):
         for number in newest:
             run = model.runs[number]
             before = self._shown.get(number)
-            key = (run, baseline, model.device)
+            key = (run, baseline, model.device, model.limits)
             if before is not None and _same(before[0], key):
                 continue
             texts = cells(run, model, baseline)

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -48,7 +48,7 @@ class GivenUp(Exception):
 class Opening:
     """One session on its way; `then` is called in the thread that reads it, with a Recording or what went wrong."""
 
-    def __init__(self, path: Path, then: Callable[[Opening, Recording | Exception], None], **how: float | None):
+    def __init__(self, path: Path, then: Callable[[Opening, Recording | Exception], None], **how: Any):
         self.name = clean(path.name)
         self.share = 0.0
         self.over = False
@@ -73,7 +73,7 @@ class Opening:
         self.share = READ_SHARE * share
 
 
-def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: float | None) -> Recording:
+def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:
     """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises.
 
     Its events are kept out of the garbage collector, which finds nothing in them and would stop the screen to look.
@@ -81,7 +81,7 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
     gc.collect()
     gc.disable()
     try:
-        made = Recording(named(path), reader.load(path, watch), **how)  # type: ignore[arg-type]
+        made = Recording(named(path), reader.load(path, watch), **how)
         _ = made.player, made.marks  # with millions of events that takes seconds
     finally:
         gc.freeze()

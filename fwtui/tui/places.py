@@ -44,6 +44,14 @@ class Place(NamedTuple):
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
     Place(
+        "5",
+        "telemetry",
+        "Telemetry",
+        "power, clocks, utilisation and memory over time",
+        "telemetry_screen:TelemetryScreen",
+        "telemetry_screen:TelemetryScreen",
+    ),
+    Place(
         "7",
         "sessions",
         "Sessions",

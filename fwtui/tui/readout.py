@@ -8,6 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui import events, units
+from fwtui.limits import Limit
 from fwtui.model import Evidence
 from fwtui.run import Run
 from fwtui.tui import charts, wording
@@ -16,24 +17,27 @@ from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
 NUMBER = 10
+LIMIT = "limit (probe)"
 
 
 class Headline(NamedTuple):
-    """Words of the headline: before the rate, between numbers, after the share of peak."""
+    """Words of the headline: before the rate, between numbers, and which shares are told."""
 
     rate: str
     gap: str
-    of_peak: str  # nothing leaves share and comparison out
+    shares: int  # how many of two: of the limit, of the peak bandwidth; without any the comparison is left out too
+    bandwidth: bool = False  # whether it is said what the peak is of
     passes: bool = True  # whether their number is told
 
 
 HEADLINES = (
-    Headline("    rate  ", "    ", " of peak bandwidth"),
-    Headline("    rate  ", "    ", " of peak"),
-    Headline("  ", "  ", " of peak"),
-    Headline("  ", "  ", " of peak", passes=False),
-    Headline("  ", "  ", ""),
-    Headline("  ", "  ", "", passes=False),
+    Headline("    rate  ", "    ", 2, bandwidth=True),
+    Headline("    rate  ", "    ", 2),
+    Headline("    rate  ", "    ", 1),
+    Headline("  ", "  ", 1),
+    Headline("  ", "  ", 1, passes=False),
+    Headline("  ", "  ", 0),
+    Headline("  ", "  ", 0, passes=False),
 )
 
 
@@ -45,6 +49,7 @@ class Subject(NamedTuple):
     device: events.Device | None
     baseline: Run | None
     latest: bool  # whether it is the newest run
+    limit: Limit | None = None  # what the device could do at most; None where nobody measured it
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -89,11 +94,12 @@ def _headline(s: Subject, words: Headline) -> Content:
     pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
     pieces += [f" {around}"] * bool(around) + [(so_far + passes, MUTED)]
     pieces += [(words.rate, MUTED), (units.rate(run.rate), number)]
-    if not words.of_peak:
+    if not words.shares:
         return line(*pieces)
-    share = peak_share(s)
-    if share is not None:
-        pieces += [words.gap, (units.percent(share), number), (words.of_peak, MUTED)]
+    told = [(s.limit.share if s.limit is not None else None, " of limit")]
+    told.append((peak_share(s), " of peak bandwidth" if words.bandwidth else " of peak"))
+    for share, of in [one for one in told if one[0] is not None][: words.shares]:
+        pieces += [words.gap, (units.percent(share), number), (of, MUTED)]
     ratio = wording.speedup(run, s.baseline)
     if ratio and s.baseline is not None and s.baseline.id != run.id:
         pieces += [words.gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
@@ -233,8 +239,9 @@ def meters(s: Subject, width: int) -> list[Content]:
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
     struck = "strike" if wording.doubtful(run) else ""
+    lines = [_limit(s, width, struck)]
     words = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
-    lines = [_metered("bandwidth (model)", peak_share(s), units.bandwidth(run.bandwidth), words, width, struck)]
+    lines.append(_metered("bandwidth (model)", peak_share(s), units.bandwidth(run.bandwidth), words, width, struck))
     if not cuda:
         return lines
     dram = s.evidence.dram_utilisation if s.evidence is not None else None
@@ -246,6 +253,16 @@ def meters(s: Subject, width: int) -> list[Content]:
     achieved = s.evidence.sm_occupancy if s.evidence is not None else None
     lines.append(_metered("occupancy (GPM)", achieved, "", ["measured"], width))
     return lines
+
+
+def _limit(s: Subject, width: int, struck: str) -> Content:
+    """The rate against the fastest form of the inner loop that is right for these distances."""
+    if s.limit is None:
+        return _metered(LIMIT, None, "", [], width)
+    most, form = units.rate(s.limit.relaxations_per_second), s.limit.form
+    at = f"{most} at {s.limit.clock_mhz:.0f} MHz" if s.limit.clock_mhz else most
+    words = [f"of {at}: {form.title} ({form.instructions})", f"of {at}: {form.title}", f"of {most}: {form.title}", f"of {most}"]
+    return _metered(LIMIT, s.limit.share, "", words, width, struck)
 
 
 def limits(theory: events.Occupancy | None) -> list[str]:

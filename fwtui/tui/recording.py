@@ -16,6 +16,7 @@ from fwtui.sessions.stream import Listener
 from fwtui.text import clean
 from fwtui.tui.transport import Band
 
+FIRST_LINES = 1000
 MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
 
 
@@ -80,7 +81,8 @@ class Recording:
 
     @property
     def _devices(self) -> Iterator[events.Device]:
-        return (recorded.event for recorded in self.loaded.lines if isinstance(recorded.event, events.Device))
+        # told at the beginning: a stream is not searched again for each of its lines
+        return (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if isinstance(recorded.event, events.Device))
 
 
 class Marks:

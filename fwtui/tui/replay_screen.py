@@ -40,7 +40,7 @@ class ReplayScreen(SessionScreen):
     ReplayScreen #what { height: auto; }
     """
     # the baseline last: on 60 columns the footer has no room for it
-    BINDINGS: ClassVar = [*TRANSPORT, *COMMON, COUNTERS, BASELINE]
+    BINDINGS: ClassVar = [*TRANSPORT, COUNTERS, *COMMON, BASELINE]
 
     def left(self) -> Widget:
         return VerticalScroll(

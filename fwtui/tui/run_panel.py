@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
+from fwtui.limits import limit_of
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import readout
@@ -80,7 +81,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         subject = None
         if run is not None:
             evidence = model.evidence(run) if run.backend == "cuda" else None
-            subject = Subject(run, evidence, model.gpu, baseline, run.id == model.current)
+            subject = Subject(run, evidence, model.gpu, baseline, run.id == model.current, limit_of(model, run))
         self.query_one(Banner).show(model.fault)
         empty = self.query_one(Empty)
         empty.show(advice)

@@ -11,30 +11,23 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
 from fwtui import hardware
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui import bindings, commands, wording
+from fwtui.reproduce.campaign import Campaign
+from fwtui.reproduce.preset import Scale
+from fwtui.tui import bindings, claims, commands, wording
 from fwtui.tui.dialogs import FormScreen
 from fwtui.tui.draft import Draft
 from fwtui.tui.drawn import MUTED, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.screen import SessionScreen
+from fwtui.tui.source import Looked
 from fwtui.tui.view import View
 from kernels.plan import Kernel
-
-
-class Looked(Message):
-    """What GPUs are here is known now."""
-
-    def __init__(self, found: Hardware):
-        super().__init__()
-        self.found = found
 
 
 class RunScreen(SessionScreen):
@@ -55,8 +48,8 @@ class RunScreen(SessionScreen):
         bindings.RECORD,
         bindings.MARK,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
-        bindings.COUNTERS,
         bindings.BASELINE,
+        bindings.COUNTERS,
         *bindings.COMMON,
     ]
 
@@ -118,6 +111,22 @@ class RunScreen(SessionScreen):
         self.query_one("#run", Button).disabled = busy or self._wrong
         super().show()
 
+    def reproduce(self, name: str, quick: bool) -> None:
+        """Run a document's experiments one after the other; the application then shows its claims with their answers."""
+        try:
+            if self.view.busy:
+                raise Refused("something is still running; cancel it or wait for its end")
+            if self.view.found is None:
+                raise Refused("still looking for GPUs; try again in a moment")
+            scale = Scale(gpu=bool(self.view.found.gpus), quick=quick)
+            self.view.campaign = Campaign(self.source, name, scale, self.say)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.view.selected = None
+        self.view.recording_since = self.source.now
+        self.update()
+
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         if kernel.backend != "cuda":
             return False
@@ -174,7 +183,7 @@ class RunScreen(SessionScreen):
             if self.view.campaign is not None:
                 raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
             experiment = self.draft.experiment()
-            if self.view.found is None and self.draft.kernel.backend == "cuda":
+            if self.view.found is None and self.draft.kernel.backend != "cpu":
                 raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
             number = self.source.start(experiment)
         except Refused as refusal:
@@ -196,8 +205,9 @@ class RunScreen(SessionScreen):
     def _countable(self) -> bool:
         """Whether there are counters to show, or a run whose counters could be asked for."""
         run = self.view.run
-        idle = not self.view.busy
-        return run is not None and bool(run.counted or (idle and run.state == "done" and run.id in self.source.asked))
+        if run is None:
+            return False
+        return bool(run.counted or (run.state == "done" and run.id in self.source.asked and not self.view.busy))
 
     def action_counters(self) -> None:
         run = self.view.run
@@ -238,6 +248,19 @@ class RunScreen(SessionScreen):
     def commands(self) -> Iterator[commands.Command]:
         yield from super().commands()
         yield from commands.kernels(self.choose)
+        yield from claims.starting(self.reproduce)
+        if not self.view.busy:
+            yield from commands.limits(self.measure, ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",))
+
+    def measure(self, backend: str) -> None:
+        """Have the limit of the CPU or of the GPU that the form names measured."""
+        number = self.draft.text("device")
+        try:
+            self.source.measure_limits(backend, int(number) if number.isdecimal() and backend == "cuda" else 0)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self.say(f"measuring what this {commands.UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy

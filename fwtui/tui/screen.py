@@ -76,8 +76,9 @@ class SessionScreen(Frame):
         )
 
     def action_counters(self) -> None:
-        if self.view.run is not None and self.view.run.counted:
-            self.app.push_screen(CountersScreen(self.view.run))
+        run = self.view.run
+        if run is not None and run.counted:
+            self.app.push_screen(CountersScreen(run))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "baseline":

@@ -47,14 +47,12 @@ class TopBar(Drawn[Top]):
 
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
         left = _tabs(subject, whole=self._whole(width))
-        right = line((subject.device, MUTED))
-        if subject.recording:
-            recording = line(("● REC ", f"{STRONG} $text-error"), subject.recording)
-            room = width - left.cell_length - recording.cell_length - 6
-            right = line(right.truncate(room, ellipsis=True), "   ", recording) if room >= LEAST_DEVICE else recording
-        elif width - left.cell_length - 2 < min(LEAST_DEVICE, right.cell_length):
-            right = line("")
-        return [apart(left, right, width)]
+        recording = line(("● REC ", f"{STRONG} $text-error"), subject.recording) if subject.recording else line("")
+        room = width - left.cell_length - recording.cell_length - 5
+        device = line((subject.device, MUTED)).truncate(max(room, 0), ellipsis=True)
+        if device.cell_length < min(LEAST_DEVICE, len(subject.device)):
+            device = line("")
+        return [apart(left, line(device, "   " if device and recording else "", recording), width)]
 
     def tab_at(self, x: int) -> Tab | None:
         """The tab in that column of the bar's content."""
@@ -89,5 +87,5 @@ def _tabs(subject: Top, whole: bool) -> Content:
     pieces: list[Piece] = [(NAME, f"{STRONG} $text-primary"), " "]
     for tab in subject.tabs:
         here = tab.name == subject.place
-        pieces.append((tab.words(whole or here), f"{STRONG} reverse" if here else MUTED))
+        pieces.append((tab.words(whole or here), f"{STRONG} $text-primary reverse" if here else MUTED))
     return line(*pieces)

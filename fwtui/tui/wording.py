@@ -50,7 +50,7 @@ def graph_words(e: Experiment) -> str:
 def kernel_words(run: Run, most: int) -> str:
     """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
     e = run.experiment
-    words = [run.title or e.kernel]
+    words = [f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel]
     if run.n:  # a file's size is not known before it is read
         words.append(f"n {run.n}")
     if e.tile:

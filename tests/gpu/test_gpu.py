@@ -38,11 +38,10 @@ def _verdict(engine: Any, experiment: Experiment) -> tuple[Any, list[Any]]:
     return verdicts[0], told
 
 
-def test_every_kernel_type_tile_block_and_launch_mode_equals_scipy():
-    sys.path.insert(0, str(HERE))
+def test_every_kernel_type_tile_block_and_launch_mode_equals_scipy(engine):
     from small_runs import experiments, verdicts
 
-    wrong = [v for v in verdicts(experiments((1, 31, 32, 33, 100, 257))) if v[1] != "verified"]
+    wrong = [v for v in verdicts(experiments((1, 31, 32, 33, 100, 257), engine.target), engine) if v[1] != "verified"]
     assert not wrong
 
 

@@ -78,6 +78,12 @@ class FakeLive:
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def measure_limits(self, backend: str, index: int = 0) -> None:
+        if self.busy:
+            raise Refused("a run is still going; cancel it or wait for its end")
+        forms = (events.FormLimit("float32", 1e12), events.FormLimit("int32", 2e12))
+        self._script.append(events.Limits(t=self.model.t, backend=backend, forms=forms, complete=True))
+
     def cancel(self) -> None:
         assert self._active is not None
         self.cancelled += 1

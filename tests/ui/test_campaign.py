@@ -21,13 +21,16 @@ from fwtui.tui.claims import ClaimsScreen
 from fwtui.tui.commands import Command
 from fwtui.tui.counters import CountersScreen
 from fwtui.tui.picture import screen_text
+from fwtui.tui.replay_screen import ReplayScreen
 from fwtui.tui.run_screen import RunScreen
 
 SIZE = (120, 40)
 
 
 def command(app: FwtuiApp, words: str) -> Command:
-    return next(offered for offered in app.commands() if offered.words == words)
+    screen = app.screen
+    assert isinstance(screen, RunScreen)
+    return next(offered for offered in (*screen.commands(), *app.commands()) if offered.words == words)
 
 
 async def until(pilot: Pilot[None], screen: type) -> str:
@@ -126,7 +129,8 @@ async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> Non
     app = replay_of(told)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        offered = [c.words for c in app.commands()]
+        assert isinstance(app.screen, ReplayScreen)
+        offered = [c.words for c in (*app.screen.commands(), *app.commands())]
         assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
         assert not any(words.startswith("Reproduce") for words in offered)
         await pilot.press("h")

@@ -10,7 +10,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select
 
-from fwtui import events
+from fwtui import events, units
 from fwtui.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
@@ -389,3 +389,17 @@ async def test_quitting_cancels_the_run(dashboard: FwtuiApp, live: FakeLive) -> 
         await pilot.pause()
     assert live.cancelled == 1
     assert dashboard.return_code == 0
+
+
+async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(140, 40)) as pilot:
+        await go(pilot, "r")
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        offered = {command.words: command for command in screen.commands()}
+        assert "Measure what this GPU can do at most" not in offered, "there is none here"
+        offered["Measure what this CPU can do at most"].run()
+        shown = await go(pilot)
+        run = live.model.run
+        assert run is not None and run.rate is not None
+        assert f"{units.percent(run.rate / 1e12)} of limit" in shown and "of 1.00 Trelax/s: float32" in shown

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 import scenes
 
-from fwtui import events, measure
+from fwtui import events, measure, units
+from fwtui.limits import limit_of
 from fwtui.model import Evidence, Model
 from fwtui.tui import charts, history, notices, readout, strip, wording
 from fwtui.tui.drawn import apart, hanging, line
@@ -151,7 +152,7 @@ def test_headline_of_a_gpu_run_names_every_number() -> None:
     assert "limited by registers (40/thread)" in plain and "50.0 %" in plain
     assert "H2D 2.10 ms · D2H 2.00 ms · compile 800 ms once" in plain
     assert "instrumentation +768 us (+2.0 %)" in plain
-    assert plain.count("n/a") == 2  # no counters were read
+    assert plain.count("n/a") == 3  # no counters were read, and no limit was measured
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,8 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
         assert head.cell_length <= width
     assert ("%" in head.plain.replace("± 0.3 %", "")) == ("of peak" in head.plain)
     if width >= 50:
-        for part in readout.meters(s, width):
+        assert readout.meters(s, width)[0].plain.endswith("n/a"), "nobody measured the limit"
+        for part in readout.meters(s, width)[1:]:
             assert part.cell_length <= width
             said = part.plain[part.plain.rindex("%") + 1 :].strip()
             assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
@@ -229,6 +231,50 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
     told = [part.plain for part in readout.remarks(s._replace(run=few, evidence=throttled), width)]
     assert all(len(part) <= width for part in told)
     assert any("meanwhile 512 W at 1710 MHz" in part for part in told)
+
+
+LIMITS = events.Limits(
+    t=0.5,
+    backend="cuda",
+    forms=(events.FormLimit("float32", 13.96e12, 1980.0), events.FormLimit("int32", 16.36e12, 1980.0)),
+    complete=True,
+)
+
+
+@pytest.mark.parametrize("width", [50, 58, 65, 77, 83, 100, 120, 160])
+def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -> None:
+    model = model_of([*scenes.gpu_session(), LIMITS])
+    run = model.runs[2]
+    limit = limit_of(model, run)
+    assert limit is not None and run.rate is not None and limit.share == run.rate / limit.relaxations_per_second
+    s = Subject(run, model.evidence(run), model.gpu, model.runs[1], False, limit)
+    head = readout.headline(s, width)
+    assert head.cell_length <= width
+    assert ("of limit" in head.plain) or "%" not in head.plain.replace("± 0.3 %", "")
+    if width >= 100:
+        assert f"{units.percent(limit.share)} of limit" in head.plain
+    meter = readout.meters(s, width)[0]
+    assert meter.cell_length <= width and units.percent(limit.share) in meter.plain
+    assert ("FADD + FMNMX" in meter.plain) == (width >= 160) and (" MHz: float32" in meter.plain) == (width >= 120)
+    assert readout.meters(s._replace(limit=None), width)[0].plain.split()[-1] == "n/a"
+
+
+def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one() -> None:
+    model = model_of(scenes.gpu_session())
+    run = model.runs[2]
+    assert history.cells(run, model, None)["of limit"].plain == "n/a"
+    model.apply(LIMITS)
+    limit = limit_of(model, run)
+    assert limit is not None
+    assert history.cells(run, model, None)["of limit"].plain == units.percent(limit.share)
+    assert "of limit" in dict(history.columns(120)) and "of peak" not in dict(history.columns(120))
+    assert {"of limit", "of peak"} <= set(dict(history.columns(150)))
+
+
+def test_what_auto_picked_is_said_to_be_its_choice() -> None:
+    picked = msgspec.structs.replace(scenes.experiment("katz-kider"), auto="measured here")
+    s = subject([scenes.header(), scenes.GPU, *scenes.run(1, 1.0, picked, title="Katz-Kider")])
+    assert readout.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
 
 
 def test_a_run_too_short_for_counters_has_none() -> None:

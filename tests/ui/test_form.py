@@ -8,6 +8,7 @@ import pytest
 from fake_live import FakeLive
 from textual.widgets import Input, Select
 
+from fwtui.auto import resolved
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, settle
 from fwtui.fields import FIELDS
@@ -147,3 +148,14 @@ async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
         screen.query_one("#field-kernel", Select).value = "serial"
         await pilot.pause()
         assert tile.disabled and not threads.display
+
+
+def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
+    draft = Draft(Experiment(kernel="auto", n=300), lambda kernel, device: False, lambda e: settle(resolved(e)))
+    rows = {row.key: row for row in draft.rows()}
+    assert "auto" in (rows["kernel"].choices or ()) and rows["tile"].choices == () and rows["launch"].text == "auto"
+    assert draft.errors() == {}
+    picked = draft.experiment()
+    assert picked.kernel in registry() and picked.auto and picked.tile in registry()[picked.kernel].tiles
+    draft.set("kernel", "serial")
+    assert draft.experiment().kernel == "serial" and not draft.experiment().auto

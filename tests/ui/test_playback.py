@@ -302,7 +302,7 @@ class Slow:
             return real(path, watch)
 
         monkeypatch.setattr(opening, "reader", SimpleNamespace(load=load))
-        monkeypatch.setattr("fwtui.tui.app.PATIENCE", 0.01)
+        monkeypatch.setattr("fwtui.tui.opens.PATIENCE", 0.01)
 
 
 class TestOpening:

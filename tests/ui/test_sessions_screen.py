@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from fwtui import codec, events
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
-from fwtui.tui import opening, places, sessions_screen
+from fwtui.tui import opens, places, sessions_screen
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.frame import Frame
 from fwtui.tui.picture import screen_text
@@ -36,7 +36,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
     for module in ("fwtui.sessions.library", "fwtui.tui.app"):
         monkeypatch.setattr(f"{module}.shipped_folder", lambda: folders[1])
-    monkeypatch.setattr(opening, "PATIENCE", 60)
+    monkeypatch.setattr(opens, "PATIENCE", 60)
     sessions_screen.shelf.cache_clear()
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
     scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)

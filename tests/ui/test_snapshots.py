@@ -6,13 +6,18 @@ After a change that was meant: pytest tests/ui/test_snapshots.py --snapshot-upda
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 import scenes
 from fake_live import FakeLive
 from textual.pilot import Pilot
 
 from fwtui import events
+from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
+from fwtui.tui.places import place_names
+from fwtui.tui.recording import Recording, named
 
 Compare = Callable[..., bool]
 
@@ -35,3 +40,14 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
         await pilot.pause()
 
     assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)
+
+
+SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+@pytest.mark.parametrize("place", place_names()[1:])
+def test_a_place_of_a_shipped_session(place: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    loaded = reader.load(SESSION)
+    app = FwtuiApp(replay=Recording(named(SESSION), loaded, start=loaded.duration), still=True, place=place)
+    assert snap_compare(app, terminal_size=size)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kernels import k20_tiled_cpu, registry
+from kernels.cpu_vectors import REGISTERS, vector_bytes, width_of
 from kernels.plan import NO_EDGE, Shape, Target
 
 TILED = registry()["tiled-cpu"]
@@ -98,9 +99,52 @@ def test_the_scalar_loop_has_no_vector_instruction_and_the_other_has(dtype: str)
     scalar: Any = njit(module.relax_row_scalar.py_func)
     scalar(row, tile, row.copy(), np.ones(1, np.uint64))
     vector: Any = njit(module.relax_tile.py_func)
-    vector(tile, (0, 0), (0, 0), (0, 0), 16, np.ones(0, np.uint64))
+    vector(tile, (0, 0), (0, 0), (0, 0), 16, np.ones(0, np.uint64), 16)
     (plain,), (packed,) = scalar.inspect_asm().values(), vector.inspect_asm().values()
     assert not PACKED.findall(plain) and PACKED.findall(packed)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of packed instructions are those of x86")
+@pytest.mark.parametrize(("dtype", "minimum"), [("float32", "minps"), ("int32", "pminsd"), ("int16", "pminsw")])
+def test_minima_are_kept_in_registers_until_the_last_k(dtype: str, minimum: str) -> None:
+    from numba import njit
+
+    made(16, 16, dtype)
+    relax_registers = vars(k20_tiled_cpu)["relax_registers"]
+    width = width_of(np.dtype(dtype).itemsize, 64)
+    assert width == REGISTERS * vector_bytes() // np.dtype(dtype).itemsize
+
+    @njit
+    def block(own, middle):
+        if width == 64:
+            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 64)
+        elif width == 32:
+            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 32)
+        elif width == 16:
+            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 16)
+        else:
+            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 8)
+
+    random = np.random.default_rng(1)
+    own = random.integers(0, 1000, (4, 128)).astype(dtype)
+    middle = random.integers(0, 1000, (64, 64)).astype(dtype)
+    wanted = own.copy()
+    wanted[:, :width] = np.minimum(own[:, :width], (own[:, 64:, None] + middle[None]).min(axis=1)[:, :width])
+    code: Any = block
+    code(own, middle)
+    np.testing.assert_array_equal(own, wanted)
+    # a stored minimum would stand beside a store in the loop; whole vectors are stored in the end alone
+    (assembly,) = code.inspect_asm().values()
+    loops = [body for body in loops_of(assembly) if minimum in body]
+    assert loops and all(not re.search(r"v?mov\w*\s+%[xyz]mm\d+, *[-\d]*\(", body) for body in loops)
+
+
+def loops_of(assembly: str) -> list[str]:
+    """The lines between each label and the jump back to it."""
+    lines = assembly.splitlines()
+    labels = {line.rstrip(":"): at for at, line in enumerate(lines) if re.fullmatch(r"\.\w+:", line)}
+    jumps = [(at, m[1]) for at, line in enumerate(lines) if (m := re.match(r"\s+j\w+\s+(\.\w+)", line))]
+    return ["\n".join(lines[labels[to] : at]) for at, to in jumps if labels.get(to, at) < at]
 
 
 def test_one_core_is_one_thread_and_others_get_theirs_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ class TestLadder:
             tmp_path,
             "a",
             "ladder on a GPU",
+            [events.Limits(t=0.5, backend="cuda", forms=(events.FormLimit("float32", 1e12),), complete=True)],
             run(1, "naive", 0.4),
             run(2, "katz-kider", 0.1),
             run(3, "katz-kider", 0.05),
@@ -62,11 +63,11 @@ class TestLadder:
         lines = ladder(tmp_path)
         rows = cells(lines)
         assert list(rows) == list(registry()), "in the ladder's order"
-        assert rows["tiled-cpu"][1:] == ["8.00 s", f"{LADDER_N**3 / 8 / 1e9:.2f} G", "n/a", "0.05x"]
-        assert rows["naive"][1:] == ["400 ms", "172 G", "20.0x", "1.00x"], "against the rung before that has a time"
-        assert rows["katz-kider"][1:] == ["50.0 ms", "1.37 T", "8.00x", "8.00x"], "its fastest run"
+        assert rows["tiled-cpu"][1:] == ["8.00 s", f"{LADDER_N**3 / 8 / 1e9:.2f} G", "0.9 %", "n/a", "0.05x"]
+        assert rows["naive"][1:] == ["400 ms", "172 G", "17.2 %", "20.0x", "1.00x"], "against the rung before that has a time"
+        assert rows["katz-kider"][1:] == ["50.0 ms", "1.37 T", "137 %", "8.00x", "8.00x"], "its fastest run"
         for absent in ("serial", "two-matrices"):
-            assert rows[absent][1:] == ["n/a"] * 4, "another size, or a wrong result, is no number"
+            assert rows[absent][1:] == ["n/a"] * 5, "another size, or a wrong result, is no number"
         assert rows["naive"][0] == registry()["naive"].summary
         assert "A GPU | with a bar, driver 580.1, CUDA 13.0, A CPU, on 2026-01-02; `fwtui replay a`." in lines[-1]
 

@@ -28,7 +28,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.verify": ("numba", "llvmlite", "scipy"),
     "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.minplus": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),
     "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }

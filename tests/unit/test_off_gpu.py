@@ -28,6 +28,9 @@ SHARED_TILES = {("katz-kider", "pivot"): 1, ("katz-kider", "panels"): 2, ("katz-
 MINIMUM = re.compile(r"(F|I|VI|VIADD|VHMN|HMN|U?I)MNMX3?(_U?\d+)?|VIMNMX3?|VIADDMNMX")
 
 
+_COMPILED: dict[Any, Compiled] = {}
+
+
 class Compiled(NamedTuple):
     cubin: bytes
     registers: int
@@ -36,13 +39,13 @@ class Compiled(NamedTuple):
     spills: int
 
 
-def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int]) -> Compiled:
-    """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it."""
+def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:
+    """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it. `bounds`: its launch_bounds."""
     core = importlib.import_module("cuda.core")
     from kernels.device import cuda
 
     arch = f"sm_{cc[0]}{cc[1]}" + ("a" if cc >= (9, 0) else "")
-    ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir")
+    ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir", launch_bounds=bounds)
     options = core.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"])
     linker = core.Linker(core.ObjectCode.from_ltoir(ir), options=options)
     code = linker.link("cubin")
@@ -53,6 +56,18 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int]) -> 
     assert used and frame, log
     stack, stores, loads = map(int, frame.groups())
     return Compiled(bytes(code.code), int(used[1]), int(shared[1]) if shared else 0, stack, stores + loads)
+
+
+def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
+    """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
+    from kernels.cuda_program import signature
+
+    function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
+    types = signature(shape, args, len(op.buffers((0,) * args)))
+    key = (function.__code__, tuple(str(c.cell_contents) for c in function.__closure__ or ()), types, cc, bounds)
+    if key not in _COMPILED:
+        _COMPILED[key] = compiled(function, types, cc, bounds)
+    return _COMPILED[key]
 
 
 def nvdisasm() -> str | None:
@@ -76,7 +91,8 @@ def instructions(cubin: bytes, folder: Path) -> Counter[str]:
 
 def shape_of(kernel: Kernel, tile: int, dtype: str, **options: int) -> Shape:
     chosen = {o.name: options.get(o.name, o.default) for o in kernel.options}
-    return Shape(100, tile, dtype, options=tuple(sorted(chosen.items())))
+    # three tiles a side at least, so that every phase has work
+    return Shape(max(100, 2 * tile + 1), tile, dtype, options=tuple(sorted(chosen.items())))
 
 
 def program_of(kernel: Kernel, shape: Shape, cc: tuple[int, int]) -> tuple[Any, dict[str, int]]:
@@ -90,14 +106,12 @@ WITH_THREADS = [k for k in CUDA if any(o.name == "threads" for o in k.options)]
 
 @pytest.mark.parametrize("kernel", WITH_THREADS, ids=lambda k: k.id)
 def test_the_largest_blocks_have_registers_enough(kernel: Kernel) -> None:
-    from kernels.cuda_program import signature
-
     most = max(v for o in kernel.options if o.name == "threads" for v in o.values)
     shape = shape_of(kernel, max(kernel.tiles, default=1), kernel.dtypes[0], threads=most)
     for cc in CAPABILITIES:
         program, args = program_of(kernel, shape, cc)
         for name, op in program.ops.items():
-            got = compiled(op.function.py_func, signature(shape, args[name], len(op.buffers((0,) * args[name]))), cc)
+            got = compiled_op(op, shape, args[name], cc)
             assert got.registers * op.block[0] * op.block[1] <= REGISTERS, f"{name} on {cc}: {got.registers} registers"
 
 
@@ -113,13 +127,11 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("kernel", "tile", "dtype", "cc"), cases())
 def test_every_op_compiles_and_fits(kernel: Kernel, tile: int, dtype: str, cc: tuple[int, int]) -> None:
-    from kernels.cuda_program import signature
-
     shape = shape_of(kernel, tile, dtype)
     program, args = program_of(kernel, shape, cc)
     assert set(program.ops) == set(args)
     for name, op in program.ops.items():
-        got = compiled(op.function.py_func, signature(shape, args[name], len(op.buffers((0,) * args[name]))), cc)
+        got = compiled_op(op, shape, args[name], cc)
         assert (got.stack, got.spills) == (0, 0), name
         threads = op.block[0] * op.block[1]
         assert 1 <= threads <= 1024
@@ -151,14 +163,10 @@ def test_blocks_and_grids_fit_the_hardware(kernel: Kernel) -> None:
 def test_the_hot_loop_takes_minima_by_one_instruction(
     kernel_id: str, op: str, dtype: str, cc: tuple[int, int], tmp_path: Path
 ) -> None:
-    from kernels.cuda_program import signature
-
     kernel = registry()[kernel_id]
     shape = shape_of(kernel, kernel.default_tile, dtype)
     program, args = program_of(kernel, shape, cc)
-    code = compiled(
-        program.ops[op].function.py_func, signature(shape, args[op], len(program.ops[op].buffers((0,) * args[op]))), cc
-    ).cubin
+    code = compiled_op(program.ops[op], shape, args[op], cc).cubin
     found = instructions(code, tmp_path)
     assert sum(count for name, count in found.items() if MINIMUM.fullmatch(name)), dict(found)
     # a compare and a select where one minimum would do is what `if a < b` compiles to

@@ -194,6 +194,18 @@ def test_the_kernels_refusal_of_a_files_size_is_told(bench: Bench, monkeypatch: 
     assert bench.run(kernel="serial", file=str(path)).done.message == "n = 3 is odd; choose an even one"
 
 
+def test_what_the_device_lacks_and_what_the_sign_forbids_are_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    positive = replace(
+        registry()["serial"],
+        refuses=lambda shape: None if shape.nonnegative else "form 2 needs weights from 0 up; choose form 1",
+        lacks=lambda shape, target: f"{target.backend} has no such form; choose another kernel" if shape.n == 9 else None,
+    )
+    register(monkeypatch, positive)
+    assert bench.run(kernel="serial", n=9).done.message == "cpu has no such form; choose another kernel"
+    assert bench.run(kernel="serial", n=8, negative=0.4).done.message == "form 2 needs weights from 0 up; choose form 1"
+    assert bench.run(kernel="serial", n=8).state == "done"
+
+
 def register(monkeypatch: pytest.MonkeyPatch, *more: Kernel) -> None:
     """Put kernels on the ladder, in place of those of the same id."""
     ladder = {**registry(), **{k.id: k for k in more}}

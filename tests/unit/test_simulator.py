@@ -58,7 +58,7 @@ def module(path):
 def verdict(kernel, n, tile, dtype, threads=None, **graph):
     graph = generate(Experiment(n=n, dtype=dtype, **graph), fill_numpy)
     options = tuple(sorted((o.name, threads or o.default) for o in kernel.options))
-    shape = Shape(n, tile, dtype, options=options)
+    shape = Shape(n, tile, dtype, nonnegative=graph.low is None or graph.low >= 0, options=options)
     program = kernel.build(shape, Target("simulator"))
     buffers = program.allocate()
     stream = cuda.stream()

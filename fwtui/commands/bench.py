@@ -1,0 +1,238 @@
+"""`fwtui bench`: the best rungs, the limit and the Python packages that are installed, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from fwtui import hardware, units
+from fwtui.auto import backend_of
+from fwtui.bench import Bench, Entrant, Heat, is_peer
+from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands.asking import choices_of
+from fwtui.commands.run import add_recording, live_session
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, changed, kernel_named
+from fwtui.fields import FIELDS
+from fwtui.live import Live
+from fwtui.report import outcome, table
+from fwtui.text import clean, shown
+from fwtui.tuned import config_of
+from kernels.auto import AUTO, in_order
+from kernels.peers import PACKAGES, RUNGS, installed
+
+NAME = "bench"
+HELP = "the best kernels, this device's limit and the Python packages that are installed, side by side, verified, turn by turn"
+SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
+GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
+COLUMNS = ("n", "type", "kernel", "on", "choices", "total", "", "rate", "of limit", "vs best peer", "result")
+RIGHT = ("n", "total", "", "rate", "of limit", "vs best peer")
+BEST_RUNGS = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--n", metavar="N,...", help="sizes; default: 256,512,1024, with a GPU 1024 to 8192")
+    parser.add_argument("--dtype", default="float32", metavar="TYPE,...", help="number types; default: float32")
+    parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels; default: auto and the best known rungs")
+    everybody = ", ".join((*RUNGS, *PACKAGES))
+    parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {everybody}, or none; default: those installed")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of everybody; default: 3")
+    parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, help="time for everything; who would not fit is left out, and named"
+    )
+    for field in (field for field in FIELDS if field.name in GRAPH):
+        parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    form.add_argument("--markdown", action="store_true", help="a Markdown table on stdout")
+    add_recording(parser)
+    parser.set_defaults(telemetry_hz=2.0)
+
+
+def execute(given: argparse.Namespace) -> int:
+    base, names, others, sizes, dtypes = _asked(given)
+    heats = [(n, dtype, [*(names or _best(backend_of(base)[0], dtype, n)), *others]) for n in sizes for dtype in dtypes]
+    everybody = {name for _, _, all_names in heats for name in all_names}
+    here = backend_of(base)[0]
+    backends = sorted({here, *(b for name in everybody - {AUTO.id} if (b := kernel_named(name).backend) in ("cpu", here))})
+    live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
+    recorder = live.recorder
+    bench = Bench(live, given.rounds, given.seconds, _say)
+    interrupted = False
+    try:
+        try:
+            bench.measure_limits(backends, int(base.device) if base.device.isdecimal() else 0)
+            for place, (n, dtype, all_names) in enumerate(heats):
+                bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
+        except KeyboardInterrupt:
+            interrupted = True  # what was measured so far is shown
+        print("\n".join(_printed(given, bench, live)), flush=True)
+    finally:
+        live.close(reason="signal" if interrupted else "closed")
+    if interrupted:
+        return 128 + signal.SIGINT
+    if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
+        return WRONG
+    if recorder is not None and recorder.failure is not None:
+        return NOT_RECORDED
+    return OK if any(heat.entrants for heat in bench.heats) else WRONG
+
+
+def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
+    """The graph and how often, kernels (none: the best), peers, sizes, number types. Raises Refused."""
+    for word, value, least, most in (
+        ("rounds", given.rounds, 1, 100),
+        ("repeats", given.repeats, 0, 1000),
+        ("seconds", given.seconds, 1, 86400),
+    ):
+        if not least <= value <= most:
+            raise Refused(f"{word} {value:g} is outside {least} to {most}; choose a value in between")
+    read = {field.name: field.read for field in FIELDS}
+    changes: dict[str, Any] = {"repeats": given.repeats}
+    for name in GRAPH:
+        text = getattr(given, name)
+        if text is not None:
+            changes |= read[name](text)
+    if changes.get("device") == "simulator":
+        raise Refused("nothing is timed in the simulator, so nothing can be compared there; choose auto or a GPU's number")
+    base = Experiment(**changes)
+    backend, _ = backend_of(base)
+    dtypes = choices_of(given.dtype, read["dtype"], "dtype")
+    names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else []
+    if given.peers is None:
+        others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]
+    else:
+        others = [] if given.peers == "none" else [word.strip() for word in given.peers.split(",")]
+    for name in others:
+        if not is_peer(name):
+            raise Refused(f"there is no peer {shown(name)}; choose from {', '.join((*RUNGS, *PACKAGES))}, or none")
+    names = [name for name in names if name not in others]
+    return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
+
+
+def _best(backend: str, dtype: str, n: int) -> list[str]:
+    """Auto's pick and the best known rungs for that size; on a GPU also the CPU's."""
+    rungs = [AUTO.id, *(kernel.id for kernel in in_order(backend, dtype, n)[:BEST_RUNGS])]
+    return [*rungs, in_order("cpu", dtype)[0].id] if backend == "cuda" else rungs
+
+
+def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
+    if given.json:
+        return [json.dumps(data(bench, live))]
+    rows = [row(bench, heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
+    remarks = remarks_on(bench)
+    if given.markdown:
+        return [*markdown(rows), "", *(f"{line}  " for line in [_machine(live), *remarks])]
+    return [_machine(live), "", *table([COLUMNS, *rows]), "", *remarks]
+
+
+def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
+    """One entrant under COLUMNS."""
+    limit = bench.limit(entrant)
+    share = entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
+    ratio, best = heat.ratio(entrant), heat.best_peer
+    versus = "best peer" if entrant is best else f"{units.digits(ratio)}x" if ratio is not None else units.ABSENT
+    last = entrant.runs[-1]
+    name = f"{entrant.name} (auto)" if entrant.experiment.auto else entrant.name
+    return (
+        str(heat.n),
+        heat.dtype,
+        name,
+        "GPU" if last.backend == "cuda" else "CPU",
+        config_of(entrant.experiment).words,
+        units.duration(entrant.seconds),
+        units.spread(entrant.spread),
+        units.rate(entrant.rate),
+        units.percent(share),
+        versus,
+        "verified"
+        if entrant.right
+        else outcome(live.model, next(r for r in entrant.runs if not (r.verified and r.state == "done"))),
+    )
+
+
+def remarks_on(bench: Bench) -> list[str]:
+    """How it was measured, what the packages compute with, and who was left out."""
+    said = ["total: median of the passes of all turns; ±: half of what the turns' medians differ by. All distances are verified."]
+    if any(entrant.name in ("scipy", "networkx") for heat in bench.heats for entrant in heat.entrants):
+        said.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
+    for heat in bench.heats:
+        if heat.cut_short:
+            said.append(f"n {heat.n} {heat.dtype}: its time was over before everybody had had all turns; give --seconds more")
+        said += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
+    return said
+
+
+def data(bench: Bench, live: Live) -> dict[str, Any]:
+    """Everything under stable names; seconds, relaxations per second, shares of 1, None where not known."""
+    results = []
+    for heat in bench.heats:
+        for entrant in heat.ranking:
+            limit = bench.limit(entrant)
+            results.append(
+                {
+                    "n": heat.n,
+                    "dtype": heat.dtype,
+                    "kernel": entrant.name,
+                    "peer": entrant.peer,
+                    "auto": entrant.experiment.auto or None,
+                    "backend": entrant.runs[-1].backend,
+                    "tile": entrant.experiment.tile or None,
+                    "options": entrant.experiment.options,
+                    "launch": entrant.experiment.launch,
+                    "seconds": entrant.seconds,
+                    "spread": entrant.spread,
+                    "turns": [run.seconds for run in entrant.runs],
+                    "passes": len(entrant.passes),
+                    "relaxations_per_second": entrant.rate,
+                    "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
+                    "limit_form": limit.form.key if limit is not None else None,
+                    "share_of_limit": entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None,
+                    "ratio_to_best_peer": heat.ratio(entrant),
+                    "best_peer": heat.best_peer.name if heat.best_peer is not None else None,
+                    "verified": entrant.right,
+                    "checksum": next((run.verdict.checksum for run in entrant.runs if run.verdict is not None), None),
+                }
+            )
+    machine, gpu = hardware.machine(), live.model.gpu
+    return {
+        "machine": {
+            "system": machine.system,
+            "cpu": machine.cpu,
+            "cores": machine.cores,
+            "gpu": gpu.name if gpu is not None else None,
+        },
+        "versions": _versions(),
+        "results": results,
+        "left_out": [
+            {"kernel": name, "n": heat.n, "dtype": heat.dtype, "why": why} for heat in bench.heats for name, why in heat.left_out
+        ],
+    }
+
+
+def _machine(live: Live) -> str:
+    machine, gpu = hardware.machine(), live.model.gpu
+    where = f"{machine.cpu}, {machine.cores} cores" + (f"; {gpu.name}" if gpu is not None else "")
+    return clean(f"{where}; {', '.join(f'{name} {version}' for name, version in _versions().items())}")
+
+
+def _versions() -> dict[str, str]:
+    names = ("fwtui", "numba", *RUNGS, *dict.fromkeys(PACKAGES.values()))
+    return {name: version for name in names if (version := hardware.version_of(name)) is not None}
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as a Markdown table; numbers are aligned to the right."""
+    head = [name or "±" for name in COLUMNS]
+    rule = ["---:" if name in RIGHT else "---" for name in COLUMNS]
+    cells = [[cell.replace("|", "\\|") for cell in one] for one in rows]
+    return [f"| {' | '.join(one)} |" for one in [head, rule, *cells]]
+
+
+def _say(text: str) -> None:
+    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)

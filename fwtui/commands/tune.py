@@ -1,0 +1,112 @@
+"""`fwtui tune`: fills the table that auto picks from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from fwtui import units
+from fwtui.auto import backend_of
+from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands.asking import choices_of
+from fwtui.commands.run import add_recording, live_session
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, kernel_named
+from fwtui.fields import FIELDS
+from fwtui.report import table
+from fwtui.text import clean
+from fwtui.tuned import Trial
+from fwtui.tuning import Problem, Tuner
+from kernels.auto import AUTO, in_order
+from kernels.plan import Kernel
+
+NAME = "tune"
+HELP = "measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`"
+SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
+BEST_RUNGS = 5
+ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--n", metavar="N,...", help="sizes to tune for; default: 256 to 2048, on a GPU 512 to 8192")
+    parser.add_argument("--dtype", default="float32,int32", metavar="TYPE,...", help="number types; default: float32,int32")
+    parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels to choose from; default: the best known ones")
+    parser.add_argument("--negative", default="0", metavar="SHARE", help="tune for graphs with this share of negative edges")
+    parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
+    parser.add_argument("--seconds", type=float, default=120.0, help="stop after so long; the next time it goes on from there")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--json", action="store_true", help="one JSON object per trial on stdout")
+    add_recording(parser)
+    parser.set_defaults(telemetry_hz=1.0)
+
+
+def execute(given: argparse.Namespace) -> int:
+    if not 1 <= given.seconds <= 86400:
+        raise Refused(f"{given.seconds:g} seconds are outside 1 to 86400; choose a value in between")
+    read = {field.name: field.read for field in FIELDS}
+    device = read["device"](given.device)["device"]
+    share = read["negative"](given.negative)["negative"]
+    if device == "simulator":
+        raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
+    graph = Experiment(device=device, negative=share, verify="auto")
+    backend, _ = backend_of(graph)
+    sizes = choices_of(given.n, read["n"], "n") if given.n else SIZES[backend]
+    dtypes = choices_of(given.dtype, read["dtype"], "dtype")
+    problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
+    kernels = _kernels(given.kernel, backend, dtypes)
+    live = live_session(argparse.Namespace(**vars(given), field_device=device))
+    recorder = live.recorder
+    try:
+        index = int(device) if device.isdecimal() else 0
+        tuner = Tuner(live, backend, index, kernels, graph, _json if given.json else _shown, given.fresh)
+        if not given.json:
+            print(ROW.format("n", "type", "kernel", "choices", "total", ""), flush=True)
+        whole = tuner.tune(problems, given.seconds)
+    finally:
+        live.close()
+    if not given.json:
+        print("\n".join(["", *picks(tuner, problems)]), flush=True)
+    if not whole:
+        print("fwtui: the time is over and there is more to try; the same command goes on from here", file=sys.stderr)
+    if recorder is not None and recorder.failure is not None:
+        return NOT_RECORDED
+    return OK if any(tuner.best(problem) is not None for problem in problems) else WRONG
+
+
+def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:
+    """What auto picks from now on, as a table."""
+    rows: list[tuple[str, ...]] = [("n", "type", "auto picks", "choices", "total", "rate")]
+    for problem in problems:
+        best = tuner.best(problem)
+        if best is not None and best.seconds:
+            rate = units.rate(problem.n**3 / best.seconds)
+            rows.append((str(problem.n), problem.dtype, best.kernel, best.config.words, units.duration(best.seconds), rate))
+    return table(rows)
+
+
+def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:
+    if asked is None:
+        found = {kernel.id: kernel for dtype in dtypes for kernel in in_order(backend, dtype)[:BEST_RUNGS]}
+        return list(found.values())
+    kernels = [kernel_named(word.strip()) for word in asked.split(",")]
+    for kernel in kernels:
+        if kernel.id == AUTO.id:
+            raise Refused("auto is what is tuned, and no kernel itself; name others, or none for the best known ones")
+        if kernel.backend != backend:
+            where = "on a GPU, and there is none here" if backend == "cpu" else "on the CPU, and auto uses the GPU"
+            raise Refused(f"{kernel.id} runs {where}; leave it out")
+    return kernels
+
+
+def _shown(trial: Trial, best: bool) -> None:
+    total = units.duration(trial.seconds)
+    remark = "best so far" if best else clean(trial.note)
+    print(ROW.format(trial.n, trial.dtype, trial.kernel, trial.config.words, total, remark).rstrip(), flush=True)
+
+
+def _json(trial: Trial, best: bool) -> None:
+    print(json.dumps({**msgspec.to_builtins(trial), "best": best}), flush=True)

@@ -1,0 +1,93 @@
+"""The ways to write a relaxation in instructions, and which of them a graph and a GPU allow.
+
+One relaxation is c = min(c, a + b). What bounds a fast kernel is how many such instructions its pipes take in a clock, so the
+same sum is written in whichever way costs fewest of them. ptxas makes from the text below:
+
+    float32            FADD, FMNMX             2 instructions for 1 relaxation, on different pipes
+    float32, two k     FADD, FADD, VIMNMX3     3 for 2: floats that are not negative are ordered as the integers with their bits
+                                               are, and there is a minimum of three for integers only
+    int32              VIADDMNMX               1 for 1: add and minimum fused, new with Hopper (before: IADD3, IMNMX)
+    int16 pairs        VIADDMNMX.S16x2         1 for 2
+    mixed              IMAD, IMAD, VIMNMX3     3 for 2, but the sums are made by the multiplier (times 1), which otherwise idles:
+                                               a third of the cells go that way, both pipes are busy
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kernels.plan import Shape, Target
+
+MIXED = 3  # a mixed form has two k at once in `share` of so many cells
+
+
+class Form(NamedTuple):
+    """PTX for one k ($0 = min($1 + $2, $3)) and for two ($0 = min($1 + $2, $3 + $4, $5); $6 is one)."""
+
+    name: str
+    lanes: int  # relaxations in one instruction
+    one: str
+    two: str = ""
+    share: int = 0
+
+    @property
+    def at_once(self) -> int:
+        return 2 if self.two else 1
+
+
+# the grid is one block deep, which the compiler cannot know: so the product with it stays one, on the multiplier
+ONE = "mov.u32 $0, %nctaid.z;"
+_SUMS = "mad.lo.s32 t, $1, $6, $2; mad.lo.s32 u, $3, $6, $4;"
+_TWO_FLOATS = (
+    "{ .reg .f32 t, u; .reg .b32 x, y, z; add.f32 t, $1, $2; add.f32 u, $3, $4; mov.b32 x, t; mov.b32 y, u; mov.b32 z, $5; "
+    "min.s32 x, x, y; min.s32 x, x, z; mov.b32 $0, x; }"
+)
+_TWO_INTS = f"{{ .reg .s32 t, u; {_SUMS} min.s32 t, t, u; min.s32 $0, t, $5; }}"
+# lanes up to 0x3fff: their sums do not carry from one half into the other
+_TWO_PAIRS = f"{{ .reg .b32 t, u; {_SUMS} min.u16x2 t, t, u; min.u16x2 $0, t, $5; }}"
+_FLOAT = "{ .reg .f32 t; add.f32 t, $1, $2; min.f32 $0, t, $3; }"
+_INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
+_PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
+
+FORMS = (
+    Form("float32", 1, _FLOAT),
+    Form("float32, two k", 1, _FLOAT, _TWO_FLOATS, MIXED),
+    Form("int32", 1, _INT),
+    Form("int32, mixed", 1, _INT, _TWO_INTS, 1),
+    Form("int16 pairs", 2, _PAIR),
+    Form("int16 pairs, mixed", 2, _PAIR, _TWO_PAIRS, 1),
+)
+PLAIN = {"float32": 0, "int32": 2, "int16": 4}  # the form after each has two k at once
+AUTO, ONE_K, TWO_K = 0, 1, 2  # what a user may choose
+WORD_BYTES = 4  # of a register
+AMPERE, HOPPER = (8, 0), (9, 0)
+
+
+def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:
+    """Index into FORMS. AUTO takes two k at once where the weights' sign and the GPU allow it."""
+    plain = PLAIN[shape.dtype]
+    chosen = dict(shape.options).get("form", AUTO)
+    allowed = shape.nonnegative or shape.dtype == "int32"
+    # without a minimum of three, two k at once cost four instructions
+    pays = cc is None or cc >= HOPPER
+    return plain + (allowed and (chosen == TWO_K or (chosen == AUTO and pays)))
+
+
+def refuses(shape: Shape) -> str | None:
+    """A sentence where two k at once would give wrong distances."""
+    if dict(shape.options).get("form", AUTO) == TWO_K and shape.dtype == "float32" and not shape.nonnegative:
+        return "form 2 compares float32 distances by their bits, which needs weights from 0 up; choose form 0 or 1"
+    return None
+
+
+def lacks(shape: Shape, target: Target) -> str | None:
+    """A sentence where the GPU is too old: for copies past the registers, or for two 16-bit relaxations in one instruction."""
+    return older(shape, target, HOPPER if shape.dtype == "int16" else AMPERE)
+
+
+def older(shape: Shape, target: Target, needed: tuple[int, int]) -> str | None:
+    """A sentence where there is a GPU of less than that compute capability."""
+    if target.cc is None or target.cc >= needed:
+        return None
+    way = "choose float32 or int32" if target.cc >= AMPERE else "choose another kernel"
+    return "{} here needs compute capability {}.{}, and this GPU has {}.{}; {}".format(shape.dtype, *needed, *target.cc, way)

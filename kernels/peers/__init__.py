@@ -1,0 +1,33 @@
+"""What a Python user has besides these kernels: other packages' ways, run, timed and verified like a kernel, but no rungs.
+
+One file per package. A package is looked for without being imported; only the process that runs it loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+
+from kernels.plan import Kernel
+
+PACKAGES = {"numpy": "numpy", "networkx": "networkx", "torch-cpu": "torch", "torch": "torch", "cupy": "cupy"}  # by kernel
+RUNGS = ("scipy",)  # of the ladder, that are peers as well
+
+
+@cache
+def peers() -> Mapping[str, Kernel]:
+    """Every peer by id, installed or not."""
+    from kernels.peers import array_loops, networkx_graph
+
+    return {kernel.id: kernel for kernel in (array_loops.NUMPY, networkx_graph.KERNEL, *array_loops.WITH_TORCH, array_loops.CUPY)}
+
+
+def installed(peer: str) -> bool:
+    """Whether the package is there; it is not imported."""
+    return peer in RUNGS or find_spec(PACKAGES[peer]) is not None
+
+
+def missing(peer: str) -> str:
+    """What to say where it is not."""
+    return f"{PACKAGES[peer]} is not installed here; pip install {PACKAGES[peer]}, or leave {peer} out"

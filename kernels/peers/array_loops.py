@@ -1,0 +1,184 @@
+"""The k-loop that everybody writes first with an array package: n times a whole matrix, with its sums in another one.
+
+    for k in range(n):
+        distance = minimum(distance, distance[:, k, None] + distance[k])
+
+Written here as well as each package allows: in place, without an allocation per k, on the device and stream that is timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Resources, Shape, Step, Target
+
+PHASES = {"all": "all rounds"}
+TOGETHER = 64  # values of k in a step
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """For each k a read of the matrix and its sums, and a write of both."""
+    return _steps(shape, 4)
+
+
+def fused_plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """The same with sums that never reach memory: for each k a read and a write of the matrix."""
+    return _steps(shape, 2)
+
+
+def _steps(shape: Shape, passes: int) -> Iterator[Step]:
+    """Some k at a time: nobody who writes such a loop chooses a stream and asks for a cancel at every k."""
+    n = shape.n
+    everything = Rect(0, 0, n, n)
+    for first in range(0, n, TOGETHER):
+        end = min(first + TOGETHER, n)
+        cost = Cost((end - first) * n**2, (end - first) * passes * n**2 * shape.itemsize)
+        yield Step("relax", "all", (first, end), cost, (everything,), (everything,))
+
+
+def _numpy(shape: Shape, target: Target) -> Program:
+    import numpy as np
+
+    from kernels.cpu_program import CpuProgram
+
+    sums = np.empty((shape.n, shape.n), shape.dtype)
+
+    def relax(distance, first, end):
+        for k in range(first, end):
+            np.add(distance[:, k, None], distance[k], out=sums)
+            np.minimum(distance, sums, out=distance)
+
+    return CpuProgram(shape, {"relax": relax})
+
+
+def _torch_on_cpu(shape: Shape, target: Target) -> Program:
+    import torch  # pyright: ignore[reportMissingImports]
+
+    from kernels.cpu_program import CpuProgram
+
+    sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype))
+
+    def relax(distance, first, end):
+        matrix = torch.from_numpy(distance)  # the same memory
+        for k in range(first, end):
+            torch.add(matrix[:, k, None], matrix[k], out=sums)
+            torch.minimum(matrix, sums, out=matrix)
+
+    return CpuProgram(shape, {"relax": relax})
+
+
+def _torch(shape: Shape, target: Target) -> Program:
+    import torch  # pyright: ignore[reportMissingImports]
+
+    sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype), device="cuda")
+
+    def relax(matrix, first, end):
+        for k in range(first, end):
+            torch.add(matrix[:, k, None], matrix[k], out=sums)
+            torch.minimum(matrix, sums, out=matrix)
+
+    def of(stream: Any) -> Any:
+        return torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle)))
+
+    def to_device(matrix: Any) -> Any:
+        return torch.from_numpy(matrix).to("cuda")
+
+    return DeviceLoop(shape, relax, of, to_device, lambda matrix: matrix.cpu().numpy(), lambda to, kept: to.copy_(kept))
+
+
+def _cupy(shape: Shape, target: Target) -> Program:
+    import cupy  # pyright: ignore[reportMissingImports]
+
+    # row and column k do not change in step k, so nobody reads what another writes
+    relaxed = cupy.ElementwiseKernel("T to, T onward", "T distance", "distance = min(distance, T(to + onward))", "relax")
+
+    def relax(matrix, first, end):
+        for k in range(first, end):
+            relaxed(matrix[:, k : k + 1], matrix[k : k + 1], matrix)
+
+    def of(stream: Any) -> Any:
+        return cupy.cuda.ExternalStream(int(stream.handle))
+
+    return DeviceLoop(shape, relax, of, cupy.asarray, cupy.asnumpy, cupy.copyto)
+
+
+class DeviceLoop:
+    """A matrix of another package on the GPU, worked on in the stream of whoever times it."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        relax: Callable[[Any, int, int], None],
+        of: Callable[[Any], Any],
+        to_device: Callable[[Any], Any],
+        to_host: Callable[[Any], Any],
+        copy: Callable[[Any, Any], object],
+    ):
+        self.shape = shape
+        self._relax = relax
+        self._of = of
+        self._to_device = to_device
+        self._to_host = to_host
+        self._copy = copy
+
+    def allocate(self) -> Buffers:
+        return [None, None]  # result, input: the package allocates both when it has the input
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        import numpy as np
+
+        with self._of(stream):
+            for place in range(2):
+                buffers[place] = self._to_device(np.ascontiguousarray(matrix))  # type: ignore[index]
+            stream.synchronize()
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        with self._of(stream):
+            self._copy(buffers[0], buffers[1])
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        with self._of(stream):
+            self._relax(buffers[0], *step.args)
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        with self._of(stream):
+            host = self._to_host(buffers[0])
+            stream.synchronize()
+        return host
+
+    def resources(self) -> Mapping[str, Resources]:
+        return {}
+
+
+def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target], Program], fused: bool = False) -> Kernel:
+    package = title.partition(",")[0]
+
+    def refuses(shape: Shape) -> str | None:
+        from kernels.peers import installed, missing
+
+        return None if installed(name) else missing(name)
+
+    return Kernel(
+        id=name,
+        title=title,
+        backend=backend,
+        papers=(package,),
+        phases=PHASES,
+        plan=fused_plan if fused else plan,
+        build=build,
+        summary=f"The k-loop on whole matrices with {package}, in place.",
+        lesson="",
+        compiles=backend == "cuda",
+        simulates=False,
+        matrices=1 if fused else 2,
+        refuses=refuses,
+    )
+
+
+NUMPY = _kernel("numpy", "NumPy, k-loop", "cpu", _numpy)
+WITH_TORCH = (
+    _kernel("torch-cpu", "PyTorch, k-loop on the CPU", "cpu", _torch_on_cpu),
+    _kernel("torch", "PyTorch, k-loop", "cuda", _torch),
+)
+CUPY = _kernel("cupy", "CuPy, k-loop in one kernel", "cuda", _cupy, fused=True)

@@ -1,0 +1,22 @@
+"""Few combinations of many choices, in which every value occurs, or every two values of different choices meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+from typing import Any
+
+
+def covering(choices: Mapping[Any, Sequence[Any]], strength: int = 2) -> list[dict[Any, Any]]:
+    """Greedy: always the combination with most sets of `strength` values that have not met, the first of several."""
+    names = list(choices)
+    rows = [dict(zip(names, values, strict=True)) for values in product(*choices.values())]
+    together = min(strength, len(names))
+    meetings = [set(combinations(row.items(), together)) for row in rows]
+    left = set().union(*meetings)
+    chosen: list[dict[Any, Any]] = []
+    while left:
+        best = max(range(len(rows)), key=lambda at: len(left & meetings[at]))
+        chosen.append(rows[best])
+        left -= meetings[best]
+    return chosen

@@ -1,0 +1,82 @@
+"""What only a GPU can tell of its limits, and of other packages beside it. Run on a machine with one: pytest -m gpu."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fwtui import events, hardware
+from fwtui.experiment import Experiment, settle
+
+pytestmark = pytest.mark.gpu
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Any:
+    from fwtui.measure.cuda_engine import CudaEngine
+
+    return CudaEngine()
+
+
+def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:
+    """The probes compare their results with NumPy's themselves."""
+    from fwtui.measure.limits import measure
+    from kernels.probe_forms import forms_of
+
+    told: list[events.Limits] = []
+    measure(engine, told.append, lambda: 0.0)
+    last = told[-1]
+    rates = {f.form: f.relaxations_per_second or 0.0 for f in last.forms}
+    assert last.complete and set(rates) == {form.key for form in forms_of("cuda", engine.target.cc)}
+    gpu = hardware.gpus().gpus[0]
+    clocks = [f.clock_mhz or 0.0 for f in last.forms]
+    assert all(200 < clock < 1.05 * (gpu.max_clock_mhz or 4000) for clock in clocks), clocks
+    # 64 lanes a clock and multiprocessor take minima in every generation that is supported, and nothing takes more than 256
+    per_clock = {f.form: rates[f.form] / (f.clock_mhz or 1.0) / 1e6 / engine.target.multiprocessors for f in last.forms}
+    assert all(15 < lanes < 256 for lanes in per_clock.values()), per_clock
+    if engine.target.cc >= (9, 0):
+        assert rates["int16"] > 1.7 * rates["int32"] and rates["float32-two"] > 1.05 * rates["float32"]
+    assert last.copy_bytes_per_second and gpu.peak_bytes_per_second
+    assert 0.4 * gpu.peak_bytes_per_second < last.copy_bytes_per_second <= 1.02 * gpu.peak_bytes_per_second
+
+
+@pytest.mark.parametrize("peer", ["cupy", "torch"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+def test_a_peer_on_the_gpu_is_timed_in_our_stream_and_right(engine: Any, peer: str, dtype: str) -> None:
+    pytest.importorskip(peer)
+    from fwtui.measure.runner import Runner
+
+    told: list[events.Event] = []
+    experiment = settle(Experiment(kernel=peer, n=500, dtype=dtype, repeats=3, verify="full"))
+    Runner(told.append, lambda: 0.0, lambda kernel, asked: engine).run(1, experiment, lambda: None, brief=True)
+    (verdict,) = [e for e in told if isinstance(e, events.Verdict)]
+    (done,) = [e for e in told if isinstance(e, events.RunDone)]
+    assert verdict.verdict == "verified" and done.outcome == "done"
+    # a kernel that ran in another stream would seem to take no time: n launches of a pass over 500 KB take microseconds each
+    assert done.median and done.median > 500 * 1e-6
+
+
+def test_bench_and_tune_work_on_this_gpu(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+
+    def fwtui(*words: str) -> list[Any]:
+        command = [sys.executable, "-P", "-m", "fwtui", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    trials = fwtui("tune", "--json", "-n", "512", "--dtype", "int32", "--seconds", "60")
+    best = min((t for t in trials if t["seconds"]), key=lambda t: t["seconds"])
+    (told,) = fwtui("bench", "--json", "-n", "512", "--dtype", "int32", "--rounds", "2", "--seconds", "120")
+    auto = next(r for r in told["results"] if r["auto"] == "measured here")
+    assert (auto["kernel"], auto["tile"] or 0) == (best["kernel"], best["tile"])
+    assert all(r["verified"] for r in told["results"]) and len({r["checksum"] for r in told["results"]}) == 1
+    assert all(0 < r["share_of_limit"] < 1.02 for r in told["results"])
+    assert {"GPU", "CPU"} == {"GPU" if r["backend"] == "cuda" else "CPU" for r in told["results"]}

@@ -1,0 +1,260 @@
+"""The bar of places: digits, palette and mouse go to each of them, live and in a replay, and all read one Model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.binding import Binding
+from textual.pilot import Pilot
+from textual.theme import BUILTIN_THEMES
+from textual.widgets import Input
+
+from fwtui import events
+from fwtui.__main__ import main
+from fwtui.experiment import Experiment
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui import render
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.bindings import TO_PLACES
+from fwtui.tui.dialogs import HelpScreen
+from fwtui.tui.frame import Frame
+from fwtui.tui.picture import screen_text
+from fwtui.tui.places import PLACES, place_names
+from fwtui.tui.topbar import Tab, Top, TopBar
+from fwtui.tui.view import View
+
+Replay = Callable[..., FwtuiApp]
+RECORDED = [place for place in PLACES if place.recorded]
+LIVE = [place for place in PLACES if place.live]
+SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl"))
+
+
+async def settled(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    assert isinstance(pilot.app, FwtuiApp)
+    return screen_text(pilot.app)
+
+
+def place_of(app: FwtuiApp) -> str:
+    assert isinstance(app.screen, Frame)
+    return app.screen.PLACE
+
+
+def test_places_have_keys_names_and_words_of_their_own() -> None:
+    for values in ([p.key for p in PLACES], [p.name for p in PLACES], [p.title for p in PLACES]):
+        assert len(set(values)) == len(values)
+    assert [p.key for p in PLACES] == sorted(p.key for p in PLACES) and all(p.tooltip for p in PLACES)
+    assert all(place.live or place.recorded for place in PLACES)
+    assert place_names() == tuple(place.name for place in RECORDED)
+
+
+async def test_digits_go_to_every_place_of_a_replay_and_the_position_stays(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=3.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for place in [*RECORDED, *reversed(RECORDED)]:
+            shown = await settled(pilot, place.key)
+            assert place_of(app) == place.name
+            first = shown.split("\n")[0]
+            assert all(f"{p.key} {p.recorded_title or p.title}" in first for p in RECORDED)
+            assert "00:03 / 00:" in shown and "q Quit" in shown
+
+
+async def test_transport_keys_work_in_every_place_of_a_replay(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for place in RECORDED:
+            await settled(pilot, place.key)
+            assert app.view is not None and app.view.playback is not None
+            player = app.view.playback.player
+            app.screen.set_focus(None)
+            await settled(pilot, "end")
+            assert player.at_end and app.view.model.index == player.index
+            await settled(pilot, "left")
+            assert player.position == pytest.approx(player.duration - 5)
+            await settled(pilot, "home", "right_square_bracket", "greater_than_sign")
+            assert app.view.model.current == 1 and player.speed == 2
+            await settled(pilot, "less_than_sign", "space")
+            assert player.playing
+            assert "▶ playing" in await settled(pilot)
+            await settled(pilot, "space")
+
+
+async def test_live_places_share_the_run_that_is_chosen(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, "r")
+        dashboard.tick()
+        for place in LIVE:
+            await settled(pilot, f"alt+{place.key}")
+            assert place_of(dashboard) == place.name
+            dashboard.tick()
+            assert "run 1 finished" in await settled(pilot)
+        assert await settled(pilot, "R") and live.recorder is not None
+        assert "● REC" in await settled(pilot)
+        await settled(pilot, "R")
+        assert live.recorder is None
+
+
+async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        field = dashboard.screen.query_one("#field-n", Input)
+        field.focus()
+        field.value = ""
+        await settled(pilot, "5")
+        assert field.value == "5" and place_of(dashboard) == "run"
+        await settled(pilot, "alt+5")
+        assert place_of(dashboard) == "telemetry" and field.value == "5"
+        await settled(pilot, "escape")
+        assert place_of(dashboard) == "run"
+
+
+async def test_tabs_are_clicked_and_the_palette_names_the_places(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        for place in reversed(RECORDED):
+            first = screen_text(app).split("\n")[0]
+            await pilot.click(offset=(first.index(f"{place.key} {place.recorded_title or place.title}") + 1, 0))
+            await settled(pilot)
+            assert place_of(app) == place.name
+        await pilot.click(offset=(1, 0))
+        assert place_of(app) == "run"
+        words = [command.words for command in app.commands()]
+        assert all(f"Go to {p.recorded_title or p.title}" in words for p in RECORDED)
+
+
+async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 120)) as pilot:
+        for place in RECORDED:
+            await settled(pilot, place.key)
+            frame = app.screen
+            assert isinstance(frame, Frame)
+            bindings = [b for b in type(frame).BINDINGS if isinstance(b, Binding)]
+            assert len({b.id for b in bindings}) == len(bindings) and all(b.id and b.tooltip for b in bindings)
+            for binding in bindings:
+                assert hasattr(frame, f"action_{binding.action.partition('(')[0]}"), binding
+            shown = await settled(pilot, "question_mark")
+            assert isinstance(app.screen, HelpScreen)
+            for binding in [*frame.offered(), *frame.MOVES[1], *(b for b in TO_PLACES if b.id in _ids(frame.view))]:
+                assert f" {binding.description} " in shown, binding
+            assert not any(f" {binding.description} " in shown for binding in bindings if binding.id in ("record", "cancel"))
+            await settled(pilot, "escape")
+
+
+def _ids(view: View) -> set[str]:
+    return {f"place.{tab.name}" for tab in view.tabs}
+
+
+async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, "5")
+        for _ in range(2):  # the second one takes the place of the first
+            dashboard.open(SHIPPED[0])
+            for _ in range(400):
+                await pilot.pause(0.02)
+                if dashboard.view is not None and dashboard.view.playback is not None and place_of(dashboard) == "run":
+                    break
+            assert "Replay" in await settled(pilot)
+            await settled(pilot, "5")
+        assert place_of(dashboard) == "telemetry" and "q Back" in await settled(pilot)
+        await settled(pilot, "q")
+        assert dashboard.view is not None and dashboard.view.source is not None
+        assert place_of(dashboard) == "telemetry" and len(dashboard._modes) == len(LIVE)
+
+
+@pytest.mark.parametrize("place", place_names())
+@pytest.mark.parametrize("size", [(80, 24), (60, 16), (120, 40), (200, 60)])
+def test_every_place_has_a_picture_of_a_shipped_session(tmp_path: Path, place: str, size: tuple[int, int]) -> None:
+    for session in SHIPPED[:1]:
+        for name in ("a.txt", "b.txt"):
+            render(session, None, size, tmp_path / name, place)
+        rows = (tmp_path / "a.txt").read_text().split("\n")
+        assert rows == (tmp_path / "b.txt").read_text().split("\n")
+        assert len(rows) == size[1] + 1 and max(map(len, rows)) <= size[0]
+        footer = rows[-2].rstrip()
+        assert footer.endswith("^p palette") == (size[0] >= 80) and "q Quit" in footer  # it fits
+
+
+def test_a_screen_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", str(SHIPPED[0]), "-o", str(tmp_path / "x.svg"), "--screen", "atlas"]) == 2
+    assert "there is no screen 'atlas' in a replay; choose one of run, " in capsys.readouterr().err
+    assert not (tmp_path / "x.svg").exists()
+
+
+@pytest.mark.parametrize("place", place_names()[1:])
+async def test_resize_storms_settle(replay_of: Replay, place: str) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.action_place(place)
+        before = await settled(pilot)
+        for size in ((1, 1), (200, 60), (60, 16), (59, 15), (80, 24), (3, 60), (200, 1), (100, 20), (61, 50)):
+            await pilot.resize_terminal(*size)
+            if size == (80, 24):
+                await settled(pilot, "tab")
+        await settled(pilot)
+        app.screen.set_focus(None)
+        await pilot.resize_terminal(120, 40)
+        assert await settled(pilot) == before
+
+
+@pytest.mark.parametrize("place", place_names()[1:])
+async def test_empty_sessions_and_machines_without_a_gpu_have_every_place(replay_of: Replay, place: str) -> None:
+    for told in ([scenes.header(), events.Notice(t=0.5, text="nothing ran")], scenes.cpu_session()):
+        app = replay_of(told)
+        async with app.run_test(size=(80, 24)) as pilot:
+            app.action_place(place)
+            shown = await settled(pilot)
+            assert place_of(app) == place and "nan" not in shown
+
+
+@pytest.mark.parametrize("place", place_names()[1:])
+async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.action_place(place)
+        plain = await settled(pilot)
+        for theme in ("textual-light", "ansi-dark", "solarized-light", "dracula"):
+            assert theme in BUILTIN_THEMES
+            app.theme = theme
+            assert await settled(pilot) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.action_place(place)
+        assert await settled(pilot) == plain
+
+
+@pytest.mark.parametrize("width", range(8, 130, 3))
+@pytest.mark.parametrize("recording", ["", "00:42 · 74.1 KiB"])
+def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str) -> None:
+    names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
+    tabs = tuple(Tab(str(key), name.lower(), name) for key, name in enumerate(names, 1))
+    bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording))
+    (row,) = [content.plain for content in bar.draw(bar.subject, width)]
+    assert len(row) <= width or width < 50
+    if width >= 64:
+        assert "4 Explain" in row and row.startswith("fwtui")
+        assert ("● REC" in row) == bool(recording)
+        assert all(f" {key} " in row for key in range(1, 8))
+    if width >= 105:
+        assert all(f"{key} {name}" in row for key, name in enumerate(names, 1))
+
+
+async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
+    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, "5", "1", "r")
+        hidden = app._screen_stacks["0:telemetry"][0]
+        assert isinstance(hidden, Frame)
+        before = hidden._shown
+        app.tick()
+        await settled(pilot)
+        assert hidden._shown == before  # until it is seen again
+        await settled(pilot, "5")
+        assert hidden._shown != before

@@ -1,0 +1,243 @@
+"""Telemetry over time: bins that do not wobble, lanes that fit, a cursor with values, runs as bands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+from textual.widgets import SelectionList
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.model import Model
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.lane_chart import GUTTER, LaneChart
+from fwtui.tui.lanes import HOLD_SECONDS, QUANTITIES, Bins, moments, span_for, usual
+from fwtui.tui.picture import screen_text
+from fwtui.tui.telemetry_screen import LanesScreen
+
+Replay = Callable[..., FwtuiApp]
+
+
+async def shown(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    assert isinstance(pilot.app, FwtuiApp)
+    return screen_text(pilot.app)
+
+
+def row(text: str, title: str) -> str:
+    return next(line for line in text.split("\n") if line.startswith(f" {title} "))
+
+
+def readings(values: list[float | None], every: float = 0.1) -> list[events.Telemetry]:
+    return [events.Telemetry(t=place * every, gpu_power_watts=value) for place, value in enumerate(values)]
+
+
+def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -> None:
+    bins = Bins(1.0, ("power",))
+    told = [events.Telemetry(t=t, gpu_power_watts=w) for t, w in ((0.0, 100.0), (0.5, 200.0), (1.2, 50.0), (6.0, 70.0))]
+    bins.take(told)
+    assert bins.means(0, 0, 8) == [150, 50, 50, 50, None, None, 70, None]
+    assert HOLD_SECONDS == 1.5
+    fine = Bins(0.05, ("power",))
+    fine.take(told[:3])
+    assert fine.means(0, 0, 12) == [100] * 10 + [200] * 2
+    assert bins.means(0, -3, 4) == [None, None, None, 150] and bins.greatest == [200]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.one_of(st.none(), st.floats(0, 1e15)), max_size=60),
+    st.lists(st.integers(0, 60), max_size=6),
+    st.sampled_from([0.01, 0.25, 3.0]),
+)
+def test_bins_follow_a_list_that_grows_and_is_cut(values: list[float | None], cuts: list[int], seconds: float) -> None:
+    told = readings(values)
+    followed = Bins(seconds, ("power", "clock"))
+    for cut in [*cuts, len(told)]:
+        followed.take(told[:cut])
+        fresh = Bins(seconds, ("power", "clock"))
+        fresh.take(told[:cut])
+        assert followed.means(0, -5, 40) == fresh.means(0, -5, 40)
+        assert followed.means(1, 0, 9) == [None] * 9 and followed.greatest == fresh.greatest
+
+
+def test_moments_are_round_and_few() -> None:
+    assert moments(0, 60, 6) == [0, 10, 20, 30, 40, 50, 60][:6]
+    assert moments(3.2, 8.9, 6) == [4, 5, 6, 7, 8] and moments(5, 5, 3) == [] and moments(0, 1, 0) == []
+    assert span_for(59) == 60 and span_for(61) == 120 and span_for(1e6) == 1e6
+
+
+def test_what_is_shown_first_fits_the_machine() -> None:
+    model = Model()
+    assert usual(model) == ("cpu", "cpu-clock", "host-memory")
+    model.apply(scenes.GPU)
+    assert usual(model)[:2] == ("power", "clock") and "cpu" not in usual(model)
+
+
+async def test_lanes_runs_and_clock_are_there_at_once(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "5")
+    assert "┣━" in row(text, "runs") and "1 naive" in row(text, "runs") and "2 katz-kider" in row(text, "runs")
+    assert row(text, "power")[: GUTTER + 1].rstrip().endswith(" W") and "0 to 700 W" in text and "20 to 95 °C" in text
+    for title in ("SM clock", "temp", "util", "SM occ", "DRAM", "memory", "throttle"):
+        assert row(text, title)
+    assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
+    assert "  00:10" in text and "all of it" in text and "█" in text
+
+
+async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        before = await shown(pilot, "5")
+        text = await shown(pilot, "x", "home")
+        assert " at 00:00." in text
+        assert row(text, "power") != row(before, "power")
+        chart = app.screen.query_one(LaneChart)
+        for _ in range(30):
+            await pilot.press("right")
+        text = await shown(pilot)
+        assert chart.at is not None
+        nearest = min(chart._view.model.telemetry, key=lambda r: abs(r.t - (chart.at or 0)))
+        assert nearest.gpu_power_watts is not None
+        watts = float(row(text, "power").split()[1])
+        assert watts == pytest.approx(nearest.gpu_power_watts, rel=0.2)
+        await shown(pilot, "enter")
+        assert app.view is not None and app.view.selected == 1
+        text = await shown(pilot, "escape")
+        assert " at 00:" not in text and app.view.selected == 1
+        assert "run 1  Naive" in text
+        await shown(pilot, "escape")
+        assert app.view.selected is None
+
+
+async def test_the_mouse_points_clicks_runs_and_its_wheel_zooms(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "5")
+        chart = app.screen.query_one(LaneChart)
+        column = row(text, "runs").index("2 katz-kider")
+        await pilot.click(chart, offset=(column, 3))
+        await pilot.pause()
+        assert app.view is not None and app.view.selected == 2 and chart.at is not None
+        start, end = chart.window.start, chart.window.end
+        chart.on_mouse_scroll_up(_Wheel())  # type: ignore[arg-type]
+        await pilot.pause()
+        await pilot.pause()
+        assert chart.window.end - chart.window.start < end - start
+        assert chart.window.start <= chart.at <= chart.window.end
+
+
+class _Wheel:
+    def stop(self) -> None: ...
+
+
+async def test_zoom_goes_nearer_wider_and_back_to_everything(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "5")
+        whole = app.screen.query_one(LaneChart).window
+        text = await shown(pilot, "plus", "plus")
+        assert "5.00 s wide" in text or "10.0 s wide" in text
+        narrow = app.screen.query_one(LaneChart).window
+        assert narrow.end - narrow.start < whole.end - whole.start and narrow.end == pytest.approx(whole.end, abs=0.5)
+        await shown(pilot, *["plus"] * 8)
+        assert "5.00 s wide" in await shown(pilot)
+        await shown(pilot, *["minus"] * 9)
+        assert app.screen.query_one(LaneChart).window == whole
+        await shown(pilot, "plus", "0")
+        assert app.screen.query_one(LaneChart).window == whole
+
+
+async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "5")
+        text = await shown(pilot, "s")
+        assert isinstance(app.screen, LanesScreen)
+        assert all(quantity.title in text for quantity in QUANTITIES)
+        app.screen.query_one(SelectionList).deselect_all()
+        app.screen.query_one(SelectionList).select("cpu")
+        text = await shown(pilot, "escape")
+        assert row(text, "CPU") and not any(line.startswith(" power ") for line in text.split("\n"))
+
+
+async def test_what_was_never_read_is_not_available_and_not_zero(replay_of: Replay) -> None:
+    app = replay_of([scenes.header(), scenes.GPU, *readings([None, None, None])])
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await shown(pilot, "5")
+    assert "n/a" in row(text, "power") and "▁" not in row(text, "power") and "n/a" in row(text, "throttle")
+
+
+async def test_throttling_is_a_lane_with_words(replay_of: Replay) -> None:
+    told = [events.Telemetry(t=t / 10, gpu_power_watts=700.0, throttle=0x4 if t > 20 else 0x1) for t in range(40)]
+    app = replay_of([scenes.header(), scenes.GPU, *told])
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "5")
+        lane = row(text, "throttle")
+        assert "power cap" in lane and "·████" in lane
+        assert " none " in row(await shown(pilot, "x", "home"), "throttle")
+
+
+async def test_a_live_window_follows_and_p_holds_it(live: FakeLive) -> None:
+    live = FakeLive(scenes.GPU)
+    app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "5")
+        live.tell(*scenes.telemetry(0.1, 100, 0.5))
+        app.tick()
+        text = await shown(pilot)
+        chart = app.screen.query_one(LaneChart)
+        assert "1 min" in text or "60.0 s wide · following" in text
+        assert chart.window.end == pytest.approx(100, abs=1.5) and chart.window.start == pytest.approx(40, abs=2)
+        held = chart.window
+        text = await shown(pilot, "p")
+        live.tell(*scenes.telemetry(100, 20, 0.5))
+        app.tick()
+        text = await shown(pilot)
+        assert "held" in text and chart.window == held and len(live.model.telemetry) == 1200
+        text = await shown(pilot, "p")
+        assert "following" in text and chart.window.end == pytest.approx(120, abs=1.5)
+        await shown(pilot, "x", "left")  # a cursor set by a key holds the window
+        live.tell(*scenes.telemetry(120, 20, 0.5))
+        app.tick()
+        assert "held" in await shown(pilot) and chart.window.end == pytest.approx(120, abs=1.5)
+
+
+@pytest.mark.parametrize("number", [0, 2**60, 1e15, 5e-324])
+async def test_extreme_readings_break_no_lane(replay_of: Replay, number: float) -> None:
+    fields = [f for f in events.Telemetry.__struct_fields__ if f not in ("t",)]
+    whole = ("gpu_memory_bytes", "throttle", "host_memory_bytes")
+    shares = {f for f in fields if f.endswith(("utilisation", "occupancy"))}
+    values = {
+        f: int(number) if f in whole else min(number, 1.5) if f in shares else min(number, 1000.0 if "temp" in f else 1e9)
+        for f in fields
+    }
+    told = [events.Telemetry(t=t, **values) for t in (0.0, 0.2, 1e3, 1e3 + 5e-7)]  # type: ignore[arg-type]
+    app = replay_of([scenes.header(), msgspec_gpu(number), *told])
+    async with app.run_test(size=(120, 40)) as pilot:
+        for keys in (("5",), ("x", "home"), ("plus", "plus"), ("end", "left")):
+            text = await shown(pilot, *keys)
+            assert "nan" not in text and row(text, "power")
+        assert all(math.isfinite(value) for value in app.screen.query_one(LaneChart).window)
+
+
+def msgspec_gpu(number: float) -> events.Device:
+    return events.Device(
+        t=0.0,
+        name="Example GPU",
+        memory_bytes=int(number),
+        max_clock_mhz=min(number, 1e15),
+        power_limit_watts=min(number, 1e15),
+        peak_bytes_per_second=min(number, 1e15),
+    )

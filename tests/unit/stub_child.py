@@ -1,0 +1,48 @@
+"""A child process that is none: answers requests with events at once, in place of fwtui.child.Child."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from fwtui import codec, events, requests
+from fwtui.codec import Line
+
+Answer = Callable[[Any], Iterable[events.Event]]
+
+
+class StubChild:
+    """What Live needs of a Child; `answer` makes the events of a request."""
+
+    answer: Answer
+
+    def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
+        self.module = module
+        self.lines: deque[Line] = deque()
+        self.asked: list[Any] = []
+        self.exit_code: int | None = None
+        self.last_words = ""
+
+    @property
+    def gone(self) -> bool:
+        return self.exit_code is not None
+
+    def send(self, request: bytes) -> None:
+        self.asked.append(requests.decode(request))
+        for event in type(self).answer(self.asked[-1]):
+            self.lines.append(codec.as_line(event))
+
+    def kill(self) -> None:
+        self.exit_code = -9
+
+    def hang_up(self) -> None:
+        pass
+
+    def close(self, grace: float = 0.0) -> None:
+        self.exit_code = self.exit_code or 0
+
+
+def answering(answer: Answer) -> type[StubChild]:
+    """A kind of child that answers so."""
+    return type("Answering", (StubChild,), {"answer": staticmethod(answer)})

@@ -1,0 +1,200 @@
+"""Other packages' ways of doing it: right for every type, and no trouble where they are not installed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fwtui.errors import NoGpu, Refused
+from fwtui.experiment import Experiment, kernel_named, settle
+from fwtui.graphs.canonical import canonical
+from fwtui.graphs.generate import fill_numpy, generate
+from fwtui.placement import is_simulated
+from fwtui.verify import Verifier
+from kernels import peers as package
+from kernels import registry
+from kernels.peers import PACKAGES, RUNGS, installed, peers
+from kernels.plan import Kernel, Shape, Target
+
+ALL = list(peers().values())
+
+
+class Stream:
+    """What a package needs of the stream that is timed."""
+
+    handle = 77
+
+    def synchronize(self) -> None:
+        pass
+
+
+def verdict(kernel: Kernel, n: int, dtype: str, **graph: Any) -> str:
+    """How the kernel's distances compare with SciPy's, after two passes on the restored input."""
+    made = generate(Experiment(n=n, dtype=dtype, **graph), fill_numpy)
+    shape = Shape(n, 1, dtype)
+    program = kernel.build(shape, Target(kernel.backend))
+    buffers, stream = program.allocate(), Stream()
+    program.load(made.matrix, buffers, stream)
+    for _ in range(2):
+        program.restore(buffers, stream)
+        for step in kernel.plan(shape, False):
+            program.launch(step, buffers, stream)
+    distances = canonical(program.unload(buffers, stream), made, dtype)
+    assert program.resources() == {}
+    return Verifier().check(made, "key", distances, "full", 512, kernel.id).verdict
+
+
+CASES = [(1, "float32", {}), (17, "float32", {"real": True}), (33, "int32", {"negative": 0.2}), (70, "int16", {"density": 0.1})]
+
+
+@pytest.mark.parametrize(("n", "dtype", "graph"), CASES)
+def test_the_numpy_loop_is_right(n: int, dtype: str, graph: dict[str, Any]) -> None:
+    assert verdict(peers()["numpy"], n, dtype, **graph) == "verified"
+
+
+class Tensor(np.ndarray):
+    """As much of PyTorch's tensor as the loop uses."""
+
+    def to(self, device: str) -> Tensor:
+        assert device == "cuda"
+        return self.copy()
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.view(np.ndarray)
+
+    def copy_(self, other: Any) -> None:
+        self[...] = other
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A made-up PyTorch, and the handles of the streams it was asked to work on."""
+    handles: list[int] = []
+
+    @contextlib.contextmanager
+    def on(stream: int) -> Iterator[None]:
+        handles.append(stream)
+        yield
+
+    made = SimpleNamespace(
+        float32=np.float32,
+        int32=np.int32,
+        int16=np.int16,
+        empty=lambda size, dtype, device="cpu": np.empty(size, dtype).view(Tensor),
+        from_numpy=lambda array: array.view(Tensor),
+        add=np.add,
+        minimum=np.minimum,
+        cuda=SimpleNamespace(stream=on, ExternalStream=lambda handle: handle),
+    )
+    monkeypatch.setitem(sys.modules, "torch", made)  # type: ignore[arg-type]
+    return handles
+
+
+@pytest.mark.parametrize("name", ["torch", "torch-cpu"])
+@pytest.mark.parametrize(("n", "dtype", "graph"), CASES)
+def test_the_pytorch_loop_is_right_and_in_the_timed_stream(
+    name: str, n: int, dtype: str, graph: dict[str, Any], torch: list[int]
+) -> None:
+    assert verdict(peers()[name], n, dtype, **graph) == "verified"
+    assert set(torch) == ({77} if name == "torch" else set())
+
+
+@pytest.mark.parametrize(("n", "dtype", "graph"), CASES)
+def test_the_cupy_loop_is_right_and_in_the_timed_stream(
+    n: int, dtype: str, graph: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handles: list[int] = []
+
+    @contextlib.contextmanager
+    def on(handle: int) -> Iterator[None]:
+        handles.append(handle)
+        yield
+
+    def elementwise(inputs: str, outputs: str, code: str, name: str) -> Any:
+        assert (inputs, outputs) == ("T to, T onward", "T distance") and "min(distance, T(to + onward))" in code
+        return lambda to, onward, distance: np.minimum(distance, to + onward, out=distance)
+
+    made = SimpleNamespace(
+        ElementwiseKernel=elementwise,
+        asarray=lambda matrix: matrix.copy(),
+        asnumpy=np.array,
+        copyto=np.copyto,
+        cuda=SimpleNamespace(ExternalStream=on),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", made)  # type: ignore[arg-type]
+    assert verdict(peers()["cupy"], n, dtype, **graph) == "verified"
+    assert set(handles) == {77}
+
+
+class DiGraph:
+    """As much of NetworkX's as is used, and its own k-loop."""
+
+    def __init__(self) -> None:
+        self.nodes: list[int] = []
+        self.edges: dict[tuple[int, int], float] = {}
+
+    def add_nodes_from(self, nodes: Any) -> None:
+        self.nodes += nodes
+
+    def add_weighted_edges_from(self, edges: Any) -> None:
+        self.edges.update({(a, b): w for a, b, w in edges})
+
+
+def floyd_warshall_numpy(graph: DiGraph, nodelist: Any) -> np.ndarray:
+    distance = np.full((len(graph.nodes),) * 2, np.inf)
+    for (a, b), weight in graph.edges.items():
+        distance[a, b] = weight
+    np.fill_diagonal(distance, 0)
+    for k in nodelist:
+        distance = np.minimum(distance, distance[:, k, None] + distance[k])
+    return distance
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize(("n", "dtype", "graph"), [*CASES, (20, "int32", {"low": 0.0, "high": 2.0})])
+def test_networkx_is_right(n: int, dtype: str, graph: dict[str, Any], real: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if real:
+        pytest.importorskip("networkx")
+    else:
+        made = SimpleNamespace(DiGraph=DiGraph, floyd_warshall_numpy=floyd_warshall_numpy)
+        monkeypatch.setitem(sys.modules, "networkx", made)  # type: ignore[arg-type]
+    assert verdict(peers()["networkx"], n, dtype, **graph) == "verified"
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=lambda k: k.id)
+def test_a_peer_does_all_relaxations_and_is_no_rung(kernel: Kernel) -> None:
+    for n in (1, 13, 64, 150):
+        assert sum(step.cost.relaxations for step in kernel.plan(Shape(n), False)) == n**3
+    assert kernel.id not in registry() and kernel_named(kernel.id) is kernel
+    assert set(PACKAGES) == set(peers()) and set(RUNGS) <= set(registry())
+
+
+def test_what_is_not_installed_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "find_spec", lambda name: None)
+    assert not installed("cupy") and installed("scipy")
+    for name, distribution in PACKAGES.items():
+        with pytest.raises(Refused, match=f"{distribution} is not installed here; pip install {distribution}"):
+            settle(Experiment(kernel=name, n=9))
+    monkeypatch.setattr(package, "find_spec", importlib.util.find_spec)
+    assert settle(Experiment(kernel="numpy", n=9)).kernel == "numpy"
+
+
+def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fwtui import hardware
+
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    for device in ("auto", "simulator"):
+        with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
+            is_simulated(Experiment(kernel="torch", n=9, device=device))
+        assert "simulator" not in str(refusal.value)
+    assert not is_simulated(Experiment(kernel="torch-cpu", n=9))
