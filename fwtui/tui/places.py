@@ -24,6 +24,7 @@ class Place(NamedTuple):
     live: str = ""
     recorded: str = ""
     recorded_title: str = ""  # where a recording calls it something else
+    pictured: bool = True  # what it shows of a recording is nothing but that recording
 
     def screen(self, view: View) -> Frame:
         """A new screen of this place. Raises LookupError where the place is not there for such a view."""
@@ -58,6 +59,7 @@ PLACES: tuple[Place, ...] = (
         "recordings that are here",
         "sessions_screen:SessionsScreen",
         "sessions_screen:SessionsScreen",
+        pictured=False,
     ),
 )
 
@@ -69,4 +71,4 @@ def places(view: View) -> tuple[Place, ...]:
 
 def place_names() -> tuple[str, ...]:
     """The places of a recording, for `fwtui render --screen`."""
-    return tuple(place.name for place in PLACES if place.recorded)
+    return tuple(place.name for place in PLACES if place.recorded and place.pictured)
