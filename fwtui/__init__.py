@@ -1,1 +1,15 @@
+"""fwtui: Floyd-Warshall kernels, run live; and `solve`, which gives a graph's shortest paths to a program."""
+
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+__all__ = ["Refused", "Result", "__version__", "solve"]
+# brought when they are asked for: they need NumPy and more, which the command line does without
+_LATER = {"solve": "fwtui.solving.solver", "Result": "fwtui.solving.result", "Refused": "fwtui.errors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

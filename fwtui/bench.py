@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from fwtui.errors import Refused
+from fwtui.expected import STAGES
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.limits import Limit, limit_of
 from fwtui.live import Live
-from fwtui.reproduce.execute import STAGES, finish
+from fwtui.reproduce.execute import finish
 from fwtui.run import Run
 from fwtui.tuned import config_of
 from kernels.peers import RUNGS, installed, missing, peers
@@ -216,7 +217,7 @@ class Bench:
         before = entrant if entrant.seconds else self._before(entrant)
         if before is None:
             return AROUND
-        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in STAGES)
+        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in (*STAGES, "verify"))
         return AROUND + copies * (entrant.experiment.n / before.experiment.n) ** 2
 
     def _turn(self, entrant: Entrant) -> bool:

@@ -1,7 +1,8 @@
 """Hardware counters of a kernel: one launch of each of its operations, profiled by Nsight Compute, never timed with it.
 
-The metrics are those of nvprof under their present names (Nsight Compute CLI, "nvprof transition guide"). GOPS are integer
-instructions / time, as CS542200 counts them.
+The metrics are those of nvprof under their present names (Nsight Compute CLI, "nvprof transition guide"). Throughput of
+shared memory is 128 bytes a wavefront, what its banks are busy with, as nvprof had it; bytes loaded count a word that is
+broadcast once for each thread. GOPS are integer instructions / time, as CS542200 counts them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fwtui.text import clean
 PROFILED = "profiled: not timings"
 MARK = "fwtui-op "  # begins each line that the profiled program says
 MOST = 1e15  # what an event can state
+WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
 
 
@@ -44,8 +46,8 @@ METRICS = (
     Metric("dram_share", "DRAM, of its limit", "share", ("dram__throughput.avg.pct_of_peak_sustained_elapsed",)),
     Metric("shared_load_bytes_per_second", "shared load", "bytes/s"),
     Metric("shared_store_bytes_per_second", "shared store", "bytes/s"),
-    Metric("shared_load_bytes", "shared loaded", "bytes", ("sm__sass_data_bytes_mem_shared_op_ld.sum",)),
-    Metric("shared_store_bytes", "shared stored", "bytes", ("sm__sass_data_bytes_mem_shared_op_st.sum",)),
+    Metric("shared_load_bytes", "shared loaded, by threads", "bytes", ("sm__sass_data_bytes_mem_shared_op_ld.sum",)),
+    Metric("shared_store_bytes", "shared stored, by threads", "bytes", ("sm__sass_data_bytes_mem_shared_op_st.sum",)),
     Metric(
         "shared_load_wavefronts", "shared load wavefronts", "count", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",)
     ),
@@ -190,8 +192,8 @@ def read(launch: Launch, row: Mapping[str, float]) -> Counters:
             values[metric.key] = value
     seconds = values.get("seconds")
     for kind in ("load", "store"):
-        if seconds and f"shared_{kind}_bytes" in values:
-            values[f"shared_{kind}_bytes_per_second"] = values[f"shared_{kind}_bytes"] / seconds
+        if seconds and f"shared_{kind}_wavefronts" in values:
+            values[f"shared_{kind}_bytes_per_second"] = values[f"shared_{kind}_wavefronts"] * WAVEFRONT / seconds
     if "dram_read_bytes" in values and "dram_write_bytes" in values:
         values["dram_bytes"] = values["dram_read_bytes"] + values["dram_write_bytes"]
     integers = values.get("integer_instructions")

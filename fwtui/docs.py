@@ -57,7 +57,7 @@ def ladder(folder: Path | None = None) -> list[str]:
     model = Model()
     for line in load(session).lines:
         model.apply(line.event)
-    head = ("kernel", "idea", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
+    head = ("kernel", "idea", "type", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
     lines = _table(head, _rungs(model), right=5)
     return [*lines, "", _machine(model, session)]
 
@@ -108,33 +108,38 @@ def _newest(folder: Path) -> Path | None:
 
 
 def _rungs(model: Model) -> list[tuple[str, ...]]:
-    """One row per kernel in the ladder's order, from its fastest verified run; n/a where there is none."""
-    best = {kernel: _best(model, kernel) for kernel in registry()}
-    naive = best.get(NAIVE)
+    """One row per kernel in the ladder's order, from its fastest verified run; n/a where there is none.
+
+    Times are compared between equal types alone: half the bytes are another problem.
+    """
     rows = []
-    before: Run | None = None
+    before: dict[str, Run] = {}  # by type
     for kernel in registry().values():
-        run = best[kernel.id]
+        run = _best(model, kernel.id)
+        dtype = run.experiment.dtype if run is not None else ""
         rows.append(
             (
                 f"`{kernel.id}`",
                 kernel.summary,
+                dtype or units.ABSENT,
                 _seconds(run),
                 units.rate(run.rate).removesuffix("relax/s") if run is not None else units.ABSENT,
                 units.percent(share_of_limit(model, run) if run is not None else None),
-                _times(before, run),
-                _times(naive, run),
+                _times(before.get(dtype), run),
+                _times(_best(model, NAIVE, dtype), run),
             )
         )
-        before = run or before
+        if run is not None:
+            before[dtype] = run
     return rows
 
 
-def _best(model: Model, kernel: str) -> Run | None:
+def _best(model: Model, kernel: str, dtype: str = "") -> Run | None:
     runs = [
         run
         for run in model.runs.values()
         if run.experiment.kernel == kernel and run.n == LADDER_N and run.state == "done" and run.verified and run.seconds
+        if dtype in ("", run.experiment.dtype)
     ]
     return min(runs, key=lambda run: run.seconds or 0.0, default=None)
 

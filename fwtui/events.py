@@ -104,8 +104,10 @@ class Stage(Event, frozen=True, kw_only=True):
     """A part of a run outside the timed passes; without seconds it begins, with them it is over."""
 
     run: RunId
-    name: str  # "graph" (generated) or "read" (from a file), "compile", "load", "warm-up", "clean", "phases", "unload", "verify"
-    seconds: Seconds | None = None
+    # "graph" (generated) or "read" (from a file), "allocate", "compile", "load", "reorder" (as the kernel wants it), "warm-up",
+    # "clean", "reorder back", "unload", "verify", "phases"
+    name: str
+    seconds: Seconds | None = None  # of a copy, the median of several
     bytes: Count | None = None
 
 

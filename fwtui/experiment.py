@@ -21,6 +21,7 @@ MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 GRID = 256  # real weights are multiples of 1/256, so that float32 sums are exact
 MAX_WEIGHT = 2**16
+HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")  # fields that decide nothing of what is computed
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _Float = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -85,6 +86,13 @@ def kernel_named(name: str) -> Kernel:
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
     """A copy with some fields replaced."""
     return msgspec.structs.replace(experiment, **changes)
+
+
+def identity(experiment: Experiment) -> tuple[object, ...]:
+    """What decides the input and how it is computed: equal for runs that repeat each other. A file is known by its name."""
+    plain = changed(experiment, file=Path(experiment.file).name)
+    fields = {name: getattr(plain, name) for name in plain.__struct_fields__ if name not in HOW_MEASURED}
+    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in fields.values())
 
 
 def check_device(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -39,8 +40,9 @@ def limit_of(model: Model, run: Run) -> Limit | None:
     best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
     factor = _clock_factor(model, run, best)
     rate = (best.relaxations_per_second or 0.0) * factor
+    share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
-    return Limit(forms[best.form], rate, run.rate / rate if run.rate else None, clock)
+    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
 
 
 def share_of_limit(model: Model, run: Run) -> float | None:

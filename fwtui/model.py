@@ -141,6 +141,23 @@ class Model:
         self.unknown, self.limits = c.unknown, c.limits
         return c.index
 
+    def frozen(self) -> Model:
+        """The same state in a model of its own, which stays as it is: runs are immutable, lists are copied."""
+        return Model(
+            index=self.index,
+            t=self.t,
+            header=self.header,
+            device=self.device,
+            runs=dict(self.runs),
+            current=self.current,
+            fault=self.fault,
+            end=self.end,
+            telemetry=list(self.telemetry),
+            log=list(self.log),
+            markers=list(self.markers),
+            unknown=self.unknown,
+        )
+
     def evidence(self, run: Run) -> Evidence | None:
         """Telemetry during the run's clean passes; None before there was one. A pass shorter than a reading has none."""
         window = run.clean_window

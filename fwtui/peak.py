@@ -15,11 +15,27 @@ FP32_LANES: Mapping[tuple[int, int], int] = {
 }
 
 
-def fp32_flops(device: Device | None) -> float | None:
-    """FLOP/s at the highest clock, a fused multiply-add counting as two; None where the GPU or its table row is unknown."""
+def fp32_lanes(device: Device | None) -> int | None:
+    """32-bit floating-point units of the whole GPU; None where it or its table row is unknown."""
     if device is None or device.compute_capability is None:
         return None
     lanes = FP32_LANES.get(device.compute_capability)
-    if lanes is None or not device.multiprocessors or not device.max_clock_mhz:
+    return lanes * device.multiprocessors if lanes and device.multiprocessors else None
+
+
+def fp32_flops(device: Device | None) -> float | None:
+    """FLOP/s at the highest clock, a fused multiply-add counting as two; None where that is not known."""
+    lanes = fp32_lanes(device)
+    return 2.0 * lanes * device.max_clock_mhz * 1e6 if lanes and device is not None and device.max_clock_mhz else None
+
+
+# 32 banks of 4 bytes per clock and multiprocessor on every compute capability since 3.0: CUDA C++ Programming Guide,
+# appendix "Compute Capabilities"
+SHARED_BYTES_PER_CLOCK = 128
+
+
+def shared_bytes_per_second(device: Device | None) -> float | None:
+    """What all multiprocessors can read from shared memory at the highest clock; None where the GPU is not known."""
+    if device is None or not device.multiprocessors or not device.max_clock_mhz:
         return None
-    return 2.0 * lanes * device.multiprocessors * device.max_clock_mhz * 1e6
+    return float(SHARED_BYTES_PER_CLOCK * device.multiprocessors * device.max_clock_mhz * 1e6)

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from fwtui import units
+from fwtui.compare import Comparison, Entrant
 from fwtui.limits import limit_of
 from fwtui.model import Model
 from fwtui.peak import fp32_flops
 from fwtui.run import PhaseTime, Run
 
-STAGES = ("read", "graph", "load", "compile", "warm-up", "unload", "verify")
+STAGES = ("read", "graph", "allocate", "compile", "load", "reorder", "warm-up", "reorder back", "unload", "verify")
 
 
 COPIES = {"read": "file", "load": "h2d", "unload": "d2h"}  # stages that move bytes, and what they are called
@@ -164,6 +165,30 @@ def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
         " ".join(f"{p.title} {units.percent(p.share)}" for p in run.phases) if len(run.phases) > 1 else "-",
         run.verdict.checksum[:SHOWN_DIGITS] if run.verdict is not None and run.verdict.checksum else "-",
         outcome(model, run),
+    )
+
+
+COMPARED = ("run", "kernel", "n", "tile", "dtype", "total", "", "vs", "from", "to", "verdict", "because")
+
+
+def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
+    """A run's comparison with the baseline under COMPARED; the baseline's own row has none."""
+    run = entrant.run
+    ends = ("", "")
+    if found is not None and found.ratio is not None:
+        ends = f"{units.digits(1 / found.ratio.high)}x", f"{units.digits(1 / found.ratio.low)}x"
+    return (
+        entrant.label,
+        run.experiment.kernel,
+        str(run.n),
+        str(run.experiment.tile or "-"),
+        run.experiment.dtype,
+        "not timed" if run.simulated else units.duration(run.seconds),
+        units.spread(run.done.spread if run.done is not None else None),
+        "baseline" if found is None else f"{units.digits(found.speedup)}x" if found.speedup is not None else "-",
+        *ends,
+        found.verdict if found is not None else "",
+        found.why if found is not None else "",
     )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple
 
 from fwtui import events
 from fwtui.experiment import Experiment
+from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
+GRAPH = ("density", "low", "high", "real", "negative", "connected", "exact", "seed")  # fields that decide a generated graph
 MOST_TOLD = 256  # events of one kind that a run keeps
 
 
@@ -54,6 +56,8 @@ class Run:
     verdict: events.Verdict | None = None
     done: events.RunDone | None = None
     finished: float | None = None
+    stage_since: float = 0.0  # session time at which the present stage began
+    fault: events.Fault | None = None  # what ended it, where something broke
 
     @property
     def simulated(self) -> bool:
@@ -123,6 +127,13 @@ class Run:
         return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
 
     @property
+    def end_to_end(self) -> float | None:
+        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
+        copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
+        copies += [self.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back")]
+        return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
+
+    @property
     def clean_window(self) -> tuple[float, float] | None:
         """Session time from the first clean pass to the end of the last (that was told, while they go on)."""
         if not self.samples:
@@ -134,7 +145,7 @@ class Run:
         """This run once the event has happened; an event that is not about runs changes nothing."""
         match event:
             case events.Planned():
-                return replace(
+                return _changed(
                     self,
                     n=event.n,
                     padded=event.padded,
@@ -143,31 +154,44 @@ class Run:
                     device_bytes=event.device_bytes,
                 )
             case events.Stage(seconds=None):
-                return replace(self, stage=event.name, progress=None)
+                return _changed(self, stage=event.name, stage_since=event.t, progress=None)
             case events.Stage():
-                return replace(self, stages=_with(self.stages, event))
+                return _changed(self, stages=_with(self.stages, event))
             case events.Progress():
-                return replace(self, progress=event)
+                return _changed(self, progress=event)
             case events.Graph():
-                return replace(self, graph=event)
+                return _changed(self, graph=event)
             case events.Sample():
-                return replace(self, samples=_with(self.samples, event))
+                return _changed(self, samples=_with(self.samples, event))
             case events.Phases():
-                return replace(self, phase_pass=event)
+                return _changed(self, phase_pass=event)
             case events.Round():
-                return replace(self, rounds=_with(self.rounds, event))
+                return _changed(self, rounds=_with(self.rounds, event))
             case events.Occupancy():
-                return replace(self, occupancies=_with(self.occupancies, event))
+                return _changed(self, occupancies=_with(self.occupancies, event))
             case events.Counters():
-                return replace(self, counted=(*(c for c in self.counted if c.op != event.op), event))
+                return _changed(self, counted=(*(c for c in self.counted if c.op != event.op), event))
             case events.Verdict():
-                return replace(self, verdict=event)
+                return _changed(self, verdict=event)
             case events.RunDone():
-                return replace(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
+                return _changed(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
             case events.Fault() if self.state == "running":
-                return replace(self, state="failed", finished=event.t, stage="", progress=None)
+                return _changed(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
             case _:
                 return self
+
+
+_SLOTS: dict[str, Any] = {f.name: Run.__dict__[f.name] for f in fields(Run)}
+
+
+def _changed(run: Run, **changes: Any) -> Run:
+    """dataclasses.replace in a third of its time: events may come by the thousand."""
+    new = object.__new__(Run)
+    for slot in _SLOTS.values():
+        slot.__set__(new, slot.__get__(run))
+    for name, value in changes.items():
+        _SLOTS[name].__set__(new, value)
+    return new
 
 
 def started(event: events.RunStarted) -> Run:
@@ -181,6 +205,31 @@ def started(event: events.RunStarted) -> Run:
         phase_names=event.phases,
         n=0 if event.experiment.file else event.experiment.n,
     )
+
+
+def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
+    """Whether the run is of that experiment, its size and how often it is repeated and how it is checked apart.
+
+    What is not asked for is the kernel's default; of a file only that there is one is known.
+    """
+    had = run.experiment
+    tiles = kernel.tiles_for(run.simulated)
+    tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
+    launch = "eager" if run.simulated else kernel.launch_modes[-1]
+    graph = () if wanted.file else GRAPH
+    return (
+        had.kernel == wanted.kernel
+        and bool(had.file) == bool(wanted.file)
+        and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
+        and (had.launch or launch) == (wanted.launch or launch)
+        and _place(had.device) == _place(wanted.device)
+        and had.tile == (tile if tiles else 0)
+        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
+    )
+
+
+def _place(device: str) -> str:
+    return "0" if device == "auto" else device
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ from fwtui.telemetry.nvml import Gpu, Nvml, open_gpu
 
 MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
 SLOWEST = 1.0  # seconds between readings when they are expensive
+NEWS_EVERY = 30.0  # seconds at least between two sentences about that
 LOST = "the GPU has fallen off the bus; telemetry goes on with the host alone, and only a reboot brings the GPU back"
 
 
@@ -38,8 +39,11 @@ class Pace:
     """The time between readings: doubled while they cost too much of it, halved again when they are cheap."""
 
     def __init__(self, hz: float) -> None:
+        self._hz = hz
         self.fastest = 1 / hz
         self.interval = self.fastest
+        self._said_slow = False
+        self._said_at = -NEWS_EVERY
 
     def after(self, cost: float) -> float:
         """Seconds from the start of a reading that took `cost` seconds to the start of the next one."""
@@ -49,36 +53,62 @@ class Pace:
             self.interval = max(self.fastest, self.interval / 2)
         return self.interval
 
+    def news(self, cost: float, now: float) -> tuple[str, str]:
+        """A sentence and its level where it has become slower than was asked for, or has come back; mostly nothing."""
+        slow = self.interval > self.fastest
+        if slow == self._said_slow or now - self._said_at < NEWS_EVERY:
+            return "", ""
+        self._said_slow, self._said_at = slow, now
+        if slow:
+            return (
+                f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two",
+                "warning",
+            )
+        return f"telemetry readings are quick again: {self._hz:g} a second", "info"
+
 
 class Sampler:
     """Readings of the host and at most one GPU, written as lines to a pipe. `origin` is monotonic time zero."""
 
-    def __init__(self, descriptor: int, origin: float, hz: float) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        origin: float,
+        hz: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._descriptor = descriptor
         self._origin = origin
         self._pace = Pace(hz)
+        self._clock = clock
+        self._sleep = sleep
 
     def run(self, device: str, uuid: str | None, identify: bool) -> None:
         """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
         gpu, reason = open_gpu(device, uuid)
-        host = Host(time.monotonic())
+        host = Host(self._clock())
         if gpu is not None:
-            gpu.read(time.monotonic())  # the first answers take milliseconds, and say what this GPU cannot tell
+            gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
         self._tell(self._device(gpu, reason, identify))
         while True:
-            started = time.monotonic()
+            started = self._clock()
             values = host.read(started)
             if gpu is not None:
-                values |= gpu.read(time.monotonic())
-            cost = time.monotonic() - started
+                values |= gpu.read(self._clock())
+            cost = self._clock() - started
             self._tell(self._telemetry(started, cost, values))
             if gpu is not None and gpu.lost:
-                self._tell(events.Notice(t=self._time(time.monotonic()), text=LOST, level="error"))
+                self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
                 gpu = None
-            time.sleep(max(0.0, started + self._pace.after(cost) - time.monotonic()))
+            due = started + self._pace.after(cost)
+            news, level = self._pace.news(cost, started)
+            if news:
+                self._tell(events.Notice(t=self._time(started), text=news, level=level))
+            self._sleep(max(0.0, due - self._clock()))
 
     def _device(self, gpu: Gpu | None, reason: str, identify: bool) -> events.Device:
-        t = self._time(time.monotonic())
+        t = self._time(self._clock())
         if gpu is None:
             return events.Device(t=t, present=False, note=reason)
         facts = gpu.facts()

@@ -40,7 +40,7 @@ class _Known:
     cycle: tuple[int, ...] | None = None  # None: not searched
     potentials: np.ndarray | None = None
     references: dict[bool, np.ndarray] = field(default_factory=dict)  # by whether Dijkstra made it
-    checksums: dict[str, str] = field(default_factory=dict)  # of other kernels, by id
+    checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel's id and form
 
 
 class _Verdict(NamedTuple):
@@ -57,12 +57,13 @@ class Verifier:
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
 
     def check(
-        self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str
+        self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str, form: str = ""
     ) -> Finding:
         """The verdict on canonical (n, n) distances.
 
-        `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and other kernels' checksums), "auto"
-        (full up to full_limit vertices), or "off". A negative diagonal is looked into whatever `how` says.
+        `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
+        other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative diagonal is looked into
+        whatever `how` says. `form` is everything that makes other code of the same kernel, in words.
         """
         start = time.perf_counter()
         known = self._recall(graph, key)
@@ -78,9 +79,9 @@ class Verifier:
             elif full:
                 found = self._full(graph, known, distances, kernel_id)
             else:
-                found = self._sample(graph, known, distances, checksum, kernel_id)
+                found = self._sample(graph, known, distances, checksum, (kernel_id, form))
         if found.verdict in ("verified", "unverified") and how != "off":
-            known.checksums[kernel_id] = checksum
+            known.checksums[kernel_id, form] = checksum
         reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
         return Finding(found.verdict, found.how, found.cells, checksum, reachable, found.cycle, time.perf_counter() - start)
 
@@ -133,7 +134,7 @@ class Verifier:
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
         return _Verdict("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
 
-    def _sample(self, graph: GraphInput, known: _Known, distances: np.ndarray, checksum: str, kernel_id: str) -> _Verdict:
+    def _sample(self, graph: GraphInput, known: _Known, distances: np.ndarray, checksum: str, whose: tuple[str, str]) -> _Verdict:
         from fwtui.graphs.reference import to_canonical
         from fwtui.graphs.searches import distances_from
 
@@ -152,11 +153,14 @@ class Verifier:
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
         if not graph.exact_sums:  # rounding depends on the order of additions, so checksums say nothing
             return _Verdict("verified", how, rows.size)
-        others = {name: theirs for name, theirs in known.checksums.items() if name != kernel_id}
-        differing = [name for name, theirs in others.items() if theirs != checksum]
+        others = {other: theirs for other, theirs in known.checksums.items() if other != whose}
+        differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != checksum]
         if differing:
             return _Verdict("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", rows.size)
-        return _Verdict("verified", f"{how}; same checksum as {', '.join(others)}" if others else how, rows.size)
+        names = [*dict.fromkeys(name for name, _ in others if name != whose[0])]
+        forms = sum(name == whose[0] for name, _ in others)
+        names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
+        return _Verdict("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, rows.size)
 
 
 def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:

@@ -70,6 +70,7 @@ class CudaProgram:
         self._matrices = matrices
         self._result = result
         self._order = order
+        self._rows: Any = None  # the result row by row, where the kernels have another order
         self._scratch = scratch
         self._target = target
         self._pinned: Any = None
@@ -80,6 +81,8 @@ class CudaProgram:
         # a pinned host copy is what the copy engine reads and writes without an extra hop
         if self.shape.memory == "pinned":
             self._pinned = cuda.pinned_array(self._size, dtype)
+        if self._order is not None:
+            self._rows = cuda.device_array(self._size, dtype)
         new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
             self.shape.memory, cuda.device_array
         )
@@ -87,20 +90,43 @@ class CudaProgram:
         return [new(size, dtype) for size in sizes]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self.copy_in(matrix, buffers, stream)
+        self.pack(buffers, stream)
+        self.restore(buffers, stream)
+        stream.synchronize()
+
+    @property
+    def repeatable(self) -> bool:
+        return self.shape.memory != "managed"  # its pages move when they are first touched, and stay
+
+    @property
+    def reorders(self) -> bool:
+        return self._order is not None
+
+    def prepare(self, buffers: Buffers, stream: Any) -> None:
+        # what is in the buffers does not matter: a cell goes where its index says
+        self.pack(buffers, stream)
+        self.unpack(buffers, stream)
+
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         kept = buffers[-1]
         if self._shared_with_host:
             stream.synchronize()
             self._pad(matrix, kept)
         else:
-            host = self._host_form(matrix)
-            if self._order is None:
-                kept.copy_to_device(host, stream=stream)
-            else:
-                buffers[0].copy_to_device(host, stream=stream)
-                self._reorder(self._order.pack, buffers[0], kept, stream)
+            (kept if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
+            # the host array may be freed once this returns
+            stream.synchronize()
+
+    def pack(self, buffers: Buffers, stream: Any) -> None:
+        if self._order is not None:
+            self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
+
+    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """As load, of a matrix that is on the device: `write` puts it, padded and row-major, into the array that it is given."""
+        write(buffers[-1] if self._order is None else buffers[0])
+        self.pack(buffers, stream)
         self.restore(buffers, stream)
-        # the host array may be freed once this returns
-        stream.synchronize()
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         to, kept = buffers[0], buffers[-1]
@@ -125,18 +151,27 @@ class CudaProgram:
         configured(*[buffers[b] for b in op.buffers(step.args)], *map(np.int32, step.args))
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
-        n, result = self.shape.n, buffers[self._result]
+        self.unpack(buffers, stream)
+        return self.copy_out(buffers, stream)
+
+    def unpack(self, buffers: Buffers, stream: Any) -> None:
+        if self._order is not None:
+            self._reorder(self._order.unpack, buffers[self._result], self._rows, stream)
+
+    def copy_out(self, buffers: Buffers, stream: Any) -> Any:
+        n, result = self.shape.n, buffers[self._result] if self._order is None else self._rows
         if self._shared_with_host:
             stream.synchronize()
             return np.array(result[:n, :n])
-        if self._order is not None:
-            unpacked = cuda.device_array(self._size, np.dtype(self.shape.dtype))
-            self._reorder(self._order.unpack, result, unpacked, stream)
-            result = unpacked
         host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
         result.copy_to_host(host, stream=stream)
         stream.synchronize()
         return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
+
+    def result_on_device(self, buffers: Buffers, stream: Any) -> Any:
+        """The padded result in row-major order, as a device array."""
+        self.unpack(buffers, stream)
+        return buffers[self._result] if self._order is None else self._rows
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:

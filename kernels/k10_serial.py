@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target, crossing
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -13,7 +13,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     # a row element is read and written, the element of row k is read; d[i, k] stays in a register
     cost = Cost(n * n, 3 * n * n * shape.itemsize)
     for k in range(n):
-        yield Step("relax", "all", (k,), cost, (everything,), (everything,))
+        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -9,6 +9,8 @@ from typing import Any
 from kernels import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
+relax_registers: Any
+
 
 def build(shape: Shape, target: Target) -> Program:
     # globals, not closures: numba's disk cache misses for ever where one closure calls another

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
 
@@ -18,7 +18,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
     cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
     for k in range(n):
-        yield Step("relax", "all", (k,), cost, (everything,), (everything,))
+        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
 
@@ -16,7 +16,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     cost = Cost(n * n, 4 * n * n * shape.itemsize)
     for k in range(n):
         source, to = sides((k,))
-        yield Step("relax", "all", (k,), cost, (Rect(0, 0, n, n, source),), (Rect(0, 0, n, n, to),))
+        reads = (*crossing(n, k, k + 1, source), Rect(0, 0, n, n, source))
+        yield Step("relax", "all", (k,), cost, reads, (Rect(0, 0, n, n, to),))
 
 
 def sides(args: tuple[int, ...]) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
 load4: Any
@@ -20,7 +20,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     threads = n * -(-n // CELLS)
     cost = Cost(n * n, (3 * CELLS + 1) * threads * shape.itemsize)
     for k in range(n):
-        yield Step("relax", "all", (k,), cost, (everything,), (everything,))
+        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
 
 
 def build(shape: Shape, target: Target) -> Program:

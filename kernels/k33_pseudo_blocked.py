@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
-WARP, THREADS = 32, 256
+THREADS = 256
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -17,7 +17,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     # every result asks for its three cells again, whoever's thread it is: a store in between may have changed them
     cost = Cost(n * n, 4 * n * n * shape.itemsize)
     for k in range(n):
-        yield Step("relax", "all", (k,), cost, (everything,), (everything,))
+        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
 
 
 def build(shape: Shape, target: Target) -> Program:

@@ -1,11 +1,11 @@
-"""Blocked, with one-dimensional thread blocks: a thread finds its row and column by division (CS542200, its first version)."""
+"""Blocked, with one-dimensional thread blocks in the third phase: row and column by division (CS542200, its first version)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kernels import blocked
-from kernels.k45_katz_kider import THREADS, threads_of
+from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
 from kernels.plan import Kernel, Program, Shape, Target
 
 cuda: Any
@@ -21,56 +21,7 @@ def build(shape: Shape, target: Target) -> Program:
     cells = tile * tile
     threads = threads_of(shape)
 
-    @jit(launch_bounds=threads)
-    def pivot(distance, p):
-        own = cuda.shared.array(cells, number)
-        t = int32(cuda.threadIdx.x)
-        base = int32(p * tile)
-        for q in range(t, cells, threads):
-            own[q] = distance[base + q // tile, base + q % tile]
-        cuda.syncthreads()
-        for k in range(tile):
-            for q in range(t, cells, threads):
-                via = number(own[q // tile * tile + k] + own[k * tile + q % tile])
-                # row k and column k do not change in step k, so nobody reads what another writes
-                if via < own[q]:
-                    own[q] = via
-            cuda.syncthreads()
-        for q in range(t, cells, threads):
-            distance[base + q // tile, base + q % tile] = own[q]
-
-    @jit(launch_bounds=threads)
-    def panels(distance, p):
-        own = cuda.shared.array(cells, number)
-        closed = cuda.shared.array(cells, number)
-        t = int32(cuda.threadIdx.x)
-        base = int32(p * tile)
-        at = int32(cuda.blockIdx.x)
-        if at >= p:
-            at += int32(1)
-        top = base
-        left = base
-        if cuda.blockIdx.y == 0:
-            left = int32(at * tile)
-        else:
-            top = int32(at * tile)
-        for q in range(t, cells, threads):
-            closed[q] = distance[base + q // tile, base + q % tile]
-            own[q] = distance[top + q // tile, left + q % tile]
-        cuda.syncthreads()
-        for k in range(tile):
-            for q in range(t, cells, threads):
-                if cuda.blockIdx.y == 0:
-                    via = number(closed[q // tile * tile + k] + own[k * tile + q % tile])
-                else:
-                    via = number(own[q // tile * tile + k] + closed[k * tile + q % tile])
-                if via < own[q]:
-                    own[q] = via
-            cuda.syncthreads()
-        for q in range(t, cells, threads):
-            distance[top + q // tile, left + q % tile] = own[q]
-
-    @jit(launch_bounds=threads)
+    @jit
     def rest(distance, p):
         own = cuda.shared.array(cells, number)
         to = cuda.shared.array(cells, number)
@@ -98,15 +49,8 @@ def build(shape: Shape, target: Target) -> Program:
             distance[top + q // tile, left + q % tile] = own[q]
 
     others = shape.padded // tile - 1
-    return CudaProgram(
-        shape,
-        target,
-        {
-            "pivot": Op(pivot, (threads, 1), lambda args: (1, 1)),
-            "panels": Op(panels, (threads, 1), lambda args: (others, 2)),
-            "rest": Op(rest, (threads, 1), lambda args: (others, others)),
-        },
-    )
+    ops = {**pivot_and_panels(shape), "rest": Op(rest, (threads, 1), lambda args: (others, others))}
+    return CudaProgram(shape, target, ops)
 
 
 KERNEL = Kernel(
@@ -117,13 +61,14 @@ KERNEL = Kernel(
     phases=blocked.PHASES,
     plan=blocked.plan,
     build=build,
-    summary="The threads of a block are a line, and each finds row and column of its cells by division and remainder.",
+    summary="In the third phase the threads of a block are a line; each finds row and column of its cells by division.",
     lesson=(
         "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only say how to read the "
         "number. So the same thread does the same work here, and the difference is in the arithmetic: row and column come from "
         "a division and a remainder. Division of integers is slow on a GPU, which has no instruction for it. The "
         "tile's width is a power of two that the compiler knows, so it can use shifts and masks; a few such "
-        "instructions remain beside each relaxation, which itself is only an addition and a minimum."
+        "instructions remain beside each relaxation, which itself is only an addition and a minimum. The first two phases "
+        "are the next rungs', so that this one change is what a comparison shows."
     ),
     tiles=(8, 16, 32),
     default_tile=32,

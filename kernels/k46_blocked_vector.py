@@ -1,4 +1,4 @@
-"""Blocked, with four 16-bit cells per thread and 64-bit loads and stores (Catinello, section 2.5)."""
+"""Blocked, with four 16-bit cells per thread and 64-bit loads and stores (Catinello 2023, section 2.5)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ KERNEL = Kernel(
     id="blocked-vector",
     title="Blocked, four cells at a time",
     backend="cuda",
-    papers=("Catinello, Floyd-Warshall on CUDA, section 2.5 (blocked vectorised)",),
+    papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, section 2.5",),
     phases=blocked.PHASES,
     plan=blocked.plan,
     build=build,

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from kernels import blocked
-from kernels.plan import Kernel, Option, Program, Shape, Step, Target
+from kernels.k45_katz_kider import THREADS, threads_of
+from kernels.plan import Kernel, Program, Shape, Step, Target
 
 cuda: Any
 
@@ -35,7 +36,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    stride = min(shape.option("threads"), tile**2) // tile  # each thread owns the cells y, y + stride, ... of its column
+    stride = threads_of(shape) // tile  # each thread owns the cells y, y + stride, ... of its column
     block = (tile, stride)
 
     @jit
@@ -149,7 +150,7 @@ KERNEL = Kernel(
     ),
     tiles=(8, 16, 32),
     default_tile=32,
-    options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells"),),
+    options=(THREADS,),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     matrices=2,

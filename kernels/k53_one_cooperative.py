@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels import blocked
-from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels.k45_katz_kider import THREADS, threads_of
+from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
 relax_tile: Any
 # what a multiprocessor of every supported generation can hold at least
-REGISTERS, THREADS, SHARED = 65536, 1024, 49152
+REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -24,7 +25,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         costs[p] = Cost(costs[p].relaxations + step.cost.relaxations, costs[p].device_bytes + step.cost.device_bytes)
     for first, last in [(p, p + 1) for p in range(rounds)] if stepwise else [(0, rounds)]:
         relaxations, device_bytes, _ = map(sum, zip(*costs[first:last], strict=True))
-        yield Step("rounds", "all", (first, last), Cost(relaxations, device_bytes), (everything,), (everything,))
+        reads = (*crossing(n, first * shape.tile, last * shape.tile), everything)
+        yield Step("rounds", "all", (first, last), Cost(relaxations, device_bytes), reads, (everything,))
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
@@ -33,7 +35,7 @@ def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
     # a thread with more results needs more registers; the compiler is held to this number by launch_bounds
     registers = 64 if results == 1 else 80 if results <= 4 else 255
     shared = 3 * shape.tile**2 * shape.itemsize
-    return max(1, min(REGISTERS // (registers * threads), THREADS // threads, SHARED // shared))
+    return max(1, min(REGISTERS // (registers * threads), RESIDENT // threads, SHARED // shared))
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -44,7 +46,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    threads = min(shape.option("threads"), tile**2)
+    threads = threads_of(shape)
     # each thread owns the cells y, y + stride, ... of its column
     stride, results = threads // tile, tile**2 // threads
     resident = blocks_per_multiprocessor(shape, threads)
@@ -162,7 +164,7 @@ KERNEL = Kernel(
     ),
     tiles=(8, 16, 32),
     default_tile=32,
-    options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells"),),
+    options=(THREADS,),
     memories=("device", "pinned"),
     off_gpu=False,
 )

@@ -79,7 +79,10 @@ def build(shape: Shape, target: Target) -> Program:
             for a in range(across):
                 to_k = column[turn, y + a * side]
                 for b in range(across):
-                    own[a * across + b] = min(own[a * across + b], number(to_k + row[turn, x + b * side]))
+                    # a comparison here too, so that only the place of the results differs from shared memory
+                    via = number(to_k + row[turn, x + b * side])
+                    if via < own[a * across + b]:
+                        own[a * across + b] = via
         for a in range(across):
             for b in range(across):
                 distance[low + y + a * side, low + x + b * side] = own[a * across + b]

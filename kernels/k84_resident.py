@@ -1,6 +1,6 @@
 """For small graphs: one cooperative launch whose blocks stay, and two barriers of the whole grid in a round.
 
-    every block with a panel tile   closes the pivot itself, in registers: nobody waits for one that does it for all
+    every block                     closes the pivot itself, in registers: nobody waits for one that does it for all;
                                     own tile of row p or column p x closed -> matrix, column p by columns as well -> panel
     ---- barrier of the grid ----
     every block                     tiles of the rest = min(itself, panel x row p)
@@ -69,8 +69,7 @@ def build(shape: Shape, target: Target) -> Program:
         for p in range(first, last):
             base = p * tile
             here = (base + 4 * y) * n + base + 4 * x
-            if block < max(1, 2 * tiles):
-                r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
+            r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
             for job in range(block, 2 * tiles, blocks):
                 at = job // 2 * tile
                 if at >= base:
@@ -179,10 +178,10 @@ KERNEL = Kernel(
     lesson=(
         "Up to some two thousand vertices the arithmetic of a round takes less time than getting from one phase to the next. So "
         "the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. And one of three "
-        "barriers goes as well: instead of waiting for a block that closes the pivot, each block that has a panel tile closes it "
-        "for itself. That is the same work many times over, but on multiprocessors that had nothing else to do. Inside a block "
-        "it is the register-tiled kernel again, with 4 x 4 results to a thread, so that the few tiles there are have many "
-        "threads to hide their loads."
+        "barriers goes as well: instead of waiting for a block that closes the pivot, each block closes it for itself. That is "
+        "the same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the "
+        "register-tiled kernel again, with 4 x 4 results to a thread, so that the few tiles there are have many threads to hide "
+        "their loads."
     ),
     tiles=(32, 64),
     default_tile=64,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
@@ -34,6 +34,11 @@ class Rect(NamedTuple):
             and self.left < other.right
             and other.left < self.right
         )
+
+
+def crossing(size: int, low: int, high: int, buffer: int = 0) -> tuple[Rect, Rect]:
+    """The rows and the columns low..high of a matrix: what every task reads besides its own cell while those are the middle."""
+    return Rect(low, 0, high, size, buffer), Rect(0, low, size, high, buffer)
 
 
 class Cost(NamedTuple):
@@ -140,6 +145,41 @@ class Program(Protocol):
 
     def resources(self) -> Mapping[str, Resources]:
         """Per op, after the first launch; empty where nothing is to be said (CPU)."""
+        ...
+
+
+@runtime_checkable
+class Copied(Protocol):
+    """A program whose matrix lives in another memory, or in another order: the parts of load() and unload(), timed apart."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a copy that is made again takes as long as the first."""
+        ...
+
+    @property
+    def reorders(self) -> bool:
+        """Whether pack() and unpack() have something to do."""
+        ...
+
+    def prepare(self, buffers: Buffers, stream: Any) -> None:
+        """Compile whatever pack() and unpack() launch."""
+        ...
+
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        """The n x n host matrix to where the kernels are, row by row; returns when it is there."""
+        ...
+
+    def pack(self, buffers: Buffers, stream: Any) -> None:
+        """What was copied in, in the order of the kernel."""
+        ...
+
+    def unpack(self, buffers: Buffers, stream: Any) -> None:
+        """The result, row by row."""
+        ...
+
+    def copy_out(self, buffers: Buffers, stream: Any) -> Any:
+        """The n x n result, after unpack(), as a host array."""
         ...
 
 

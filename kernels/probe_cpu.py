@@ -46,13 +46,6 @@ class Probe(NamedTuple):
         return DEPTH * self.tile.rows * self.width
 
 
-def vector_bits(features: Sequence[str]) -> int:
-    """The width of the machine's vector registers, from LLVM's names of what it has; 128 where nothing wider is named."""
-    if "avx512bw" in features:
-        return 512
-    return 256 if "avx2" in features else 128
-
-
 def tiles(features: Sequence[str]) -> tuple[Tile, ...]:
     """Tiles worth trying: with 32 registers, or with the 16 of older x86."""
     if "sse2" in features and "avx512vl" not in features:
@@ -67,12 +60,14 @@ def host_features() -> list[str]:
     return [name for name, there in llvm.get_host_cpu_features().items() if there]
 
 
-def build(form: str, tile: Tile, bits: int) -> Probe:
+def build(form: str, tile: Tile) -> Probe:
     """The loop for a form of kernels.probe_forms, compiled when it first runs."""
     from numba import njit, prange
 
+    from kernels.cpu_vectors import vector_bytes
+
     dtype = form.partition("-")[0]
-    turn, lanes = _loop(form, dtype, tile, bits)
+    turn, lanes = _loop(form, dtype, tile, 8 * vector_bytes())
 
     @njit(parallel=True)
     def run(c, a, b, turns, stride):

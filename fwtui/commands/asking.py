@@ -7,9 +7,11 @@ from collections.abc import Callable, Container
 from itertools import product
 from typing import Any
 
+from fwtui import settings
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.fields import FIELDS, Field
+from fwtui.settings import EXPERIMENT, Settings
 from fwtui.text import shown
 from kernels import registry
 from kernels.plan import Kernel
@@ -20,14 +22,14 @@ SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks 
 GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
 
 
-def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None, several: Container[str] = SEVERAL) -> None:
     """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only."""
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
     for field in FIELDS if only is None else [f for f in FIELDS if f.name in only]:
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
-        several = "; several with commas" if field.name in SEVERAL and only is None else ""
+        commas = "; several with commas" if field.name in several and only is None else ""
         group.add_argument(
-            *flags, metavar=field.metavar, help=f"{field.help}{several}".replace("%", "%%"), dest=f"field_{field.name}"
+            *flags, metavar=field.metavar, help=f"{field.help}{commas}".replace("%", "%%"), dest=f"field_{field.name}"
         )
     for name, about in kernel_options().items() if only is None else ():
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
@@ -49,11 +51,13 @@ def kernel_options() -> dict[str, str]:
 
 
 def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
-    """One experiment for every combination of what was asked; what was not asked is this machine's default.
+    """One experiment for every combination of what was asked; what was not asked is as the user's settings have it, or
+    this machine's default.
 
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
-    asked = [_experiment(combination, given, gpu) for combination in product(*_choices(given))]
+    preferred = settings.load()
+    asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
     kernels = {e.kernel: kernel_named(e.kernel) for e in asked}
     offered = {o.name for k in kernels.values() for o in k.options}
     for name in kernel_options():
@@ -73,6 +77,7 @@ def of_every_kernel(
     """
     if given.field_kernel is not None:
         raise Refused("--all runs every kernel; leave out either it or --kernel")
+    preferred = settings.load()
     fits: list[Experiment] = []
     left_out: list[tuple[str, str]] = []
     choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
@@ -85,7 +90,7 @@ def of_every_kernel(
                     raise Refused(
                         f"dtype {' or '.join(asked_types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}"
                     )
-                experiment = _experiment(combination, given, gpu, every=(kernel, dtypes[0]))
+                experiment = _experiment(combination, given, gpu, preferred, every=(kernel, dtypes[0]))
                 settled(experiment)
             except Refused as refusal:
                 left_out.append((kernel.id, str(refusal)))
@@ -104,20 +109,22 @@ def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
 
 
 def _experiment(
-    combination: tuple[tuple[Field, str], ...], given: argparse.Namespace, gpu: bool, every: tuple[Kernel, str] | None = None
+    combination: tuple[tuple[Field, str], ...],
+    given: argparse.Namespace,
+    gpu: bool,
+    preferred: Settings,
+    every: tuple[Kernel, str] | None = None,
 ) -> Experiment:
-    base = defaults(gpu)
-    changes: dict[str, object] = {"kernel": every[0].id, "dtype": every[1], "n": base.n} if every is not None else {}
+    changes: dict[str, object] = {"kernel": every[0].id, "dtype": every[1]} if every is not None else {}
     for field, text in combination:
         changes |= field.read(text.strip())
-    kernel = kernel_named(str(changes.get("kernel", base.kernel)))
-    if kernel.id != base.kernel or changes.get("device") == "simulator":
-        # another kernel's (or a real GPU's) tile, options and launch mode are not this one's defaults
-        base = changed(base, tile=0, options={}, launch="")
-        if kernel.backend == "cpu":
-            base = changed(base, n=min(base.n, defaults(False).n))
-    if base.dtype not in kernel.dtypes:
-        base = changed(base, dtype=kernel.dtypes[0])
+    base = defaults(gpu)
+    device = changes.get("device", preferred.text(EXPERIMENT + "device"))
+    kernel = kernel_named(str(changes.get("kernel", preferred.kernel or base.kernel)))
+    if every is not None:  # all on the same graph
+        n = preferred.said.get(EXPERIMENT + "n")
+        changes = {"n": int(n.text) if n is not None else base.n} | changes
+    base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
     options: dict[str, int] = {}
     for name in kernel_options():
         text = getattr(given, f"option_{name}", None)

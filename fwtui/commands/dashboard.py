@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from fwtui import hardware
+from fwtui.commands.looking import add_look, preferred
 from fwtui.commands.run import add_recording, live_session
+from fwtui.experiment import defaults
 
 NAME = "dashboard"
 HELP = "open the dashboard (also without any command)"
@@ -12,9 +15,13 @@ HELP = "open the dashboard (also without any command)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
+    add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
     from fwtui.tui import run_dashboard
 
-    return run_dashboard(live_session(given))
+    settings = preferred(given)
+    gpu = hardware.driver_present()
+    experiment = settings.experiment(defaults(gpu), lambda kernel: kernel.backend == "cuda" and not gpu)
+    return run_dashboard(live_session(given), experiment, settings)

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.pictures import redraw
 from fwtui.docs import README, rewrite, update
 from fwtui.sessions import schema
 
 NAME = "docs"
 HELP = (
-    'rewrite the README\'s generated parts, the ladder (from the newest shipped session titled "ladder ...") and the kernels; '
+    'make the README\'s generated parts and pictures, the ladder from the newest shipped session titled "ladder ..."; '
     f"and sessions/{schema.FILE} from the types of events"
 )
 
@@ -27,9 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     path = Path(given.file)
     changed = [path.name] if rewrite(path, check=given.check) else []
+    changed += redraw(path, check=given.check)
     if path == README and update(schema.path(), schema.text(), check=given.check):
         changed.append(schema.FILE)
     for name in changed:
-        words = "is not what `fwtui docs` writes; run it" if given.check else "rewritten"
-        print(f"fwtui: {name} {words}", file=sys.stderr)
+        said = "is not what `fwtui docs` makes; run it" if given.check else "made again"
+        print(f"fwtui: {name} {said}", file=sys.stderr)
     return WRONG if changed and given.check else OK

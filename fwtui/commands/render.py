@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 
 from fwtui.commands import OK
+from fwtui.commands.looking import add_look, preferred
 from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
+from fwtui.settings import Settings
 from fwtui.tui.places import place_names
 
 NAME = "render"
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = f"which screen: {', '.join((first, *others))}; default: {first}"
     parser.add_argument("--screen", default=first, metavar="NAME", help=words)
     parser.add_argument("--size", default="120x40", metavar="WxH", help="columns x rows of the terminal")
+    add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -35,5 +38,7 @@ def execute(given: argparse.Namespace) -> int:
     out = Path(given.out)
     if out.suffix not in (".svg", ".txt"):
         raise Refused(f"{out.name!r} ends in neither .svg nor .txt; choose one of them")
-    render(resolve(given.session), given.at, (int(width), int(height)), out, given.screen)
+    # flags alone: a picture is the same whatever its maker prefers
+    look = preferred(given, Settings(Path()))
+    render(resolve(given.session), given.at, (int(width), int(height)), out, given.screen, look)
     return OK

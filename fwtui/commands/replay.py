@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from fwtui.codec import Line
 from fwtui.commands import OK, WRONG
+from fwtui.commands.looking import add_look, preferred
 from fwtui.errors import Refused
 from fwtui.events import RunStarted
 from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row, table
 from fwtui.run import Run
 from fwtui.sessions.check import missing
-from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.stream import Inlet, piped
 
 NAME = "replay"
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
     parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
+    add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -47,22 +48,19 @@ def execute(given: argparse.Namespace) -> int:
     how = {"speed": given.speed, "start": given.at, "max_gap": given.max_gap}
     if given.session == PIPE:
         inlet = piped(sys.stdin.fileno())
-        return run_stream(inlet, **how) if on_screen else _print_stream(inlet, as_table)
+        return run_stream(inlet, settings=preferred(given), **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(given.session)
     if on_screen:
-        return run_replay(path, **how)
-    loaded = load(path)
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
+        return run_replay(path, settings=preferred(given), **how)
+    model, complete = load_model(path)
     if as_table:
         _print_table(model)
     else:
         for run in model.runs.values():
             _print_result(model, run)
-    if not loaded.complete:
+    if not complete:
         print(f"fwtui: {path.name} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
-    return OK if loaded.complete else WRONG
+    return OK if complete else WRONG
 
 
 def _print_stream(inlet: Inlet, as_table: bool) -> int:

@@ -18,13 +18,13 @@ from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.reproduce import MODULES, presets
 from fwtui.reproduce.answers import answered, lines
+from fwtui.reproduce.campaign import held
 from fwtui.reproduce.claim import Answer, Claim
 from fwtui.reproduce.execute import Performer
 from fwtui.reproduce.preset import Preset, Scale
 from fwtui.reproduce.runs import Results
 from fwtui.reproduce.slim import record
-from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.library import load_model, resolve
 
 NAME = "reproduce"
 HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
@@ -55,7 +55,7 @@ def execute(given: argparse.Namespace) -> int:
             raise Refused("--record and --from do not go together; leave one of them out")
         models = [_recorded(name) for name in given.sessions]
         for preset in chosen:
-            _print(given, preset, Results(models[0], models[1:]))
+            _print(given, preset, held(models[0], preset.name, models[1:]))
         return OK
     return _live(given, chosen)
 
@@ -113,12 +113,9 @@ def _folder(given: argparse.Namespace, several: bool) -> Path | None:
 
 def _recorded(name: str) -> Model:
     path = resolve(name)
-    loaded = load(path)
-    if not loaded.complete:
+    model, complete = load_model(path)
+    if not complete:
         _say(f"{path.name} is incomplete; `fwtui check` says what is missing")
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
     return model
 
 
@@ -141,6 +138,7 @@ def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:
         "here": answer.value,
         "answer": answer.verdict,
         "reason": answer.reason,
+        "note": answer.note,
     }
 
 

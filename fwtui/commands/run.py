@@ -104,11 +104,11 @@ def execute(given: argparse.Namespace) -> int:
         with contextlib.redirect_stderr(io.StringIO()) if outlet is not None and _on_pipe() else contextlib.nullcontext():
             code = _run_all(live, asked, given, outlet)
     except Stopped as stopped:
-        _on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
+        on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
         reason, code = "signal", 128 + stopped.signum
     finally:
         if outlet is not None:
-            _on_signals(signal.SIG_IGN)
+            on_signals(signal.SIG_IGN)
             outlet.patience = LAST_PATIENCE[reason]
         live.close(reason)
         if outlet is not None:
@@ -117,7 +117,7 @@ def execute(given: argparse.Namespace) -> int:
         return code
     if outlet.unread:
         return code or 128 + signal.SIGPIPE
-    _say(outlet.failure)
+    say(outlet.failure)
     return code or NOT_RECORDED
 
 
@@ -138,7 +138,7 @@ def _on_pipe() -> bool:
 def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     asked, left_out = of_every_kernel(given, gpu, live.settled)
     for kernel, reason in left_out:
-        _say(f"left out: {kernel}: {reason}")
+        say(f"left out: {kernel}: {reason}")
     if not asked:
         raise Refused("no kernel takes that here; ask for another n or dtype")
     return asked
@@ -155,10 +155,10 @@ def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
 def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     wanted = given.record is not None
-    _on_signals(_stop)
-    live.sinks.append(_narrate)
+    on_signals(stop)
+    live.sinks.append(narrate)
     if live.recorder is not None:
-        _say(f"recording to {live.recorder.path}")
+        say(f"recording to {live.recorder.path}")
     worst = OK
     rows: list[tuple[str, ...]] = [COLUMNS]
     for experiment in asked:
@@ -170,7 +170,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
         if run is not None and run.id != before:
             if as_table:
                 rows.append(row(live.model, run, given.baseline))
-                _say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
+                say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
             elif outlet is None:
                 print(json.dumps(result(live.model, run, given.baseline)), flush=True)
         worst = worst or code
@@ -182,7 +182,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
         recorder = live.recorder
         live.close()
         if recorder.failure is not None:
-            _say(recorder.failure)
+            say(recorder.failure)
             return worst or NOT_RECORDED
     return worst
 
@@ -197,7 +197,7 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
             raise Stopped(signal.SIGPIPE)
         if live.busy:
             time.sleep(DRAIN_EVERY)
-    _show_progress("")
+    show_progress("")
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
@@ -208,48 +208,52 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
 
 def _count(live: Live, experiment: Experiment, run: int) -> None:
     """The run's hardware counters into the session, or why there are none to stderr."""
-    _show_progress(f"profiling run {run}")
+    show_progress(f"profiling run {run}")
     with live.without_sampler():
         found = counters.measure(live.settled(experiment)[0])
     if isinstance(found, str):
-        _say(f"run {run} has no counters: {found}")
+        say(f"run {run} has no counters: {found}")
         return
     for op, values in found.items():
         live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
-    _say(f"run {run} has counters ({counters.PROFILED}); --json shows them")
+    say(f"run {run} has counters ({counters.PROFILED}); --json shows them")
 
 
-def _narrate(line: Line) -> None:
+def narrate(line: Line) -> None:
     """Words for stderr: what goes wrong, and on a terminal how far it is."""
     match line.event:
         case events.Notice(level="warning" | "error", text=text):
-            _say(text)
+            say(text)
         case events.Fault(message=message, stderr=stderr):
-            _say(message)
+            say(message)
             if stderr:
-                _say(stderr)
+                say(stderr)
         case events.RunDone(outcome="refused", message=message):
-            _say(message)
+            say(message)
         case events.Stage(name=name, seconds=None):
-            _show_progress(name)
+            show_progress(name)
         case events.Progress(stage=stage, done=done, left=left):
-            _show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
+            show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
 
 
-def _say(text: str) -> None:
-    _show_progress("")
+def say(text: str) -> None:
+    """A sentence on stderr."""
+    show_progress("")
     print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
 
 
-def _show_progress(text: str) -> None:
+def show_progress(text: str) -> None:
+    """How far it is, on a line of a terminal that the next words replace."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def _on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    """Let the signals that ask a program to end go there."""
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, handler)
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
+def stop(signum: int, frame: FrameType | None) -> None:
+    """Handler that raises Stopped."""
     raise Stopped(signum)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,7 +14,8 @@ from fwtui.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate, warm_up
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.writers import check_small, check_suffix, picture, write
+from fwtui.graphs.room import check_room
+from fwtui.graphs.writers import check_small, check_suffix, check_whole, picture, write
 from fwtui.text import clean
 from fwtui.units import duration, memory
 
@@ -22,6 +24,10 @@ def save(experiment: Experiment, out: str) -> None:
     """Raises Refused where the graph cannot be made, saved or shown."""
     if out:
         check_suffix(out)
+        if experiment.real and not experiment.file:
+            check_whole(Path(out), False)
+        if not experiment.file:
+            check_room(experiment, Path(out))
     elif not experiment.file:
         check_small(experiment.n, SIMULATOR_MAX_N)
     if not experiment.file:
@@ -50,12 +56,17 @@ def words(graph: GraphInput) -> str:
 def main() -> int:
     try:
         save(msgspec.json.decode(sys.argv[1], type=Experiment), sys.argv[2])
+        sys.stdout.flush()
     except Refused as refusal:
         print(f"fwtui: {refusal}", file=sys.stderr)
         return 2  # as the command line says it
     except MemoryError:
         print("fwtui: the graph does not fit into memory; choose a smaller n", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # whoever read us has gone; the interpreter's own last flush would say so again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0
 
 

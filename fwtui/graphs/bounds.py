@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from fwtui.errors import Refused
@@ -15,7 +17,29 @@ BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "counted afterwards"
 
 
-def limit(graph: GraphInput, dtype: str) -> float:
+class Facts(Protocol):
+    """What bounds need to know of a graph; see GraphInput."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def integer(self) -> bool: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+    @property
+    def drift(self) -> int | float: ...
+
+    @property
+    def exact_sums(self) -> bool: ...
+
+
+def limit(graph: Facts, dtype: str) -> float:
     """Distances below it cannot be taken for "no path" and lose no digit; negative edges take room on both sides."""
     if dtype != "float32":
         most = float(NO_EDGE[dtype])
@@ -26,7 +50,7 @@ def limit(graph: GraphInput, dtype: str) -> float:
     return most - 2 * graph.drift
 
 
-def proved_by_edges(graph: GraphInput, dtype: str) -> bool:
+def proved_by_edges(graph: Facts, dtype: str) -> bool:
     """No path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
 

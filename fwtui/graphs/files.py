@@ -6,11 +6,8 @@ formats", NIST IR 5935 (1996).
 
 from __future__ import annotations
 
-import codecs
 import io
-import os
-import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +15,11 @@ import numpy as np
 from fwtui.errors import Refused
 from fwtui.experiment import GRID
 from fwtui.graphs import dimacs, matrixmarket
+from fwtui.graphs.adjacency import keep_least
 from fwtui.graphs.bounds import EXACT_INTEGER, EXACT_REAL
 from fwtui.graphs.graph import GraphInput, blocks, survey
 from fwtui.graphs.lines import CHUNK, Arcs, Layout, Table, parse
+from fwtui.graphs.opening import opened
 from fwtui.text import clean
 from kernels.plan import ITEMSIZE, NO_EDGE
 
@@ -44,36 +43,14 @@ def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | Non
 
         free_bytes = psutil.virtual_memory().available
     try:
-        with _opened(path, name) as file:
-            size = os.fstat(file.fileno()).st_size
+        with opened(path, name, MAX_BYTES) as (file, size):
             shape = layout(file, name, size)
             _check_size(shape, name, dtype, max_vertices, free_bytes)
             return _filled(file, shape, name, dtype)
-    except OSError as error:
-        raise Refused(f"{name} cannot be read: {error.strerror or error}; check the path and its permissions") from None
     except MemoryError:
         raise Refused(
             f"{name} does not fit into memory as a dense {dtype} matrix; choose a smaller graph or a smaller type"
         ) from None
-
-
-def _opened(path: str, name: str) -> io.BufferedReader:
-    try:
-        # a FIFO would block here for ever without O_NONBLOCK
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except ValueError:
-        raise Refused(f"{name!r} is not a path; remove the zero bytes") from None
-    file = os.fdopen(descriptor, "rb") if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
-    if file is None:
-        os.close(descriptor)
-        raise Refused(f"{name} is not a regular file; give a graph file")
-    size = os.fstat(descriptor).st_size
-    if size > MAX_BYTES:
-        file.close()
-        raise Refused(f"{name} has {size:,} bytes, more than {MAX_BYTES:,}; choose a smaller graph")
-    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-        file.seek(0)
-    return file
 
 
 def _check_size(layout: Layout, name: str, dtype: str, max_vertices: int, free_bytes: int) -> None:
@@ -90,14 +67,10 @@ def _check_size(layout: Layout, name: str, dtype: str, max_vertices: int, free_b
 def _filled(file: io.BufferedReader, layout: Layout, name: str, dtype: str) -> GraphInput:
     matrix = np.full((layout.n, layout.n), NO_EDGE[dtype], dtype=dtype)
     np.fill_diagonal(matrix, 0)
-    table = Table(name, layout, lambda weight: _unfit(weight, dtype))
-    read_rows = arcs_read = 0
+    arcs_read = 0
     largest = 0.0
     integer = exact = True
-    for chunk, first_line in _chunks(file, layout, name):
-        rows = parse(chunk, first_line, table)
-        arcs = layout.arcs(rows, read_rows)
-        read_rows += len(rows)
+    for arcs in arcs_in(file, layout, name, lambda weight: _unfit(weight, dtype)):
         arcs_read += len(arcs.weights)
         if dtype == "int16" and (arcs.weights < 0).any():
             raise Refused(
@@ -106,22 +79,34 @@ def _filled(file: io.BufferedReader, layout: Layout, name: str, dtype: str) -> G
         integer = integer and bool((arcs.weights == np.rint(arcs.weights)).all())
         exact = exact and bool((arcs.weights * GRID == np.rint(arcs.weights * GRID)).all())
         largest = max(largest, float(np.abs(arcs.weights).max(initial=0)))
-        _keep_least(matrix, arcs)
-    if read_rows != layout.rows:
-        raise Refused(
-            f"{name} declares {layout.rows:,} entries and holds {read_rows:,}; fetch the file again, or correct the count"
-        )
+        keep_least(matrix, arcs)
     if integer and dtype == "float32" and largest > EXACT_INTEGER:
         raise Refused(f"{name} has whole weights beyond {EXACT_INTEGER:,}, which float32 cannot hold exactly; choose int32")
     return _assembled(matrix, integer, exact, arcs_read, name)
 
 
+def arcs_in(file: io.BufferedReader, layout: Layout, name: str, unfit: Callable[[float], str | None]) -> Iterator[Arcs]:
+    """The rest of the file, some lines at a time. Raises Refused for lines and counts that are wrong."""
+    table = Table(name, layout, unfit)
+    read_rows = 0
+    for chunk, first_line in _chunks(file, layout, name):
+        rows = parse(chunk, first_line, table)
+        yield layout.arcs(rows, read_rows)
+        read_rows += len(rows)
+    if layout.rows is not None and read_rows != layout.rows:
+        raise Refused(
+            f"{name} declares {layout.rows:,} entries and holds {read_rows:,}; fetch the file again, or correct the count"
+        )
+
+
 def _chunks(file: io.BufferedReader, layout: Layout, name: str) -> Iterator[tuple[bytes, int]]:
     """The rest of the file in whole lines, each piece with the number of its first line."""
     line = layout.first_line
-    while chunk := file.read(CHUNK):
+    head = layout.head
+    while chunk := head + file.read(CHUNK):
+        head = b""
         chunk += file.readline(CHUNK)
-        if len(chunk) >= 2 * CHUNK:
+        if len(chunk) >= 2 * CHUNK + len(layout.head):
             raise Refused(f"{name} has a line of more than {CHUNK:,} bytes after line {line}; break it up")
         yield chunk, line
         line += chunk.count(b"\n")
@@ -141,15 +126,6 @@ def _unfit(weight: float, dtype: str) -> str | None:
         way = "int32" if dtype == "int16" else "smaller weights"
         return f"does not fit {dtype}, which ends at {NO_EDGE[dtype] - 1}; choose {way}"
     return None
-
-
-def _keep_least(matrix: np.ndarray, arcs: Arcs) -> None:
-    loops = arcs.sources == arcs.targets
-    weights = np.where(loops, np.minimum(arcs.weights, 0), arcs.weights)
-    order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
-    cells = arcs.sources[order] * len(matrix) + arcs.targets[order]
-    flat = matrix.reshape(-1)
-    flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
 
 
 def _assembled(matrix: np.ndarray, integer: bool, exact: bool, arcs: int, name: str) -> GraphInput:

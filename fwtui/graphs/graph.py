@@ -51,7 +51,7 @@ class GraphInput:
 def blocks(matrix: np.ndarray) -> list[slice]:
     """The rows of a matrix in blocks that are small enough for temporaries."""
     height, width = matrix.shape
-    rows = max(1, CELLS_AT_ONCE // width)
+    rows = max(1, CELLS_AT_ONCE // max(1, width))
     return [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
 
 

@@ -25,12 +25,14 @@ class Layout(NamedTuple):
     """What a file's header promises."""
 
     n: int
-    rows: int  # lines of numbers that follow
+    rows: int | None  # lines of numbers that follow; None: as many as there are
     first_line: int  # number of the first line after the header
     tag: str  # word that begins each line, or ""
     comment: str
     columns: str  # of each line: "uvw", "uv" or "w"
     arcs: Callable[[np.ndarray, int], Arcs]  # parsed rows and how many came before
+    least: int = 1  # number of the first vertex
+    head: bytes = b""  # the first of those lines, where it has been read already
 
 
 class Table(NamedTuple):
@@ -65,7 +67,7 @@ def parse(chunk: bytes, first_line: int, table: Table) -> np.ndarray:
 def _proper(rows: np.ndarray, table: Table) -> bool:
     for kind, column in zip(table.layout.columns, rows.T, strict=True):
         if kind != "w":
-            if not ((column >= 1) & (column <= table.layout.n) & (column == np.floor(column))).all():
+            if not ((column >= table.layout.least) & (column <= table.layout.n) & (column == np.floor(column))).all():
                 return False
         elif column.size:
             ends = (column.min(), column.max())  # NaN is both
@@ -99,6 +101,6 @@ def _wrong(fields: list[str], table: Table) -> str | None:
         if kind == "w":
             if reason := table.unfit(value):
                 return f"weight {clean(word)[:40]} {reason}"
-        elif not (1 <= value <= layout.n and value == int(value)):
-            return f"vertex {clean(word)[:40]} is outside 1 to {layout.n:,}; correct the line"
+        elif not (layout.least <= value <= layout.n and value == int(value)):
+            return f"vertex {clean(word)[:40]} is outside {layout.least} to {layout.n:,}; correct the line"
     return None

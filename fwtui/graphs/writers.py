@@ -6,9 +6,7 @@ negative self-loops included.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -18,7 +16,7 @@ import numpy as np
 from fwtui.errors import Refused
 from fwtui.graphs.files import MAX_BYTES
 from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.sessions.folders import why
+from fwtui.graphs.whole import whole_file
 from fwtui.text import clean
 
 MOST_DRAWN = 64  # vertices in a .dot file: beyond it nothing can be seen in the picture
@@ -28,31 +26,19 @@ NO_EDGE_SIGN = "."
 def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
     """Save the graph in the format that the file's suffix names; returns its bytes. The file is whole or not there at all.
 
-    Raises Refused for text files over 256 MiB, for drawings of more than 64 vertices, and where the disk says no.
+    Raises Refused for text files over 256 MiB, real weights in .gr, drawings of more than 64 vertices, and what the disk refuses.
     """
     out = Path(path)
     form = check_suffix(path)
     name = clean(out.name)
     if form is _dot and graph.n > MOST_DRAWN:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {MOST_DRAWN}; choose a smaller n, or .gr")
+    check_whole(out, graph.integer)
     if form in (_gr, _mtx) and _least_bytes(graph) > MAX_BYTES:
         raise _too_large(name)
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{out.name[:100]}.", dir=out.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                form(graph, _Limited(file, name) if form is not _npz else file)
-                size = file.tell()
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, out)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-    except (OSError, ValueError) as error:
-        if isinstance(error, Refused):
-            raise
-        raise Refused(f"{name} cannot be written: {why(error)}; choose another place") from None
+    with whole_file(path) as file:
+        form(graph, _Limited(file, name) if form is not _npz else file)
+        size = file.tell()
     return size
 
 
@@ -62,6 +48,12 @@ def check_suffix(path: str | os.PathLike[str]) -> Callable[[GraphInput, IO[bytes
     if form is None:
         raise Refused(f"{clean(Path(path).name)!r} ends in none of {', '.join(_FORMS)}; choose one of them")
     return form
+
+
+def check_whole(out: Path, whole: bool) -> None:
+    """Raises Refused where DIMACS, which knows whole weights alone, would be given others."""
+    if out.suffix.lower() == ".gr" and not whole:
+        raise Refused(f"{clean(out.name)} would have real weights, and DIMACS .gr knows whole ones alone; choose .mtx or .npz")
 
 
 def picture(graph: GraphInput, most: int) -> list[str]:
@@ -164,10 +156,3 @@ def _least_bytes(graph: GraphInput) -> int:
         there = graph.matrix[rows] != graph.no_edge
         total += int(there.sum(axis=1) @ digits[rows]) + int(there.sum(axis=0) @ digits) + 4 * int(np.count_nonzero(there))
     return total - int(2 * digits.sum()) - 4 * graph.n  # the diagonal, which is rarely written
-
-
-def _umask() -> int:
-    """What a file that is made in the usual way would not be allowed to be."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

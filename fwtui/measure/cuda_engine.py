@@ -68,7 +68,9 @@ class Graph:
                 ended = driver.cuStreamEndCapture(handle)
         graph = checked(ended)
         try:
-            self._executable = checked(driver.cuGraphInstantiate(graph, 0))
+            # without it all nodes run at the priority of the stream that the graph is launched into, and no lane goes first
+            flags = driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
+            self._executable = checked(driver.cuGraphInstantiate(graph, int(flags)))
         finally:
             driver.cuGraphDestroy(graph)
         checked(driver.cuGraphUpload(self._executable, handle))

@@ -51,10 +51,9 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
 
 
 def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
-    features = probe_cpu.host_features()
-    bits = probe_cpu.vector_bits(features)
+    tiles = probe_cpu.tiles(probe_cpu.host_features())
     for form in forms_of("cpu"):
-        built = (probe_cpu.build(form.key, tile, bits) for tile in probe_cpu.tiles(features))
+        built = (probe_cpu.build(form.key, tile) for tile in tiles)
         # no clock: what the system says of it is an average over a longer time than a burst
         yield form, max(_cpu_rate(probe) for probe in built), None
 

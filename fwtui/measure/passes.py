@@ -15,7 +15,7 @@ from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.resources import occupancies
 from fwtui.measure.statistics import Samples
 from fwtui.measure.teller import Teller
-from kernels.plan import Buffers, Kernel, Program, Step
+from kernels.plan import Buffers, Copied, Kernel, Program, Step
 
 TELL_EVERY = 0.1  # seconds
 PHASE_PASSES, PHASE_SECONDS = 50, 0.5  # at most so many phase passes, begun within so much time
@@ -35,8 +35,10 @@ class Passes:
     check: Check  # raises Cancelled
 
     def compile(self) -> None:
-        """Launch each op once, and tell what the compiler made of it."""
+        """Launch each op once, on whatever is in the buffers, and tell what the compiler made of it."""
         with self.teller.stage("compile"):
+            if isinstance(self.program, Copied):
+                self.program.prepare(self.buffers, self.engine.stream)
             for step in one_of_each_op(self.plan):
                 self.program.launch(step, self.buffers, self.engine.stream)
             self.engine.synchronize()

@@ -13,13 +13,13 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure import statistics
+from fwtui.measure import copies, statistics
 from fwtui.measure.engine import Cancelled, Check, Engine
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.passes import Passes
 from fwtui.measure.teller import Teller
 from fwtui.verify import Verifier
-from kernels.plan import Kernel, Shape, Step
+from kernels.plan import Copied, Kernel, Shape, Step
 
 FULL_CHECK_CPU, FULL_CHECK_GPU = 512, 2048  # largest n compared with SciPy cell by cell unless asked otherwise
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
@@ -95,18 +95,22 @@ class Runner:
             raise Refused(refusal)
         plan = _planned(teller, kernel, shape)
         program = kernel.build(shape, engine.target)
-        buffers = program.allocate()
-        with teller.stage("load", shape.padded**2 * shape.itemsize):
-            program.load(graph.matrix, buffers, engine.stream)
+        with teller.stage("allocate"):
+            buffers = program.allocate()
             engine.synchronize()
         passes = Passes(teller, experiment, kernel, engine, program, plan, buffers, check)
-        if kernel.compiles and engine.target.backend != "simulator":
+        compiles = kernel.compiles and engine.target.backend != "simulator"
+        # what is compiled for the copies is not charged to them; other programs may have no buffers before the matrix
+        first = compiles and isinstance(program, Copied)
+        if first:
+            passes.compile()
+        copies.load(teller, engine, program, shape, graph.matrix, buffers)
+        if compiles and not first:
             passes.compile()
         one = passes.warm_up() if kernel.compiles or not brief else experiment.budget
         if engine.timed:
             passes.clean(samples, guess=one)
-        with teller.stage("unload", shape.n**2 * shape.itemsize):
-            raw = program.unload(buffers, engine.stream)
+        raw = copies.unload(teller, engine, program, shape, buffers)
         self._verify(teller, experiment, engine, key, graph, raw)
         check()
         return passes.by_phase() if engine.timed and not brief else None
@@ -117,11 +121,19 @@ class Runner:
         limit = FULL_CHECK_GPU if engine.target.backend == "cuda" else FULL_CHECK_CPU
         with teller.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
-            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, experiment.kernel)
+            asked = experiment.kernel, _form(experiment)
+            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *asked)
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         teller.tell(events.Verdict, **finding._asdict())
+
+
+def _form(experiment: Experiment) -> str:
+    """What decides a kernel's code and data, in words: its tile, its options, its type and where its matrix is."""
+    tile = f"tile {experiment.tile}" if experiment.tile else ""
+    options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
+    return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))
 
 
 def _planned(teller: Teller, kernel: Kernel, shape: Shape) -> list[Step]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fwtui.report import table
 from fwtui.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
 from fwtui.reproduce.preset import Preset
-from fwtui.reproduce.runs import LEFT_OUT, Results
+from fwtui.reproduce.runs import Results
 
 COLUMNS = ("id", "claim", "document", "here", "answer")
 Row = tuple[Claim, Answer]
@@ -25,11 +25,11 @@ def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
     out += aligned([COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)])
     for word in (REFUTED, UNTESTABLE):
         out += [f"{c.id} {word}: {a.reason}" for c, a in rows if a.verdict == word and a.reason]
+    out += [f"{c.id} note: {a.note}" for c, a in rows if a.note]
     for figure in preset.figures(results):
         out += ["", figure.title, *table(figure.rows)]
-    left_out = [m.text.removeprefix(LEFT_OUT) for m in results.model.markers if m.text.startswith(LEFT_OUT)]
     out += ["", f"Rule: {RULE}."]
-    return [*out, *(f"Left out: {text}" for text in left_out), ""]
+    return [*out, *(f"Left out: {text}" for text in results.left_out), ""]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,26 +8,36 @@ from math import sqrt
 from fwtui.experiment import Experiment
 from fwtui.reproduce.claim import TOLERANCE, Answer, Judge, judged
 from fwtui.reproduce.runs import Make, Missing, Results
+from fwtui.sweep.findings import bracket
 
 LOW, HIGH = 16, 512
 LARGEST = 1024  # runs above say nothing about where the break-even is
 
 
-def search(results: Results, cpu: Make, gpu: Make, steps: int) -> Iterator[Experiment]:
-    """Runs at both ends and then `steps` times in the middle (by ratio) of where the break-even must be."""
+STEPS = 4  # leave a factor of 1.24 between the last loss and the first win
+
+
+def search(results: Results, cpu: Make, gpu: Make, steps: int = STEPS) -> Iterator[Experiment]:
+    """Runs at both ends and then `steps` times in the middle (by ratio) of where the break-even must be, if it is between."""
     low, high = LOW, HIGH
     for n in (low, high):
         yield cpu(n)
         yield gpu(n)
-    for _ in range(steps):
-        middle = round(sqrt(low * high))
-        yield cpu(middle)
-        yield gpu(middle)
+    for step in range(steps):
         try:
-            wins = results.end_to_end(gpu(middle)) <= results.end_to_end(cpu(middle))
+            if not step and (_wins(results, cpu, gpu, low) or not _wins(results, cpu, gpu, high)):
+                return
+            middle = round(sqrt(low * high))
+            yield cpu(middle)
+            yield gpu(middle)
+            wins = _wins(results, cpu, gpu, middle)
         except Missing:
             return
         low, high = (low, middle) if wins else (middle, high)
+
+
+def _wins(results: Results, cpu: Make, gpu: Make, n: int) -> bool:
+    return results.end_to_end(gpu(n)) <= results.end_to_end(cpu(n))
 
 
 def break_even(cpu: Make, gpu: Make, document: float) -> Judge:
@@ -37,15 +47,22 @@ def break_even(cpu: Make, gpu: Make, document: float) -> Judge:
         sizes = [n for n in results.sizes(cpu, gpu) if n <= LARGEST]
         if not sizes:
             raise Missing(f"no size up to {LARGEST} was run on both")
-        wins = {n: results.end_to_end(gpu(n)) <= results.end_to_end(cpu(n)) for n in sizes}
-        low = max((n for n in sizes if not wins[n]), default=None)
-        high = min((n for n in sizes if wins[n] and (low is None or n > low)), default=None)
+        wins = {n: _wins(results, cpu, gpu, n) for n in sizes}
+        least, most = document / TOLERANCE, document * TOLERANCE
+        low, high = bracket(wins)
         if high is None:
+            if low is None or low < most:
+                raise Missing(f"the CPU is faster up to n = {low}, and nothing larger was run on both")
             return judged(False, f"above {low}", f"the CPU is faster up to n = {low}")
         if low is None:
-            return judged(high <= document, f"at most {high}", f"the GPU is faster from n = {high} on, the smallest size run")
+            if high > least:
+                raise Missing(f"the GPU is faster at n = {high} already, and nothing smaller was run on both")
+            return judged(False, f"at most {high}", f"the GPU is faster from n = {high} on, the smallest size run")
+        inside, outside = least <= low and high <= most, low >= most or high <= least
+        if not inside and not outside and high > low * TOLERANCE:
+            raise Missing(f"it lies between {low} and {high}, and nothing between them was run on both")
         middle = sqrt(low * high)
-        holds = document / TOLERANCE <= middle <= document * TOLERANCE
+        holds = inside or (not outside and least <= middle <= most)
         return judged(holds, f"between {low} and {high}", f"about {middle:.0f} vertices")
 
     return judge

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 
+from fwtui.experiment import Experiment
 from fwtui.occupancy import occupancy
-from fwtui.reproduce.runs import Missing, Results
+from fwtui.reproduce.runs import Missing, Results, same
 from kernels import registry
 
 TIMEOUT = 120.0
@@ -17,12 +18,16 @@ OP = "rest"  # the op that decides a blocked kernel's time
 
 
 def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
-    """Bytes of shared memory of the kernel's main op, and in words how many blocks fit and what limits them. Raises Missing."""
+    """Bytes of shared memory of the kernel's main op, and in words how many blocks fit and what limits them. Raises Missing.
+
+    For float32, the kernel's own tile and options.
+    """
     if kernel_id not in registry():
         raise Missing(f"kernel missing: {kernel_id}")
-    for run in results.model.runs.values():
-        told = next((o for o in run.occupancies if o.op == OP and run.experiment.kernel == kernel_id), None)
-        if told is not None:
+    wanted = Experiment(kernel=kernel_id)
+    for run in results.runs:
+        told = next((o for o in run.occupancies if o.op == OP), None)
+        if told is not None and same(run, wanted, registry()[kernel_id]):
             cc = results.model.gpu.compute_capability if results.model.gpu is not None else None
             table = occupancy(cc, told.threads, told.registers, told.shared_bytes)
             allowed = f"{table.limits['shared memory']} by shared memory, " if table and "shared memory" in table.limits else ""

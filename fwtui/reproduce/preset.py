@@ -14,6 +14,20 @@ QUICK_SECONDS = 50.0
 ALONE_SECONDS = 225.0  # of a full preset that has the machine to itself
 
 
+class LeftOut(NamedTuple):
+    """What could not be made ready to be run, and why."""
+
+    what: str
+    why: str
+
+
+class Counted(NamedTuple):
+    """A kernel whose hardware counters claims can use, and its size in vertices at most: a profiler repeats what it measures."""
+
+    make: Make
+    most: int
+
+
 class Scale(NamedTuple):
     """How much to run."""
 
@@ -31,19 +45,22 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One document. `runs` is asked for the next experiment when the last one is over, so it may look at the results."""
+    """One document.
+
+    `runs` is asked for the next experiment when the last one is over, so it may look at the results; None means that there
+    is none yet, and that it should be asked again in a moment.
+    """
 
     name: str
     title: str
     claims: tuple[Claim, ...]
-    runs: Callable[[Results, Scale], Iterator[Experiment]]
+    runs: Callable[[Results, Scale], Iterator[Experiment | LeftOut | None]]
     seconds: float  # its share of the time of all presets together
     stages: tuple[str, ...] = ()  # parts outside the clock that the claims need in a recording
     stages_up_to: int = 65536  # vertices, beyond which no claim needs them
     occupancy: bool = False  # whether a claim needs the compiled kernels' resources
     figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
-    counted: tuple[Make, ...] = ()  # whose hardware counters the claims can use, where those are asked for
-    counted_at: int = 2048  # vertices, at most: a profiler repeats what it measures
+    counted: tuple[Counted, ...] = ()
 
     def limit(self, quick: bool, alone: bool) -> float:
         """Seconds within which the last run should have ended."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from fwtui.errors import Refused
 from fwtui.events import Header
+from fwtui.model import Model
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder, why
-from fwtui.sessions.reader import TooNew, open_session
+from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.summary import summarise
 from fwtui.text import clean
 
@@ -103,6 +105,24 @@ def resolve(name: str) -> Path:
     if not known:
         raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
     raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {some(sorted(known, reverse=True))}")
+
+
+def paths(most: int = 50) -> list[Path]:
+    """Session files that are here, the user's own before those that ship, newest name first; only names are looked at."""
+    found: list[Path] = []
+    for folder in (own_folder(), shipped_folder()):
+        with suppress(OSError):
+            found += sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:most]
+    return found
+
+
+def load_model(path: Path) -> tuple[Model, bool]:
+    """Everything that a session tells, and whether it is complete. Raises Refused for what is no session."""
+    loaded = load(path)
+    model = Model()
+    for line in loaded.lines:
+        model.apply(line.event)
+    return model, loaded.complete
 
 
 def _files() -> Iterator[tuple[Path, str]]:

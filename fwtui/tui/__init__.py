@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,20 +16,22 @@ from fwtui.sessions.folders import why
 from fwtui.sessions.stream import Inlet, Listener
 from fwtui.text import clean, shown
 from fwtui.tui import terminal
+from fwtui.tui.places import place_names
 
 if TYPE_CHECKING:
     from fwtui.experiment import Experiment
     from fwtui.live import Live
+    from fwtui.settings import Settings
 
 __all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
-def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
+def run_dashboard(live: Live, experiment: Experiment | None = None, settings: Settings | None = None) -> int:
     """Open the dashboard on a live session, end that session, and return the exit code.
 
     0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused where there is no terminal, or
-    only a web page.
+    only a web page, and for settings that cannot be.
     """
     reason = "error"
     try:
@@ -38,8 +41,10 @@ def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
         from fwtui import hardware
         from fwtui.experiment import defaults
         from fwtui.tui.app import FwtuiApp
+        from fwtui.tui.look import Look, look_of
 
-        app = FwtuiApp(live, experiment or defaults(hardware.driver_present()), last_resort=live.kill)
+        look = look_of(settings) if settings is not None else Look()
+        app = FwtuiApp(live, experiment or defaults(hardware.driver_present()), last_resort=live.kill, look=look)
         app.run()
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
@@ -48,15 +53,20 @@ def run_dashboard(live: Live, experiment: Experiment | None = None) -> int:
         live.close(reason)
 
 
-def run_replay(path: Path, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None) -> int:
+def run_replay(
+    path: Path, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+) -> int:
     """Replay a session from `start` seconds and return the exit code.
 
-    Raises Refused for what is no session, no speed, no moment or no gap, and where there is no terminal.
+    Raises Refused for what is no session, no speed, no moment or no gap, for settings that cannot be, and where there is
+    no terminal.
     """
-    return _play(Path(path), speed, start, max_gap)
+    return _play(Path(path), speed, start, max_gap, settings)
 
 
-def run_stream(inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None) -> int:
+def run_stream(
+    inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+) -> int:
     """Show a session that comes down standard input while it comes, with keys from the terminal; as run_replay() else."""
     pipe = os.dup(0)
     try:
@@ -68,36 +78,41 @@ def run_stream(inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: fl
     os.dup2(terminal_keys, 0)
     os.close(terminal_keys)
     try:
-        return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap)
+        return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
     finally:
         os.dup2(pipe, 0)
 
 
-def _play(what: Path | Listener, speed: float, start: float, max_gap: float | None) -> int:
+def _play(what: Path | Listener, speed: float, start: float, max_gap: float | None, settings: Settings | None) -> int:
     check_speed(speed)
     check_moment(start)
     check_gap(max_gap)
     _need_terminal("the replay")
     from fwtui.tui.app import FwtuiApp
+    from fwtui.tui.look import Look, look_of
 
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap)
+    look = look_of(settings) if settings is not None else Look()
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look)
     app.run()
     if app.refusal is not None:
         raise Refused(app.refusal)
     return app.return_code or 0
 
 
-def render(path: Path, at: float | None, size: tuple[int, int], out: Path, screen: str = "run") -> None:
+def render(
+    path: Path,
+    at: float | None,
+    size: tuple[int, int],
+    out: Path,
+    screen: str = "run",
+    settings: Settings | None = None,
+) -> None:
     """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
 
-    The same file, time, size and screen give the same bytes. `out` is whole or not touched at all. Raises Refused for
-    what is no session, a moment or a size out of bounds, a screen that a replay does not have, and where the disk says no.
+    The same file, time, size, screen and settings give the same bytes on any machine. `out` is whole or not touched at
+    all. Raises Refused for what is no session, a moment or a size out of bounds, a screen that a replay does not have,
+    settings that cannot be, and where the disk says no.
     """
-    import asyncio
-
-    from fwtui.tui.picture import picture
-    from fwtui.tui.places import place_names
-
     width, height = size
     if not (1 <= width <= 500 and 1 <= height <= 200):
         raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
@@ -105,7 +120,14 @@ def render(path: Path, at: float | None, size: tuple[int, int], out: Path, scree
         check_moment(at)
     if screen not in place_names():
         raise Refused(f"there is no screen {shown(screen)} in a replay; choose one of {', '.join(place_names())}")
-    text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt", place=screen))
+    with _same_everywhere():
+        import asyncio
+
+        from fwtui.tui.look import Look, look_of
+        from fwtui.tui.picture import picture
+
+        look = look_of(settings) if settings is not None else Look()
+        text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt", place=screen, look=look))
     try:
         _replace(out, text)
     except OSError as error:
@@ -130,6 +152,17 @@ def check_gap(seconds: float | None) -> None:
     """Raises Refused for what is no length of a gap; None leaves gaps as they are."""
     if seconds is not None and not LEAST_GAP <= seconds <= MOST_GAP:
         raise Refused(f"a gap of {seconds:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
+
+
+@contextlib.contextmanager
+def _same_everywhere() -> Iterator[None]:
+    """Without the variables from which Textual and Rich take colours, sizes and the rest, also when they are imported."""
+    told = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "TTY_", "COLUMNS", "LINES", "UNICODE_VERSION", "ESCDELAY")
+    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(told)}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def _replace(out: Path, text: str) -> None:

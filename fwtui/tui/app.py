@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
 from rich.console import RenderableType
 from textual import constants
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.driver import Driver
-from textual.message import Message
+from textual.filter import LineFilter
+from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widget import AwaitMount
 from textual.widgets import Static
 
 from fwtui.experiment import Experiment
-from fwtui.model import Model
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.library import paths
 from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
-from fwtui.text import clean
-from fwtui.tui import claims, terminal
+from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
+from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
+from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
+from fwtui.tui.look import USUAL, Look
 from fwtui.tui.opening import BESIDE, PATIENCE, Brings, SessionWanted
 from fwtui.tui.opens import Opens
 from fwtui.tui.places import PLACES, places
+from fwtui.tui.plain import Plain
 from fwtui.tui.playback import Playback
-from fwtui.tui.recording import Recording
-from fwtui.tui.source import Source
+from fwtui.tui.recording import Recording, named
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
-from fwtui.tui.view import View
+from fwtui.tui.view import Source, View
 
 TICKS_PER_SECOND = 10
 WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
-
-
-class Unanswered(Message):
-    """Claims that could not be put to the test, in one sentence."""
-
-    def __init__(self, sentence: str):
-        super().__init__()
-        self.sentence = sentence
 
 
 class FwtuiApp(Opens):
@@ -76,25 +69,31 @@ class FwtuiApp(Opens):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
+        look: Look = USUAL,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first.
+        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks.
         """
         super().__init__()
         self.register_theme(FWTUI)
-        self.theme = FWTUI.name
+        self.theme = look.theme
+        self.look = look
+        self.plain = look.ascii  # everything in ASCII
+        self._ascii = Plain()
+        self.meter = Meter()
         self.source = source
         self.left_by_signal = False
         self._experiment = experiment or Experiment()
         self._replay = replay
         self.how = {"speed": speed, "start": start, "max_gap": max_gap}
         self.awaited = replay if isinstance(replay, Listener) else None
-        self._still = still
+        self.still = still
         self._found = found
         self._last_resort = last_resort
         self._place = place
+        self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         if still:
@@ -112,11 +111,20 @@ class FwtuiApp(Opens):
 
     def on_load(self) -> None:
         # here and not when mounted: the terminal's modes are still its own
-        if not self._still:
+        if not self.still:
             terminal.listen(self._leave, self._last_resort)
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.meter.frame()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, self._ascii] if self.plain else filters
+
     def on_mount(self) -> None:
-        if not self._still:
+        self.set_keymap(self.look.keymap)
+        if not self.still:
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
@@ -133,7 +141,7 @@ class FwtuiApp(Opens):
         return self._views[-1] if self._views else None
 
     def _played(self, recording: Recording) -> View:
-        playback = Playback(recording, self.set_timer, playing=not self._still)
+        playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         return View(playback.model, playback=playback)
 
@@ -192,6 +200,13 @@ class FwtuiApp(Opens):
             if isinstance(self.screen, Brings):
                 self.screen.bring(str(event.path))
 
+    def on_answered(self, event: Answered) -> None:
+        self.say("")
+        self.push_screen(ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
+
     def say(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
         screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
@@ -202,34 +217,10 @@ class FwtuiApp(Opens):
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
-        model = self.view.model if self.view is not None else Model()
-        for name in claims.reproduced(model):
-            yield Command(f"Claims: {name}", partial(self.ask_claims, name, model), "what the document says, and this session")
-        for folder in (own_folder(), shipped_folder()):
-            with contextlib.suppress(OSError):
-                for path in sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:50]:
-                    yield Command(f"Replay: {clean(path.name.removesuffix(SUFFIX))}", partial(self.open, path))
-
-    def ask_claims(self, name: str, model: Model) -> None:
-        """Show what a document claims and what a session answers, as soon as that is known."""
-        self.say(f"answering the claims of {name}")
-        # a thread of its own: some claims are about code that is compiled for it
-        Thread(target=self._answer, args=(name, model), name="claims", daemon=True).start()
-
-    def _answer(self, name: str, model: Model) -> None:
-        try:
-            answered: Message = claims.answers(name, model)
-        except Exception as error:
-            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
-        with contextlib.suppress(RuntimeError):  # the application has ended
-            self.post_message(answered)
-
-    def on_answered(self, event: claims.Answered) -> None:
-        self.say("")
-        self.push_screen(claims.ClaimsScreen(event))
-
-    def on_unanswered(self, event: Unanswered) -> None:
-        self.say(event.sentence, "error")
+        if self.view is not None:
+            yield from self._documents.commands(self.view)
+        for path in paths():
+            yield Command(f"Replay: {named(path)}", partial(self.open, path))
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
@@ -237,12 +228,12 @@ class FwtuiApp(Opens):
         if self.source is not None:
             self.source.drain()
         for view in self._views:
+            if view.sweep is not None:
+                view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
-            if view.campaign is not None and not view.campaign.tick():
-                name = view.campaign.name
-                view.end_campaign()
-                self.ask_claims(name, view.model)
+        for view in self._views:
+            self._documents.tick(view)
         for screen in self.screen_stack:
             if isinstance(screen, Frame):
                 screen.update()

@@ -17,11 +17,22 @@ COUNTERS = Binding(
     show=False,
     tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
 )
-CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop the run before its next step")
+CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")
+MOTION = Binding(
+    "o",
+    "motion",
+    "Motion",
+    id="motion",
+    show=False,
+    tooltip="slow motion: the plan of a run that has ended, step by step, on and off",
+)
+PAUSE = Binding(
+    "p", "pause", "Pause", id="pause", show=False, tooltip="stop what is shown (again: go on); runs and recordings go on"
+)
 CURSOR = Binding("x", "cursor", "Cursor", id="cursor", tooltip="a cursor in the chart, moved by the arrows; Esc takes it away")
-LIVE = (CANCEL, RECORD, MARK)
+LIVE = (CANCEL, RECORD, MARK, PAUSE)
 
 TRANSPORT = (
     Binding("space", "play", "Play", id="play", tooltip="play and pause; from the end it begins again"),
@@ -107,7 +118,7 @@ COMMON = (
         "Back",
         id="back",
         show=False,
-        tooltip="to the newest run, then to the first place, then out of a replay over the dashboard",
+        tooltip="out of a field or a chart, to the newest run, to the first place, out of a replay over the dashboard",
     ),
     Binding(
         "pageup",
@@ -119,6 +130,25 @@ COMMON = (
         tooltip="scroll what is taller than its place up",
     ),
     Binding("pagedown", "scroll_panel(1)", "Panel down", id="panel.down", show=False, priority=True, tooltip="scroll it down"),
+    Binding(
+        "dollar_sign",
+        "cost",
+        "Own cost",
+        id="cost",
+        key_display="$",
+        show=False,
+        tooltip="what this dashboard and its telemetry cost, on and off",
+    ),
+    Binding(
+        "P",
+        "presenter",
+        "Presenter",
+        id="presenter",
+        key_display="P",
+        show=False,
+        tooltip="large figures and fewer panels, on and off",
+    ),
+    Binding("y", "save", "Save", id="save", show=False, tooltip="keep or copy the table, the results or the screen"),
     Binding("l", "log", "Log", id="log", show=False, tooltip="the whole log, and the last words of whoever died"),
     Binding("question_mark,f1", "help", "Help", id="help", key_display="?", tooltip="every key, and what the words mean"),
     Binding("q", "leave", "Quit", id="quit", tooltip="end the program; a run that is going is cancelled"),
@@ -130,13 +160,24 @@ SHARED = (
     CANCEL,
     RECORD,
     replace(MARK, show=False),
+    PAUSE,
     *COMMON,
 )
 
+# what Textual makes of alt and a digit where the terminal sends an escape before it, or macOS a sign
+ALT = {
+    "1": "inverted_exclamation_mark",
+    "2": "trade_mark_sign",
+    "3": "pound_sign",
+    "4": "cent_sign",
+    "5": "infinity",
+    "6": "section_sign",
+    "7": "pilcrow_sign",
+}
 # also with alt, for whoever is typing into a field
 TO_PLACES = tuple(
     Binding(
-        f"{place.key},alt+{place.key}",
+        f"{place.key},alt+{place.key},{ALT[place.key]}",
         f"place('{place.name}')",
         place.title,
         id=f"place.{place.name}",
@@ -147,6 +188,7 @@ TO_PLACES = tuple(
     for place in PLACES
 )
 EVERYWHERE = (
+    Binding("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing"),
     Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
     Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
 )

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from threading import Thread
 
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
 
+from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.report import table
 from fwtui.reproduce import MODULES, presets
 from fwtui.reproduce.answers import Row, answered
-from fwtui.reproduce.campaign import BEGINS
+from fwtui.reproduce.campaign import BEGINS, Campaign, held
 from fwtui.reproduce.claim import HOLDS, REFUTED, RULE
-from fwtui.reproduce.preset import Figure
-from fwtui.reproduce.runs import LEFT_OUT, Results
+from fwtui.reproduce.preset import Figure, Scale
+from fwtui.text import clean
 from fwtui.tui.commands import Command
 from fwtui.tui.dialogs import Dialog, Scrolled
 from fwtui.tui.drawn import MUTED, STRONG, line
+from fwtui.tui.view import View
 
 STYLES = {HOLDS: "$text-success", REFUTED: "$text-error"}
 INDENT = 8
+KINDS = ((True, ", quick", "smaller sizes, within a minute"), (False, "", "all sizes, within four minutes"))
 
 
 class Answered(Message):
@@ -35,6 +40,14 @@ class Answered(Message):
         self.rows = rows
         self.figures = figures
         self.left_out = left_out
+
+
+class Unanswered(Message):
+    """Claims that could not be put to the test, in one sentence."""
+
+    def __init__(self, sentence: str):
+        super().__init__()
+        self.sentence = sentence
 
 
 class ClaimsScreen(Dialog):
@@ -55,8 +68,7 @@ class ClaimsScreen(Dialog):
             rows.append((line((f"{claim.id:<{INDENT}}", STRONG)), claim.words))
             said = f"document {claim.document} · here {answer.value}" if answer.value != "-" else f"document {claim.document}"
             rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {said}"))
-            if answer.reason:
-                rows.append((line(" " * INDENT), answer.reason))
+            rows += [(line(" " * INDENT), words) for words in (answer.reason, answer.note) if words]
         for figure in self._answers.figures:
             rows += [(line(""), ""), (line((figure.title, STRONG)), "")]
             rows += [(line(text), "") for text in table(figure.rows)]
@@ -69,10 +81,10 @@ def answers(name: str, model: Model) -> Answered:
     """The answers that a session gives to one document; takes seconds where a claim is about compiled code."""
     preset = presets()[name]
     # of this moment: the caller may be a thread beside the one that fills the model
-    results = Results(replace(model, runs=dict(model.runs), markers=list(model.markers)))
+    results = held(replace(model, runs=dict(model.runs), markers=list(model.markers)), name)
     where = model.gpu.name if model.gpu is not None else "no GPU"
-    left_out = [m.text.removeprefix(LEFT_OUT) for m in results.model.markers if m.text.startswith(LEFT_OUT)]
-    return Answered(f"{preset.title} · here: {where}", answered(preset, results), tuple(preset.figures(results)), left_out)
+    title = f"{preset.title} · here: {where}"
+    return Answered(title, answered(preset, results), tuple(preset.figures(results)), results.left_out)
 
 
 def reproduced(model: Model) -> tuple[str, ...]:
@@ -81,8 +93,57 @@ def reproduced(model: Model) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(found) if name in MODULES)
 
 
-def starting(start: Callable[[str, bool], None]) -> Iterator[Command]:
-    """Commands that run a document's experiments: `start(name, quick)`."""
-    for name in MODULES:
-        yield Command(f"Reproduce: {name}, quick", partial(start, name, True), "smaller sizes, within a minute; recorded")
-        yield Command(f"Reproduce: {name}", partial(start, name, False), "all its sizes, within four minutes; recorded")
+class Documents:
+    """Runs the experiments of the documents for a view and has their claims answered; speaks by messages and on the log line."""
+
+    def __init__(self, post: Callable[[Message], object], say: Callable[[str, str], None]):
+        self._post = post
+        self._say = say
+
+    def commands(self, view: View) -> Iterator[Command]:
+        """What the palette offers: documents to reproduce, and claims that this session can answer."""
+        for name in MODULES if view.source is not None else ():
+            for quick, words, how in KINDS:
+                yield Command(f"Reproduce: {name}{words}", partial(self.reproduce, view, name, quick), f"{how}; recorded")
+        for name in reproduced(view.model):
+            yield Command(f"Claims: {name}", partial(self.ask, view.model, name), "what the document says, and this session")
+
+    def reproduce(self, view: View, name: str, quick: bool) -> None:
+        """Run a document's experiments one after the other, then show its claims with their answers."""
+        assert view.source is not None
+        try:
+            if view.busy:
+                raise Refused("something is still running; cancel it or wait for its end")
+            if view.found is None:
+                raise Refused("still looking for GPUs; try again in a moment")
+            view.campaign = Campaign(view.source, name, Scale(gpu=bool(view.found.gpus), quick=quick), self._narrate)
+        except Refused as refusal:
+            self._say(str(refusal), "warning")
+            return
+        view.selected = None
+        view.recording_since = view.source.now
+
+    def tick(self, view: View) -> None:
+        """Start the next run where one is due."""
+        campaign = view.campaign
+        if campaign is not None and not campaign.tick():
+            view.end_campaign()
+            if not campaign.cancelled:
+                self.ask(view.model, campaign.name)
+
+    def ask(self, model: Model, name: str) -> None:
+        """Have a document's claims answered, and the answers posted."""
+        self._narrate(f"answering the claims of {name}")
+        # a thread of its own: some claims are about code that is compiled for it
+        Thread(target=self._answer, args=(model, name), name="claims", daemon=True).start()
+
+    def _answer(self, model: Model, name: str) -> None:
+        try:
+            answered: Message = answers(name, model)
+        except Exception as error:
+            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
+        with suppress(RuntimeError):  # the program is over
+            self._post(answered)
+
+    def _narrate(self, text: str) -> None:
+        self._say(text, "info")

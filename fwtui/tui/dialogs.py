@@ -10,9 +10,10 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
 
-from fwtui.tui.draft import Draft
+from fwtui.tui.draft import Drafted
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.notices import Entry
@@ -143,6 +144,55 @@ class MarkerScreen(Dialog):
         self.dismiss(event.value.strip() or "marker")
 
 
+class SessionsScreen(Dialog):
+    """Asks for a session: one that is here, or the path of another one."""
+
+    DEFAULT_CSS = "SessionsScreen OptionList { height: auto; max-height: 12; }"
+    TITLE = "Another session"
+    HINT = "Enter takes it, Esc closes this"
+
+    def __init__(self, names: Sequence[str]):
+        super().__init__()
+        self._names = list(names)
+
+    def body(self) -> ComposeResult:
+        if self._names:
+            yield OptionList(*(Option(Content(name)) for name in self._names), compact=True)
+        yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(self._names[event.option_index])
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self.dismiss(event.value.strip())
+
+
+class AskScreen(Dialog):
+    """Asks for one line of text; None where it was closed."""
+
+    HINT = "Enter takes it, Esc does not"
+
+    def __init__(self, title: str, value: str, placeholder: str):
+        super().__init__()
+        self._title = title
+        self._value = value
+        self._placeholder = placeholder
+
+    @property
+    def heading(self) -> str:
+        return self._title
+
+    def body(self) -> ComposeResult:
+        yield Input(self._value, placeholder=self._placeholder, max_length=40, compact=True, id="answer")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)
+
+
 class FormScreen(Dialog):
     """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
 
@@ -151,7 +201,7 @@ class FormScreen(Dialog):
     HINT = "Enter or ctrl+r runs it, Esc keeps it"
     BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
 
-    def __init__(self, draft: Draft):
+    def __init__(self, draft: Drafted):
         super().__init__()
         self._draft = draft
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
@@ -26,6 +26,17 @@ class Row(NamedTuple):
     text: str
     choices: tuple[str, ...] | None
     shown: bool = True
+    hint: str = ""  # what an empty text means
+
+
+class Drafted(Protocol):
+    """Whatever a form can show and change."""
+
+    def rows(self) -> tuple[Row, ...]: ...
+    def text(self, key: str) -> str: ...
+    def set(self, key: str, text: str) -> None: ...
+    def misread(self) -> dict[str, str]: ...
+    def errors(self) -> dict[str, str]: ...
 
 
 def titled(field: Field) -> str:

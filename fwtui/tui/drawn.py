@@ -72,10 +72,14 @@ class Drawn(Widget, Generic[Subject]):
         """Show this from now on."""
         if subject == self._subject:
             return
-        before = len(self.lines)
+        before = self.lines
         self._subject = subject
         self._width = -1
-        self.refresh(layout=len(self.lines) != before)
+        now = self.lines
+        # == of two Contents looks at their text alone
+        if self.size.width and len(now) == len(before) and all(new.is_same(old) for new, old in zip(now, before, strict=True)):
+            return  # it says the same, so nothing has to be painted
+        self.refresh(layout=len(now) != len(before))
 
     def draw(self, subject: Subject, width: int) -> Sequence[Content]:
         """The lines for a width in cells."""

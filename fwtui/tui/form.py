@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Label, Select, Static
 
-from fwtui.tui.draft import Draft, Row
+from fwtui.tui.draft import Drafted, Row
 
 NUMERIC = set("0123456789.%_-")
 
@@ -19,7 +19,7 @@ class FieldInput(Input):
     """A text field; one for numbers leaves letters to the screen's keys, so that they work while it has the focus."""
 
     def __init__(self, row: Row):
-        super().__init__(row.text, id=f"field-{row.key}", compact=True, select_on_focus=False, tooltip=row.help)
+        super().__init__(row.text, row.hint, id=f"field-{row.key}", compact=True, select_on_focus=False, tooltip=row.help)
         self._numeric = bool(row.text) and set(row.text) <= NUMERIC
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
@@ -34,7 +34,7 @@ class FieldInput(Input):
 
 
 class ExperimentForm(VerticalScroll, can_focus=False):
-    """Shows a Draft and writes what the user changes back into it."""
+    """Shows a draft and writes what the user changes back into it."""
 
     DEFAULT_CSS = """
     ExperimentForm { scrollbar-size-vertical: 1; }
@@ -61,7 +61,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     class Submitted(Message):
         """Enter was pressed in a text field."""
 
-    def __init__(self, draft: Draft, *, id: str | None = None):
+    def __init__(self, draft: Drafted, *, id: str | None = None):
         super().__init__(id=id)
         self.draft = draft
         self._offered: dict[str, tuple[str, ...] | None] = {}

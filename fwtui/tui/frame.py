@@ -15,12 +15,14 @@ from textual.widgets import Footer, Input, OptionList, Select, Static
 
 from fwtui import units
 from fwtui.errors import Refused
-from fwtui.model import Model
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
+from fwtui.tui.cost import CostLine, meter_of
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.look import keymap_of, presenting, rebound
 from fwtui.tui.notices import Entry, LogLine
+from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
 from fwtui.tui.transport import Transport
@@ -32,7 +34,7 @@ ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 Words = tuple[tuple[str, str], ...]
 
 
-class Frame(Transported):
+class Frame(Transported, Saved):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.places. The subclass provides
@@ -45,8 +47,9 @@ class Frame(Transported):
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
     - `check_action()`: False for keys that can do nothing now (ask super() for all others);
-    - where it applies: `panel()` (what PgUp and PgDn scroll), `WORDS` (what its words mean, for the help), `MOVES`
-      (keys of its widgets, for the help), `commands()` (more for the palette), `STRIP = False` (no telemetry strip).
+    - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
+      words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
+      `STRIP = False` (no telemetry strip).
 
     Classes set by the app for style sheets: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
     """
@@ -65,8 +68,7 @@ class Frame(Transported):
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
-        super().__init__()
-        self.view = view
+        super().__init__(view)
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
@@ -78,6 +80,7 @@ class Frame(Transported):
             if self.STRIP:
                 yield TelemetryStrip()
             yield LogLine(None)
+            yield CostLine(None)
             if self.view.playback is not None:
                 yield Transport(self.view.playback.position)
         yield Static(id="small", markup=False)
@@ -100,12 +103,9 @@ class Frame(Transported):
         return None
 
     @property
-    def model(self) -> Model:
-        return self.view.model
-
-    @property
     def narrow(self) -> bool:
-        return not self.has_class("-wide")
+        """Whether panels at the side have no room, or are not wanted."""
+        return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._begin)
@@ -134,6 +134,8 @@ class Frame(Transported):
             return
         if self.view.playback is not None:
             self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
+        self._show_cost()
+        self.set_class(presenting(self.app), "-presenter")
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:
             return
@@ -145,12 +147,24 @@ class Frame(Transported):
         self.query_one(LogLine).show(self.view.latest)
         self._refresh_keys()
 
+    def _show_cost(self) -> None:
+        meter = meter_of(self.app)
+        line = self.query_one(CostLine)
+        if line.display != meter.shown:
+            line.display = meter.shown
+        if meter.shown:
+            line.show(meter.read(self.model))
+
     def _top(self) -> Top:
         source = self.view.source
         recording = ""
         if source is not None and source.recorder is not None:
             recording = f"{units.clock(source.now - self.view.recording_since)} · {units.memory(source.recorder.bytes)}"
-        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording)
+        paused = ""
+        if source is not None and self.view.paused:
+            missed = source.model.index - self.model.index
+            paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
+        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
         # only when they change: it makes the whole footer again
@@ -160,7 +174,7 @@ class Frame(Transported):
             self.refresh_bindings()
 
     def _own_bindings(self) -> list[Binding]:
-        return [binding for binding in type(self).BINDINGS if isinstance(binding, Binding)]
+        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), keymap_of(self.app))
 
     def on_descendant_focus(self) -> None:
         self._refresh_keys()
@@ -171,10 +185,23 @@ class Frame(Transported):
         self.update()
 
     def action_cancel(self) -> None:
-        self.view.end_campaign()
-        if self.view.source is not None and self.view.source.busy:
+        if self.view.campaign is not None:
+            self.view.campaign.cancel()
+        sweep = self.view.sweep
+        if sweep is not None and sweep.going:
+            sweep.cancel()
+            self.say("the sweep is cancelled; what is done stays, and it can go on from there")
+        elif self.view.source is not None and self.view.source.busy:
             self.view.source.cancel()
             self.say("cancelling; what does not end by itself is killed after 2 s")
+
+    def action_pause(self) -> None:
+        if self.view.paused:
+            self.view.resume()
+            self.say("")
+        else:
+            self.view.pause()
+            self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
         source = self.view.source
@@ -205,8 +232,8 @@ class Frame(Transported):
         self.app.push_screen(MarkerScreen(), leave)
 
     def action_back(self) -> None:
-        """One step back: out of a chart, to the newest run, to the first place, to what was shown before."""
-        if isinstance(self.focused, Arrowed):
+        """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
+        if isinstance(self.focused, Arrowed | Input):
             self.set_focus(None)
         elif self.view.selected is not None:
             self.view.selected = None
@@ -235,15 +262,30 @@ class Frame(Transported):
             self.view.source.cancel()
         self.app.exit(return_code=0)
 
+    def action_cost(self) -> None:
+        meter = meter_of(self.app)
+        meter.shown = not meter.shown
+        self.update()
+
+    def action_presenter(self) -> None:
+        self.app.look = self.app.look._replace(presenter=not presenting(self.app))  # type: ignore[attr-defined]
+        self.update(True)
+
     def action_log(self) -> None:
         fault = self.model.fault
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        here = [binding for binding in bindings.TO_PLACES if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
+        places = rebound(bindings.TO_PLACES, keymap_of(self.app))
+        here = [binding for binding in places if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", here), ("Everywhere", bindings.EVERYWHERE))
         about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
+
+    def key_of(self, name: str) -> str:
+        """How the key of the binding with that id is called, whoever gave it that key."""
+        binding = next(binding for binding in self._own_bindings() if binding.id == name)
+        return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
 
     def offered(self) -> list[Binding]:
         """The bindings that the help shows: all that this place ever has for such a view."""
@@ -270,17 +312,19 @@ class Frame(Transported):
         match action:
             case "cancel":
                 return self.view.busy
-            case "record":
+            case "record" | "pause":
                 return source is not None
             case "mark":
                 return source is not None and source.recorder is not None
+            case "cursor":
+                return any(isinstance(widget, Arrowed) for widget in self.focus_chain)
             case "leave":
                 return self.view.close is None
             case "close":
                 return self.view.close is not None
             case "back":
                 return (
-                    isinstance(self.focused, Arrowed)
+                    isinstance(self.focused, Arrowed | Input)
                     or self.view.selected is not None
                     or not self._first
                     or self.view.close is not None
@@ -296,6 +340,8 @@ class Frame(Transported):
             if active.enabled and active.node is self and binding.action != "help":
                 words = f"{binding.description}: {binding.tooltip}"
                 yield commands.Command(words, partial(self._do, binding.action))
+        for name in self.savable():
+            yield commands.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))
 
     def _do(self, action: str) -> None:
         # not before the palette is closed

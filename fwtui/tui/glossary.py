@@ -17,6 +17,8 @@ NUMBERS = (
     ("DRAM, SM occ (GPM)", "the GPU's own counters; in the panel: while the clean passes ran"),
     ("occupancy (theory)", "resident warps / possible ones, computed from the compiled kernel"),
     ("vs base", "how many times as fast as the baseline (b), for runs of the same n"),
+    ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both (Mann-Whitney)"),
+    ("= SAME, ? UNCLEAR", "within 1 % with that confidence; neither: the place Compare says why"),
     ("struck through", "the distances are wrong, or not checked, or there are none to be right"),
     ("indicative", "fewer than 10 passes, or less than half a second of them"),
     ("throttled", "the GPU lowered its clocks while the clean passes ran"),

@@ -16,7 +16,7 @@ WIDE = (
     *(("#", 3), ("kernel", 16), ("n", 5), ("tile", 4), ("type", 4), ("total", 9)),
     *(("relax/s", 7), ("of limit", 8), ("vs base", 8), ("result", 33)),
 )
-WIDEST = (*WIDE[:-2], ("of peak", 7), *WIDE[-2:])
+WIDEST = (*WIDE[:-2], ("of peak", 7), WIDE[-2], ("verdict", 8), WIDE[-1])
 NARROW = (("#", 3), ("kernel", 16), ("n", 5), ("total", 10), ("result", 33))
 WIDE_CELLS, WIDEST_CELLS = 118, 140
 RIGHT = {"#", "n", "tile", "total", "relax/s", "of limit", "of peak", "vs base"}
@@ -37,6 +37,7 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     evidence = model.evidence(run) if run.backend == "cuda" and run.state == "done" else None
     peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
     share = run.bandwidth / peak if run.bandwidth and peak else None
+    ratio, word = wording.against(model, run, baseline)
     reached = share_of_limit(model, run)
     texts = {
         "#": (str(run.id), ""),
@@ -48,7 +49,8 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
         "relax/s": (units.ABSENT if run.simulated else rate, number),
         "of limit": (units.percent(reached), number if reached is not None else ""),
         "of peak": (units.percent(share), number if share is not None else ""),
-        "vs base": (wording.speedup(run, baseline), ""),
+        "vs base": (ratio, ""),
+        "verdict": (word, ""),
         "result": (wording.outcome(run, evidence.throttled if evidence is not None else ()), ""),
     }
     return {

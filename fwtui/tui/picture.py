@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import io
-import re
 from pathlib import Path
 
-from rich.console import Console
+from textual.pilot import Pilot
+from textual.widgets._footer import FooterKey
 
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
+from fwtui.tui.look import Look
 from fwtui.tui.recording import Recording, named
+from fwtui.tui.shot import screen_svg, screen_text
 
-# fonts from somebody's server: a picture that is looked at should not ask for anything
-_FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
+SAME, MOST_LOOKS = 4, 100  # looks at a screen that stands still, and at one that never does
 
 
-async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str) -> str:
+async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Look) -> str:
     """What that place of the session's replay shows at `at` seconds, or at its end."""
     loaded = reader.load(path)
     start = loaded.duration if at is None else at
-    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place)
+    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
-        for _ in range(3):  # mount, lay out, draw what the layout decided
-            await pilot.pause()
-        return screen_text(app) if plain else _FONTS.sub("", app.export_screenshot(title="fwtui"))
+        await _settle(app, pilot)
+        return screen_text(app) if plain else screen_svg(app)
 
 
-def screen_text(app: FwtuiApp) -> str:
-    """The screen as lines of plain text."""
-    width, height = app.size
-    console = Console(width=width, height=height, file=io.StringIO(), force_terminal=True, record=True, legacy_windows=False)
-    console.print(app.screen._compositor.render_update(full=True))
-    return "\n".join(line.rstrip() for line in console.export_text(styles=False).split("\n")).rstrip("\n") + "\n"
+async def _settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
+    """Until the screen stands still: on a busy machine its parts come late, one after the other, the footer's keys last."""
+    seen: list[str] = []
+    for _ in range(MOST_LOOKS):
+        await pilot.pause(0.01)
+        seen.append(screen_text(app) if app.screen.query(FooterKey) else f"not yet {len(seen)}")
+        if len(seen) >= SAME and len(set(seen[-SAME:])) == 1:
+            return

@@ -31,8 +31,7 @@ class Place(NamedTuple):
         where = self.where(view)
         if not where:
             raise LookupError(self.name)
-        module, _, name = where.partition(":")
-        return getattr(import_module(f"fwtui.tui.{module}"), name)(view)
+        return load(where)(view)
 
     def where(self, view: View) -> str:
         """Its screen for such a view; nothing where it has none."""
@@ -42,8 +41,33 @@ class Place(NamedTuple):
         return self.recorded_title if view.playback is not None and self.recorded_title else self.title
 
 
+def load(where: str) -> type[Frame]:
+    """The class that is named so."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(f"fwtui.tui.{module}"), name)
+
+
 PLACES: tuple[Place, ...] = (
     Place("1", "run", "Run", "run and watch", "run_screen:RunScreen", "replay_screen:ReplayScreen", "Replay"),
+    Place(
+        "2", "sweep", "Sweep", "many runs over several values", "sweep_live:LiveSweepScreen", "sweep_screen:RecordedSweepScreen"
+    ),
+    Place(
+        "3",
+        "compare",
+        "Compare",
+        "runs against a baseline, and races",
+        "compare_screen:CompareScreen",
+        "compare_screen:CompareScreen",
+    ),
+    Place(
+        "4",
+        "explain",
+        "Explain",
+        "roofline, speed-of-light ledger, occupancy",
+        "explain_screen:ExplainScreen",
+        "explain_screen:ExplainScreen",
+    ),
     Place(
         "5",
         "telemetry",
@@ -52,6 +76,7 @@ PLACES: tuple[Place, ...] = (
         "telemetry_screen:TelemetryScreen",
         "telemetry_screen:TelemetryScreen",
     ),
+    Place("6", "learn", "Learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen"),
     Place(
         "7",
         "sessions",

@@ -200,7 +200,10 @@ def outside(s: Subject, width: int) -> list[Content]:
     ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
     names = (
         ("load", ways[0]),
+        ("reorder", "reorder"),
+        ("reorder back", "and back"),
         ("unload", ways[1]),
+        ("allocate", "allocate"),
         ("compile", "compile"),
         ("read", "file"),
         ("graph", "graph"),

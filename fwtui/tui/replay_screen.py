@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from fwtui.fields import FIELDS
 from fwtui.run import Run
-from fwtui.tui.bindings import BASELINE, COMMON, COUNTERS, TRANSPORT
+from fwtui.tui.bindings import BASELINE, COMMON, COUNTERS, MOTION, TRANSPORT
 from fwtui.tui.draft import titled
 from fwtui.tui.drawn import MUTED, Drawn, line
 from fwtui.tui.screen import SessionScreen
@@ -40,7 +40,7 @@ class ReplayScreen(SessionScreen):
     ReplayScreen #what { height: auto; }
     """
     # the baseline last: on 60 columns the footer has no room for it
-    BINDINGS: ClassVar = [*TRANSPORT, COUNTERS, *COMMON, BASELINE]
+    BINDINGS: ClassVar = [*TRANSPORT, COUNTERS, MOTION, *COMMON, BASELINE]
 
     def left(self) -> Widget:
         return VerticalScroll(
@@ -49,8 +49,9 @@ class ReplayScreen(SessionScreen):
 
     def advice(self) -> tuple[str, ...]:
         playing = self.view.playback is not None and self.view.playback.player.playing
-        state = "It is playing." if playing else "Press space to play it."
-        return ("No run has begun yet at this position.", "", f"{state} ] goes to where the next run begins, ? shows every key.")
+        state = "It is playing." if playing else f"Press {self.key_of('play')} to play it."
+        keys = f"{self.key_of('run.next')} goes to where the next run begins, {self.key_of('help')} shows every key."
+        return ("No run has begun yet at this position.", "", f"{state} {keys}")
 
     def state(self) -> object:
         return self.view.playback is not None and self.view.playback.player.playing

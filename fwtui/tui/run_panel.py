@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import events
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 
 from fwtui.limits import limit_of
@@ -13,8 +14,13 @@ from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import readout
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.figures import Figures
+from fwtui.tui.matrix import MatrixPicture
 from fwtui.tui.notices import Banner
 from fwtui.tui.readout import Subject
+
+PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
+LARGE = (110, 34)
 
 
 class Title(Drawn[Subject | None]):
@@ -67,17 +73,40 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
     RunPanel Headline, RunPanel Phases, RunPanel Outside, RunPanel Meters, RunPanel Checked { margin-top: 1; }
     RunPanel .-empty { display: none; }
+    RunPanel #row { height: auto; }
+    RunPanel #row Vertical { width: 1fr; height: auto; }
+    RunPanel MatrixPicture { margin-top: 1; }
+    RunPanel #picture { width: auto; height: auto; }
+    RunPanel #picture, RunPanel #beside, RunPanel #besides { display: none; }
+    RunPanel.-pictured #picture, RunPanel.-pictured #beside, RunPanel.-large #besides { display: block; }
+    RunPanel.-pictured #below, RunPanel.-large #meters { display: none; }
+    RunPanel.-large MatrixPicture { width: 34; height: 18; }
     """
-    PARTS = (Title, Headline, Phases, Meters, Outside, Checked)
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
         yield Empty(())
-        for part in self.PARTS:
-            yield part(None)
+        yield Title(None)
+        yield Figures()
+        yield Headline(None)
+        with Horizontal(id="row"):
+            with Vertical():
+                yield Phases(None)
+                yield Outside(None, id="beside")
+                yield Meters(None, id="besides")
+            with Container(id="picture"):
+                yield MatrixPicture()
+        yield Meters(None, id="meters")
+        yield Outside(None, id="below")
+        yield Checked(None)
 
-    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...]) -> None:
-        """Show a run of the model, or advice where there is none."""
+    def on_resize(self, event: events.Resize) -> None:
+        # the picture goes first where there is little room
+        self.set_class(event.size.width >= PICTURED[0] and event.size.height >= PICTURED[1], "-pictured")
+        self.set_class(event.size.width >= LARGE[0] and event.size.height >= LARGE[1], "-large")
+
+    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...], motion: bool = False) -> None:
+        """Show a run of the model, or advice where there is none; `motion`: its plan in slow motion."""
         subject = None
         if run is not None:
             evidence = model.evidence(run) if run.backend == "cuda" else None
@@ -86,7 +115,10 @@ class RunPanel(VerticalScroll, can_focus=False):
         empty = self.query_one(Empty)
         empty.show(advice)
         empty.set_class(subject is not None, "-empty")
-        for kind in self.PARTS:
-            part = self.query_one(kind)
+        for part in self.query(Drawn):
+            if isinstance(part, Banner | Empty):
+                continue
             part.show(subject)
             part.set_class(not part.lines, "-empty")
+        self.query_one(Figures).show(subject)
+        self.query_one(MatrixPicture).show(run, model.t, motion)

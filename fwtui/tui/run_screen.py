@@ -11,23 +11,30 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
 from fwtui import hardware
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
-from fwtui.reproduce.campaign import Campaign
-from fwtui.reproduce.preset import Scale
-from fwtui.tui import bindings, claims, commands, wording
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui import bindings, commands, wording
 from fwtui.tui.dialogs import FormScreen
 from fwtui.tui.draft import Draft
 from fwtui.tui.drawn import MUTED, line
 from fwtui.tui.form import ExperimentForm
 from fwtui.tui.screen import SessionScreen
-from fwtui.tui.source import Looked
 from fwtui.tui.view import View
 from kernels.plan import Kernel
+
+
+class Looked(Message):
+    """What GPUs are here is known now."""
+
+    def __init__(self, found: Hardware):
+        super().__init__()
+        self.found = found
 
 
 class RunScreen(SessionScreen):
@@ -36,7 +43,7 @@ class RunScreen(SessionScreen):
     RunScreen #buttons { height: 1; margin-top: 1; }
     RunScreen Button { margin-right: 1; min-width: 14; }
     RunScreen #line { display: none; height: 1; padding: 0 1; }
-    RunScreen.-narrow #line { display: block; }
+    RunScreen.-narrow #line, RunScreen.-presenter #line { display: block; }
     """
     AUTO_FOCUS = "#field-kernel"
     BINDINGS: ClassVar = [
@@ -47,9 +54,11 @@ class RunScreen(SessionScreen):
         Binding("a", "again", "Again", id="again", show=False, tooltip="repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
         bindings.MARK,
+        bindings.PAUSE,
+        bindings.MOTION,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
-        bindings.BASELINE,
         bindings.COUNTERS,
+        bindings.BASELINE,
         *bindings.COMMON,
     ]
 
@@ -69,8 +78,8 @@ class RunScreen(SessionScreen):
             Static(Content("EXPERIMENT"), classes="heading", markup=False),
             ExperimentForm(self.draft),
             Horizontal(
-                Button(Content("Run  r"), id="run", compact=True, variant="primary"),
-                Button(Content("Cancel  c"), id="cancel", compact=True),
+                Button(Content(f"Run  {self.key_of('run')}"), id="run", compact=True, variant="primary"),
+                Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True),
                 id="buttons",
             ),
             id="left",
@@ -99,8 +108,14 @@ class RunScreen(SessionScreen):
 
     def advice(self) -> tuple[str, ...]:
         kernel = self.draft.kernel
-        first = "Press r to run the experiment" + ("" if self.narrow else " on the left") + "."
-        return (first, "", f"{kernel.title}: {kernel.summary}", "", "? shows every key and what the words mean.")
+        first = f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}."
+        return (
+            first,
+            "",
+            f"{kernel.title}: {kernel.summary}",
+            "",
+            f"{self.key_of('help')} shows every key and what the words mean.",
+        )
 
     def state(self) -> object:
         return (self._wrong, self.draft.kernel.id, self.view.found is None)
@@ -110,22 +125,6 @@ class RunScreen(SessionScreen):
         self.query_one("#cancel", Button).disabled = not busy
         self.query_one("#run", Button).disabled = busy or self._wrong
         super().show()
-
-    def reproduce(self, name: str, quick: bool) -> None:
-        """Run a document's experiments one after the other; the application then shows its claims with their answers."""
-        try:
-            if self.view.busy:
-                raise Refused("something is still running; cancel it or wait for its end")
-            if self.view.found is None:
-                raise Refused("still looking for GPUs; try again in a moment")
-            scale = Scale(gpu=bool(self.view.found.gpus), quick=quick)
-            self.view.campaign = Campaign(self.source, name, scale, self.say)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self.view.selected = None
-        self.view.recording_since = self.source.now
-        self.update()
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         if kernel.backend != "cuda":
@@ -148,7 +147,7 @@ class RunScreen(SessionScreen):
     def _say_draft(self) -> None:
         errors = self.draft.errors()
         self._wrong = bool(errors)
-        edit = "   e edit"
+        edit = f"   {self.key_of('edit')} edit"
         room = self.app.size.width - 2 - len(edit)
         words = wording.summary(self._rough(), room) if not errors else next(iter(errors.values()))
         style = "" if not errors else "$text-error"
@@ -191,6 +190,7 @@ class RunScreen(SessionScreen):
             self.say(str(refusal), "warning")
             return
         self.view.selected = None
+        self.view.resume()
         self.say(f"run {number} is starting")
 
     def action_again(self) -> None:
@@ -222,7 +222,7 @@ class RunScreen(SessionScreen):
         self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_back(self) -> None:
-        if self.view.selected is None and self.view.busy:
+        if self.view.selected is None and self.view.busy and not isinstance(self.focused, Input):
             self.action_cancel()
         else:
             super().action_back()
@@ -248,7 +248,6 @@ class RunScreen(SessionScreen):
     def commands(self) -> Iterator[commands.Command]:
         yield from super().commands()
         yield from commands.kernels(self.choose)
-        yield from claims.starting(self.reproduce)
         if not self.view.busy:
             yield from commands.limits(self.measure, ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",))
 

@@ -13,6 +13,7 @@ from fwtui.tui import bindings
 from fwtui.tui.counters import CountersScreen
 from fwtui.tui.frame import Frame
 from fwtui.tui.history import HistoryTable
+from fwtui.tui.matrix import MatrixPicture
 from fwtui.tui.run_panel import RunPanel
 
 
@@ -30,6 +31,15 @@ class SessionScreen(Frame):
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
     SessionScreen.-short #body, SessionScreen.-flat #body { border-bottom: none; }
+    SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
+    SessionScreen.-presenter #history { height: 5; }
+    SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
+    SessionScreen.-presenter Figures { display: block; }
+    SessionScreen.-presenter Headline, SessionScreen.-presenter Checked { display: none; }
+    SessionScreen.-presenter RunPanel #beside, SessionScreen.-presenter RunPanel #below { display: none; }
+    SessionScreen.-presenter RunPanel.-pictured #besides { display: block; }
+    SessionScreen.-presenter RunPanel.-pictured #meters { display: none; }
+    SessionScreen.-presenter.-tall MatrixPicture, SessionScreen.-presenter.-high MatrixPicture { width: 34; height: 18; }
     """
     AUTO_FOCUS = "HistoryTable"
     PLACE = "run"
@@ -55,7 +65,7 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         baseline = self.view.baseline_run
-        self.query_one(RunPanel).show(self.model, self.view.run, baseline, self.advice())
+        self.query_one(RunPanel).show(self.model, self.view.run, baseline, self.advice(), self.view.motion)
         self.query_one(HistoryTable).show(self.model, baseline, self.app.size.width - 2)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
@@ -75,12 +85,19 @@ class SessionScreen(Frame):
             else f"run {view.baseline} is the baseline; runs of the same n are compared with it"
         )
 
+    def action_motion(self) -> None:
+        self.view.motion = not self.view.motion
+        self.update()
+
     def action_counters(self) -> None:
         run = self.view.run
         if run is not None and run.counted:
             self.app.push_screen(CountersScreen(run))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "motion":
+            run = self.view.run
+            return run is not None and run.padded > 0 and self.is_mounted and bool(self.query_one(MatrixPicture).region.area)
         if action == "baseline":
             return bool(self.model.runs)
         if action == "counters":

@@ -103,8 +103,7 @@ class TelemetryScreen(Frame):
         Binding(
             "minus", "zoom(-1)", "Wider", id="telemetry.wider", key_display="-", show=False, tooltip="a longer stretch of time"
         ),
-        Binding("0", "whole", "All", id="telemetry.all", show=False, tooltip="the whole session, and follow it again"),
-        Binding("p", "hold", "Hold", id="telemetry.hold", tooltip="keep the window where it is; readings go on being taken"),
+        Binding("0", "whole", "All", id="telemetry.all", show=False, tooltip="the whole session"),
         *bindings.SHARED,
     ]
 
@@ -112,7 +111,7 @@ class TelemetryScreen(Frame):
         super().__init__(view)
         self._names: tuple[str, ...] = ()  # chosen ones; nothing is what is usual for this machine
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
-        self._held: float | None = None  # where the window ends, where it is held
+        self._held: float | None = None  # where the window ends, while a cursor holds it
 
     def body(self) -> ComposeResult:
         yield HeadingLine(None)
@@ -130,7 +129,7 @@ class TelemetryScreen(Frame):
         self.query_one(HeadingLine).show(Heading(end - start, start, end, self._state_words(), self.view.run, hidden))
 
     def _state_words(self) -> str:
-        span = "all of it" if self._span is None else f"{units.duration(self._span)} wide"
+        span = "all of it" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
         if self._held is not None:
             return f"{span} · held"
         return span if self.view.playback is not None else f"{span} · following"
@@ -153,7 +152,10 @@ class TelemetryScreen(Frame):
         whole = self._whole
         steps = [span for span in SPANS if span < whole]
         now = len(steps) if self._span is None or self._span >= whole else steps.index(span_for(self._span))
-        place = max(0, now - direction)
+        place = now - direction
+        if not 0 <= place <= len(steps):
+            self.say(f"{units.duration(steps[0])} is the shortest stretch" if direction > 0 and steps else "this is all of it")
+            return
         at = self.query_one(LaneChart).at
         self._span = steps[place] if place < len(steps) else None
         if at is not None and self._span is not None:  # what is under the cursor stays in sight
@@ -163,10 +165,6 @@ class TelemetryScreen(Frame):
     def action_whole(self) -> None:
         self._span = self._held = None
         self.query_one(LaneChart).release()
-        self.update()
-
-    def action_hold(self) -> None:
-        self._held = self.model.t if self._held is None else None
         self.update()
 
     def action_lanes(self) -> None:
@@ -189,11 +187,10 @@ class TelemetryScreen(Frame):
 
     def on_lane_chart_held(self, event: LaneChart.Held) -> None:
         event.stop()
-        if self.view.playback is None and self._held is None:
-            self._held = self.model.t
-            self.update()
+        self._held = (self._held or self.model.t) if event.on else None
+        self.update()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "hold":
-            return self.view.playback is None or self._held is not None
+        if action == "whole":
+            return self._span is not None or self._held is not None
         return super().check_action(action, parameters)

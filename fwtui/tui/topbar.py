@@ -32,6 +32,7 @@ class Top(NamedTuple):
     place: str = ""  # name of the tab that is shown
     device: str = ""
     recording: str = ""  # time and size
+    paused: str = ""  # what has come since the view was stopped
 
 
 class TopBar(Drawn[Top]):
@@ -47,7 +48,7 @@ class TopBar(Drawn[Top]):
 
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
         left = _tabs(subject, whole=self._whole(width))
-        recording = line(("● REC ", f"{STRONG} $text-error"), subject.recording) if subject.recording else line("")
+        recording = _signs(subject)
         room = width - left.cell_length - recording.cell_length - 5
         device = line((subject.device, MUTED)).truncate(max(room, 0), ellipsis=True)
         if device.cell_length < min(LEAST_DEVICE, len(subject.device)):
@@ -79,8 +80,16 @@ class TopBar(Drawn[Top]):
 
     def _whole(self, width: int) -> bool:
         """Whether all titles fit beside what must be seen; else only the shown place has one."""
-        recording = len(f"● REC {self.subject.recording}") + 2 if self.subject.recording else 0
+        signs = _signs(self.subject).cell_length
+        recording = signs + 2 if signs else 0
         return _tabs(self.subject, whole=True).cell_length + recording <= width
+
+
+def _signs(subject: Top) -> Content:
+    """What must be seen whatever there is room for: that the view stands still, that a recording goes on."""
+    paused = line(("‖ PAUSED ", f"{STRONG} $text-warning"), subject.paused) if subject.paused else line("")
+    recording = line(("● REC ", f"{STRONG} $text-error"), subject.recording) if subject.recording else line("")
+    return line(paused, "   " if subject.paused and subject.recording else "", recording)
 
 
 def _tabs(subject: Top, whole: bool) -> Content:

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
 from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.reproduce.campaign import Campaign
+from fwtui.reproduce.execute import Session
 from fwtui.run import Run
+from fwtui.sessions.recorder import Recorder
+from fwtui.sweep.running import Sweep
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import notices
 from fwtui.tui.notices import Entry
 from fwtui.tui.playback import Playback
-from fwtui.tui.source import Source
 from fwtui.tui.topbar import Tab
+
+
+class Source(Session, Protocol):
+    """What the dashboard needs of fwtui.live.Live."""
+
+    asked: dict[int, Experiment]
+
+    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
+    def cancel(self) -> None: ...
+    def count(self, run: int) -> None: ...
+    def measure_limits(self, backend: str, index: int = 0) -> None: ...
+    def record(
+        self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
+    ) -> Recorder: ...
+    def close(self, reason: str = "closed") -> None: ...
 
 
 @dataclass(eq=False)
@@ -32,20 +51,25 @@ class View:
     found: Hardware | None = None  # what GPUs are here; None until somebody has looked
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
-    campaign: Campaign | None = None  # runs that follow each other by themselves
     recording_since: float = 0.0  # session time at which the recorder began
+    campaign: Campaign | None = None  # experiments that run one after the other
+    motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
+    sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property
-    def busy(self) -> bool:
-        """Whether something runs, or will go on by itself."""
-        return (self.source is not None and self.source.busy) or self.campaign is not None
+    def paused(self) -> bool:
+        """Whether a live session is shown as it was, while it goes on."""
+        return self.source is not None and self.model is not self.source.model
 
-    def end_campaign(self) -> None:
-        """What has begun is left to end by itself."""
-        campaign, self.campaign = self.campaign, None
-        if campaign is not None:
-            campaign.close()
+    def pause(self) -> None:
+        """Show the live session as it is now, until resume()."""
+        if self.source is not None and not self.paused:
+            self.model = self.source.model.frozen()
+
+    def resume(self) -> None:
+        if self.source is not None:
+            self.model = self.source.model
 
     @property
     def run(self) -> Run | None:
@@ -53,6 +77,18 @@ class View:
         if self.selected is not None and self.selected in self.model.runs:
             return self.model.runs[self.selected]
         return self.model.run
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run, a profiler or several runs one after the other are going."""
+        sweeping = self.sweep is not None and self.sweep.going
+        return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
+
+    def end_campaign(self) -> None:
+        """No further run; the recording that it began is closed."""
+        campaign, self.campaign = self.campaign, None
+        if campaign is not None:
+            campaign.close()
 
     @property
     def baseline_run(self) -> Run | None:
@@ -68,5 +104,6 @@ class View:
     def key(self) -> tuple[object, ...]:
         """Whatever decides, for all places alike, what is shown."""
         recorder = self.source.recorder if self.source is not None else None
-        second = int(self.source.now) if self.source is not None and recorder is not None else None
-        return (self.model.index, self.selected, self.baseline, self.told, recorder is not None, second, self.busy)
+        second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        return (*shown, recorder is not None, second, self.busy)

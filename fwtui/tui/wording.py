@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fwtui import units
+from fwtui.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Entrant, judge
 from fwtui.experiment import Experiment
 from fwtui.model import Model
 from fwtui.run import Run
@@ -12,10 +13,13 @@ STAGES = {
     "read": "reading the file",
     "graph": "making the graph",
     "compile": "compiling",
+    "allocate": "allocating",
     "load": "copying in",
+    "reorder": "reordering",
     "warm-up": "warming up",
     "clean": "clean passes",
     "phases": "phase pass",
+    "reorder back": "reordering back",
     "unload": "copying out",
     "verify": "verifying",
 }
@@ -23,6 +27,7 @@ SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 FLETCHER = "fletcher "
+VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?"}
 
 
 def short_dtype(dtype: str) -> str:
@@ -159,6 +164,11 @@ def doubtful(run: Run) -> bool:
     return run.state != "running" and run.verified is not True
 
 
+def times(found: Comparison) -> str:
+    """5.1x, how many times as fast; a dash where that may not be said."""
+    return f"{units.digits(found.speedup)}x" if found.speedup is not None else "-"
+
+
 def speedup(run: Run, baseline: Run | None) -> str:
     """5.1x as fast as the baseline; nothing where the two did not do the same work, or one of them is not to be trusted."""
     if baseline is None:
@@ -175,6 +185,18 @@ def speedup(run: Run, baseline: Run | None) -> str:
     ):
         return ""
     return f"{units.digits(baseline.seconds / run.seconds)}x"
+
+
+def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
+    """How many times as fast as the baseline with the verdict's sign, and the verdict: 5.1x ▲, FASTER.
+
+    Nothing where no times can be compared.
+    """
+    ratio = speedup(run, baseline)
+    if baseline is None or not ratio or run.id == baseline.id:
+        return ratio, ""
+    word, _, _ = judge(Entrant(model, run), Entrant(model, baseline))
+    return f"{ratio} {VERDICT_SIGNS[word]}", word
 
 
 def device(model: Model) -> str:

@@ -80,7 +80,7 @@ def test_a_negative_cycle_is_found(engine, kernel):
 
 def test_the_generator_writes_the_same_bytes_as_numpy(engine):
     from fwtui.graphs.compiled_cuda import fill_cuda
-    from fwtui.graphs.generate import fill_numpy
+    from fwtui.graphs.plain import fill_numpy
     from fwtui.graphs.recipe import recipe_for
 
     exact = {"exact": True}

@@ -13,24 +13,22 @@ from textual.pilot import Pilot
 from fwtui import events
 from fwtui.experiment import Experiment
 from fwtui.reproduce import presets
+from fwtui.reproduce.claim import HOLDS, Answer
 from fwtui.reproduce.preset import Preset
 from fwtui.reproduce.runs import ask
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.claims import ClaimsScreen
+from fwtui.tui.claims import Answered, ClaimsScreen
 from fwtui.tui.commands import Command
 from fwtui.tui.counters import CountersScreen
 from fwtui.tui.picture import screen_text
-from fwtui.tui.replay_screen import ReplayScreen
 from fwtui.tui.run_screen import RunScreen
 
 SIZE = (120, 40)
 
 
 def command(app: FwtuiApp, words: str) -> Command:
-    screen = app.screen
-    assert isinstance(screen, RunScreen)
-    return next(offered for offered in (*screen.commands(), *app.commands()) if offered.words == words)
+    return next(offered for offered in app.commands() if offered.words == words)
 
 
 async def until(pilot: Pilot[None], screen: type) -> str:
@@ -79,7 +77,7 @@ async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
         assert claims[0] in await until(pilot, ClaimsScreen)
 
 
-async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive, short: None) -> None:
+async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
     live.pace = 5
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
@@ -96,6 +94,18 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
             dashboard.tick()
             await pilot.pause()
         assert live.cancelled == 1 and not screen.view.busy and len(live.started) == 1 and live.recorder is None
+        loaded = reader.load(next((tmp_path / "data").rglob("*reproduce-sing*.jsonl")))
+        ended = [line.event for line in loaded.lines if isinstance(line.event, events.RunDone)]
+        assert loaded.complete and [e.outcome for e in ended] == ["cancelled"], "the run's end is in the recording"
+        assert not isinstance(dashboard.screen, ClaimsScreen), "what was cancelled is not answered"
+
+
+async def test_notes_are_shown_with_claims_that_hold(dashboard: FwtuiApp) -> None:
+    claim = presets()["sing"].claims[0]
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        dashboard.post_message(Answered("a title", [(claim, Answer("5", HOLDS, note="a caveat"))], (), ()))
+        assert "a caveat" in await until(pilot, ClaimsScreen)
 
 
 async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -129,8 +139,7 @@ async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> Non
     app = replay_of(told)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        assert isinstance(app.screen, ReplayScreen)
-        offered = [c.words for c in (*app.screen.commands(), *app.commands())]
+        offered = [c.words for c in app.commands()]
         assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
         assert not any(words.startswith("Reproduce") for words in offered)
         await pilot.press("h")

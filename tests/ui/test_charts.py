@@ -179,7 +179,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         stop = drawing.stops[7]
         place = (drawing.left + round(stop.share * (drawing.width - 1)), drawing.top + stop.row)
         await pilot.hover(app.chart, offset=place)
-        assert "tiled 600 G" in app.chart.words
+        assert app.chart.words == "◆ 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)
         assert app.chosen == [(1, 3)]
 

@@ -9,6 +9,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from textual.binding import Binding
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
@@ -21,6 +22,7 @@ from fwtui.tui import render
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.dialogs import HelpScreen
+from fwtui.tui.driver import Keys
 from fwtui.tui.frame import Frame
 from fwtui.tui.picture import screen_text
 from fwtui.tui.places import PLACES, place_names
@@ -113,6 +115,23 @@ async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard
         assert place_of(dashboard) == "run"
 
 
+@pytest.mark.parametrize("binding", TO_PLACES, ids=lambda binding: binding.id)
+@pytest.mark.parametrize("bytes_of", [b"%s", b"\x1b%s", b"\x1b[%d;3u"], ids=["digit", "alt", "alt, new protocol"])
+def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, bytes_of: bytes) -> None:
+    digit = (binding.key_display or "").encode()
+    (key,) = Keys().messages(bytes_of % (ord(digit) if b"%d" in bytes_of else digit))
+    assert isinstance(key, Key) and key.key in binding.key.split(",")
+
+
+async def test_escape_leaves_a_field_so_that_digits_are_keys(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        dashboard.screen.query_one("#field-n", Input).focus()
+        await settled(pilot)
+        await settled(pilot, "escape")
+        await settled(pilot, "5")
+        assert place_of(dashboard) == "telemetry"
+
+
 async def test_tabs_are_clicked_and_the_palette_names_the_places(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -137,6 +156,8 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
             assert isinstance(frame, Frame)
             bindings = [b for b in type(frame).BINDINGS if isinstance(b, Binding)]
             assert len({b.id for b in bindings}) == len(bindings) and all(b.id and b.tooltip for b in bindings)
+            live = [key for b in bindings if b.id not in ("quit", "close") for key in b.key.split(",")]
+            assert len(set(live)) == len(live), "one key, one meaning"
             for binding in bindings:
                 assert hasattr(frame, f"action_{binding.action.partition('(')[0]}"), binding
             shown = await settled(pilot, "question_mark")

@@ -32,10 +32,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folders = tmp_path / "own", tmp_path / "shipped"
     for folder in folders:
         folder.mkdir()
-    for module in ("fwtui.sessions.library", "fwtui.tui.sessions_screen", "fwtui.tui.app", "fwtui.sessions.listing"):
+    for module in ("fwtui.sessions.library", "fwtui.tui.sessions_screen", "fwtui.sessions.listing"):
         monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
-    for module in ("fwtui.sessions.library", "fwtui.tui.app"):
-        monkeypatch.setattr(f"{module}.shipped_folder", lambda: folders[1])
+    monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     monkeypatch.setattr(opens, "PATIENCE", 60)
     sessions_screen.shelf.cache_clear()
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
@@ -167,7 +166,7 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot, "7")
         await mark(pilot, "shipped-gpu")
-        for action in ("rename", "annotate", "delete", "undo", "compare"):
+        for action in ("rename", "annotate", "delete", "undo"):
             assert library(app).check_action(action, ()) is False
         await settled(pilot, "d", "n", "u")
         assert len(names(app)) == 4

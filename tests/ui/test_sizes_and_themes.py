@@ -67,8 +67,8 @@ async def test_dialogs_survive_small_screens(dashboard: FwtuiApp) -> None:
 async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..., FwtuiApp], theme: str) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        await pilot.pause()
+        for _ in range(3):
+            await pilot.pause(0.02)
         plain = screen_text(app)
         app.theme = theme
         await pilot.pause()

@@ -27,6 +27,7 @@ class Made:
 
     def __init__(self, gpu: events.Device | None = GPU):
         self.model = Model()
+        self.began = 1.0  # of the runs that are added
         if gpu is not None:
             self.model.apply(gpu)
 
@@ -55,7 +56,7 @@ class Made:
         default = kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0
         told: list[events.Event] = [
             events.RunStarted(
-                t=1.0,
+                t=self.began,
                 run=run,
                 experiment=changed(wanted, tile=wanted.tile or default),
                 title=kernel.title,

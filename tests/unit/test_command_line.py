@@ -299,7 +299,7 @@ class Scripted(Live):
         super().__init__(telemetry_hz=0)
         self.turn = 0
 
-    def start(self, experiment: Any) -> int:
+    def start(self, experiment: Any, brief: bool = False) -> int:
         for event in self.script[self.turn]:
             self.tell(event)
         self.turn += 1

@@ -28,6 +28,7 @@ TIME, CONFLICTS, HITS = (
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
     "l1tex__t_sector_hit_rate.pct",
 )
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 INTEGERS, SHARED = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", "sm__sass_data_bytes_mem_shared_op_ld.sum"
 READ, READ_OP = "dram__bytes_read.sum", "dram__bytes_op_read.sum"
 FIRST = (
@@ -119,11 +120,12 @@ class TestWords:
 
 class TestMeaning:
     def test_derived_counters(self) -> None:
-        row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
+        row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
         got = read(Launch("rest", 2_000_000_000), row)
         assert got["gops"] == pytest.approx(4000)
         assert got["integer_instructions_per_relaxation"] == 2
-        assert got["shared_load_bytes_per_second"] == pytest.approx(2e12)
+        assert got["shared_load_bytes_per_second"] == pytest.approx(128e9), "as the banks see it, not as the threads do"
+        assert got["shared_load_bytes"] == 2e9
         assert (got["dram_read_bytes"], got["dram_write_bytes"], got["dram_bytes"]) == (100, 50, 150)
         assert "shared_store_bytes_per_second" not in got and "l1_hit_rate" not in got
 

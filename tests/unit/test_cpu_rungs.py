@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import k20_tiled_cpu, registry
+from kernels import cpu_vectors, k20_tiled_cpu, registry
 from kernels.cpu_vectors import REGISTERS, vector_bytes, width_of
 from kernels.plan import NO_EDGE, Shape, Target
 
@@ -104,37 +104,47 @@ def test_the_scalar_loop_has_no_vector_instruction_and_the_other_has(dtype: str)
     assert not PACKED.findall(plain) and PACKED.findall(packed)
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of packed instructions are those of x86")
-@pytest.mark.parametrize(("dtype", "minimum"), [("float32", "minps"), ("int32", "pminsd"), ("int16", "pminsw")])
-def test_minima_are_kept_in_registers_until_the_last_k(dtype: str, minimum: str) -> None:
+def register_block(dtype: str, width: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The compiled product of four rows in columns 64..127 with a 64 x 64 tile into columns 0..width - 1, and two operands."""
     from numba import njit
 
     made(16, 16, dtype)
     relax_registers = vars(k20_tiled_cpu)["relax_registers"]
-    width = width_of(np.dtype(dtype).itemsize, 64)
-    assert width == REGISTERS * vector_bytes() // np.dtype(dtype).itemsize
 
     @njit
     def block(own, middle):
-        if width == 64:
-            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 64)
-        elif width == 32:
-            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 32)
-        elif width == 16:
-            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 16)
-        else:
-            relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, 8)
+        relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, width)
 
-    random = np.random.default_rng(1)
-    own = random.integers(0, 1000, (4, 128)).astype(dtype)
-    middle = random.integers(0, 1000, (64, 64)).astype(dtype)
+    random = np.random.default_rng(width)
+    return block, random.integers(0, 1000, (4, 128)).astype(dtype), random.integers(0, 1000, (64, 64)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_a_block_of_registers_is_a_product_on_any_vector_width(dtype: str, width: int) -> None:
+    block, own, middle = register_block(dtype, width)
     wanted = own.copy()
     wanted[:, :width] = np.minimum(own[:, :width], (own[:, 64:, None] + middle[None]).min(axis=1)[:, :width])
-    code: Any = block
-    code(own, middle)
+    block(own, middle)
     np.testing.assert_array_equal(own, wanted)
+
+
+def test_the_width_fits_the_tile_and_every_vector_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for features, size in (({"avx512bw": True, "avx2": True}, 64), ({"avx2": True}, 32), ({}, 16)):
+        monkeypatch.setattr(cpu_vectors.binding, "get_host_cpu_features", lambda features=features: features)
+        assert vector_bytes() == size
+        for itemsize in (2, 4):
+            assert width_of(itemsize, 128) == REGISTERS * size // itemsize in (8, 16, 32, 64)
+            assert width_of(itemsize, 16) == min(16, REGISTERS * size // itemsize)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of packed instructions are those of x86")
+@pytest.mark.parametrize(("dtype", "minimum"), [("float32", "minps"), ("int32", "pminsd"), ("int16", "pminsw")])
+def test_minima_are_kept_in_registers_until_the_last_k(dtype: str, minimum: str) -> None:
+    block, own, middle = register_block(dtype, width_of(np.dtype(dtype).itemsize, 64))
+    block(own, middle)
     # a stored minimum would stand beside a store in the loop; whole vectors are stored in the end alone
-    (assembly,) = code.inspect_asm().values()
+    (assembly,) = block.inspect_asm().values()
     loops = [body for body in loops_of(assembly) if minimum in body]
     assert loops and all(not re.search(r"v?mov\w*\s+%[xyz]mm\d+, *[-\d]*\(", body) for body in loops)
 

@@ -19,8 +19,10 @@ EMPTY = (
 )
 
 
-def run(number: int, kernel: str, seconds: float, n: int = LADDER_N, verdict: str = "verified") -> list[events.Event]:
-    e = Experiment(kernel=kernel, n=n)
+def run(
+    number: int, kernel: str, seconds: float, n: int = LADDER_N, verdict: str = "verified", dtype: str = "float32"
+) -> list[events.Event]:
+    e = Experiment(kernel=kernel, n=n, dtype=dtype)
     return [
         events.RunStarted(t=1, run=number, experiment=e, title=kernel, backend="cuda", phases=()),
         events.Planned(t=1, run=number, n=n, padded=n, steps=1, relaxations=n**3, device_bytes=0),
@@ -59,15 +61,21 @@ class TestLadder:
             run(4, "tiled-cpu", 8.0),
             run(5, "two-matrices", 0.001, verdict="wrong"),
             run(6, "serial", 0.001, n=512),
+            run(7, "naive-vector", 0.2, dtype="int16"),
+            run(8, "blocked-vector", 0.05, dtype="int16"),
         )
         lines = ladder(tmp_path)
         rows = cells(lines)
         assert list(rows) == list(registry()), "in the ladder's order"
-        assert rows["tiled-cpu"][1:] == ["8.00 s", f"{LADDER_N**3 / 8 / 1e9:.2f} G", "0.9 %", "n/a", "0.05x"]
-        assert rows["naive"][1:] == ["400 ms", "172 G", "17.2 %", "20.0x", "1.00x"], "against the rung before that has a time"
-        assert rows["katz-kider"][1:] == ["50.0 ms", "1.37 T", "137 %", "8.00x", "8.00x"], "its fastest run"
+        assert rows["tiled-cpu"][1:] == ["float32", "8.00 s", f"{LADDER_N**3 / 8 / 1e9:.2f} G", "0.9 %", "n/a", "0.05x"]
+        assert rows["naive"][1:] == ["float32", "400 ms", "172 G", "17.2 %", "20.0x", "1.00x"], (
+            "against the rung before that has a time"
+        )
+        assert rows["katz-kider"][1:] == ["float32", "50.0 ms", "1.37 T", "137 %", "8.00x", "8.00x"], "its fastest run"
+        assert rows["naive-vector"][1:] == ["int16", "200 ms", "344 G", "n/a", "n/a", "n/a"], "no other run of that type yet"
+        assert rows["blocked-vector"][5:] == ["4.00x", "n/a"], "the rung before of its type"
         for absent in ("serial", "two-matrices"):
-            assert rows[absent][1:] == ["n/a"] * 5, "another size, or a wrong result, is no number"
+            assert rows[absent][1:] == ["n/a"] * 6, "another size, or a wrong result, is no number"
         assert rows["naive"][0] == registry()["naive"].summary
         assert "A GPU | with a bar, driver 580.1, CUDA 13.0, A CPU, on 2026-01-02; `fwtui replay a`." in lines[-1]
 
@@ -76,7 +84,7 @@ class TestLadder:
         session(tmp_path, "a-new", "ladder, again", run(1, "naive", 0.3), created="2026-01-01T00:00:00Z")
         session(tmp_path, "m-other", "ladders and snakes", run(1, "naive", 0.2), created="2027-01-01T00:00:00Z")
         (tmp_path / "broken.fwt.jsonl").write_text("{")
-        assert cells(ladder(tmp_path))["naive"][1] == "300 ms"
+        assert cells(ladder(tmp_path))["naive"][2] == "300 ms"
 
     def test_no_session_no_words(self, tmp_path: Path) -> None:
         assert ladder(tmp_path) == []

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ from hypothesis import strategies as st
 from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
-from fwtui.graphs import writers
+from fwtui.graphs import room, writers
 from fwtui.graphs.__main__ import save
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate
@@ -58,6 +62,10 @@ def same(first: GraphInput, second: GraphInput) -> bool:
 def test_written_and_read_is_the_same_matrix(tmp_path: Path, suffix: str, asked: dict[str, Any]) -> None:
     graph = generate(Experiment(**{"n": 37, **asked}))
     path = tmp_path / f"g.{suffix}"
+    if suffix == "gr" and asked.get("real"):
+        with pytest.raises(Refused, match=r"g.gr would have real weights, and DIMACS .gr knows whole ones alone; choose .mtx"):
+            write(graph, path)
+        return
     assert write(graph, path) == path.stat().st_size
     again = read(str(path), graph.dtype)
     assert same(again, graph) and again.note == ""
@@ -84,6 +92,7 @@ def test_any_weights_come_back(tmp_path_factory: pytest.TempPathFactory, suffix:
     finite = matrix[np.isfinite(matrix)]
     whole = bool((finite % 1 == 0).all())
     assume(dtype != "float32" or not whole or np.abs(finite).max() <= 2**24)  # the reader refuses those in words
+    assume(whole or suffix != "gr")  # and the writer these
     graph = of(matrix, integer=whole)
     path = tmp_path_factory.mktemp("any") / f"g.{suffix}"
     write(graph, path)
@@ -98,8 +107,8 @@ def test_others_read_it(tmp_path: Path) -> None:
     assert (theirs == ours).all()
     lines = (tmp_path / "g.mtx").read_text().splitlines()
     assert lines[0] == "%%MatrixMarket matrix coordinate real general" and lines[2] == f"20 20 {graph.edges}"
-    write(graph, tmp_path / "g.gr")
-    assert all(re.fullmatch(r"c .*|p sp 20 \d+|a \d+ \d+ \d+(\.\d+)?", x) for x in (tmp_path / "g.gr").read_text().splitlines())
+    write(generate(Experiment(n=20)), tmp_path / "g.gr")
+    assert all(re.fullmatch(r"c .*|p sp 20 \d+|a \d+ \d+ \d+", x) for x in (tmp_path / "g.gr").read_text().splitlines())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -201,6 +210,38 @@ class TestCommand:
 
     def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("fwtui.graphs.__main__.generate", lambda *_: pytest.fail("it was generated first"))
-        for n, out in ((25, ""), (4, "g.png")):
-            with pytest.raises(Refused):
-                save(Experiment(n=n), out)
+        for asked, out, words in (
+            (Experiment(n=25), "", "too large to print"),
+            (Experiment(n=4), "g.png", "none of .gr"),
+            (Experiment(n=4, real=True), "g.gr", "choose .mtx"),
+            (Experiment(n=60000, dtype="int32"), "g.gr", "bytes of text"),
+            (Experiment(n=60000, dtype="int32", density=0.001), "g.gr", "needs 13.4 GiB of memory and 1.00 GiB are free for it"),
+            (Experiment(n=65536), "g.npz", r"needs 16.0 GiB of memory .*; choose n up to 16384"),
+        ):
+            free = 2**30 + room.KEEP_FREE if "memory" in words else 2**60
+            monkeypatch.setattr(room.psutil, "virtual_memory", lambda free=free: SimpleNamespace(available=free))
+            with pytest.raises(Refused, match=words):
+                save(asked, out)
+
+    def test_a_dense_file_has_to_fit_on_the_disk(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10 * 10 * 4))
+        with pytest.raises(
+            Refused, match=r"11 vertices in float32 needs 484 B of disk space and 400 B are free for it; .* up to 10"
+        ):
+            save(Experiment(n=11), str(tmp_path / "g.npz"))
+        save(Experiment(n=10), str(tmp_path / "g.npz"))
+
+    @pytest.mark.parametrize("suffix", [".gr", ".mtx"])
+    def test_the_expected_text_is_less_than_what_is_written(self, tmp_path: Path, suffix: str) -> None:
+        for n, density in ((9, 1.0), (101, 0.3), (150, 0.9)):
+            asked = Experiment(n=n, density=density, exact=True)
+            size = write(generate(asked), tmp_path / f"g{suffix}")
+            assert 0.7 * size < room._text_bytes(asked, suffix) < size
+
+    def test_a_reader_that_goes_away_is_no_error(self) -> None:
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        command = [sys.executable, "-P", "-m", "fwtui.graphs", '{"n": 5}', ""]
+        done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
+        os.close(write_end)
+        assert (done.returncode, done.stderr) == (141, "")

@@ -12,9 +12,10 @@ from fwtui.experiment import Experiment
 from fwtui.graphs import bounds, compiled
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight, negative_cycle
-from fwtui.graphs.generate import fill_numpy, generate
+from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput, survey
 from fwtui.graphs.hashing import PLAIN
+from fwtui.graphs.plain import fill_numpy
 from fwtui.graphs.recipe import expected_share, potential_range, recipe_for
 from fwtui.graphs.searches import distances_from, unreachable_pairs
 from kernels.plan import NO_EDGE

@@ -26,11 +26,13 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.sampler": ("pynvml",),
     "fwtui.graphs": ("numba", "llvmlite", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.solving.trees": ("numba", "llvmlite", "scipy"),
     "fwtui.verify": ("numba", "llvmlite", "scipy"),
     "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.minplus": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),
     "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }

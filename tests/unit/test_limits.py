@@ -179,11 +179,11 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
 @pytest.mark.parametrize("form", ["float32-bits", "int16"])
 def test_the_cpu_probe_is_checked_before_its_time_counts(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from fwtui.measure import limits as measured
+    from kernels.cpu_vectors import vector_bytes
 
     monkeypatch.setattr(measured, "SECONDS", 0.01)
-    bits = probe_cpu.vector_bits(probe_cpu.host_features())
-    probe = probe_cpu.build(form, Tile(4, 2), bits)
-    assert probe.lanes * np.dtype(probe.dtype).itemsize * 8 == bits
+    probe = probe_cpu.build(form, Tile(4, 2))
+    assert probe.lanes * np.dtype(probe.dtype).itemsize == vector_bytes()
     assert measured._cpu_rate(probe) > 1e6
     for broken in (lambda *_: None, lambda c, *_: c.fill(0)):
         with pytest.raises(measured.NotRight, match="is wrong"):

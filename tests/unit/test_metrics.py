@@ -160,7 +160,7 @@ class TestStages:
     def test_both_ways_of_generating_are_timed_and_a_kept_graph_is_not(self, told: Any) -> None:
         for asked in ({"n": 20}, {"n": 20, "exact": True}):
             assert told(**asked)[0].name == "graph"
-            assert told(**asked)[0].name == "load", "nothing was generated, so there is no time"
+            assert told(**asked)[0].name == "allocate", "nothing was generated, so there is no time"
 
 
 class TestEveryKernel:

@@ -15,7 +15,8 @@ import pytest
 from fwtui.errors import NoGpu, Refused
 from fwtui.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.canonical import canonical
-from fwtui.graphs.generate import fill_numpy, generate
+from fwtui.graphs.generate import generate
+from fwtui.graphs.plain import fill_numpy
 from fwtui.placement import is_simulated
 from fwtui.verify import Verifier
 from kernels import peers as package

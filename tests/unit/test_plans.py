@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 from random import Random
 
@@ -19,6 +19,7 @@ import kernels
 from kernels import blocked, registry
 from kernels.order import ancestors, legal_order, races
 from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
+from kernels.reference import middles, relax, written
 
 KERNELS = list(registry().values())
 SIZES = (1, 3, 4, 13, 16, 29)
@@ -48,28 +49,23 @@ def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
     return d
 
 
-def middles(step: Step, shape: Shape) -> range | None:
-    """The vertices k that a step of a known op goes through; None where the op is not known here."""
-    if step.op == "relax":
-        return range(step.args[0], step.args[0] + 1)
-    if step.op in ("pivot", "panels", "rest", "next", "bulk"):
-        return range(step.args[0] * shape.tile, (step.args[0] + 1) * shape.tile)
-    return range(shape.padded) if step.op == "floyd_warshall" else None
-
-
-def execute(step: Step, shape: Shape, d: np.ndarray) -> None:
-    """Do the step seeing only what it says it reads: all else is poisoned."""
-    through = middles(step, shape)
-    assert through is not None
-    seen = np.full_like(d, POISON)
-    for r in step.reads:
+def execute(step: Step, through: range, d: np.ndarray) -> None:
+    """Do the step seeing only what it says it reads: all else is poisoned (nothing, where it reads from a copy)."""
+    distances = written(step)[0].buffer
+    copied = any(r.buffer > distances for r in step.reads)
+    seen = d.copy() if copied else np.full_like(d, POISON)
+    for r in step.reads if not copied else ():
         seen[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
     for k in through:
-        for w in step.writes:
-            own = seen[w.top : w.bottom, w.left : w.right]
-            np.minimum(own, seen[w.top : w.bottom, k, None] + seen[None, k, w.left : w.right], out=own)
-    for w in step.writes:
+        relax(seen, written(step), k)
+    for w in written(step):
         d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
+
+
+def gone_through(plan: Sequence[Step], side: int) -> list[range]:
+    """The vertices k of every step."""
+    done = accumulate((step.cost.relaxations for step in plan), initial=0)
+    return [middles(step, side, before) for step, before in zip(plan, done, strict=False)]
 
 
 def covered(steps: Sequence[Step], size: int) -> np.ndarray:
@@ -124,20 +120,20 @@ def test_bytes_follow_the_itemsize(kernel: Kernel) -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 @pytest.mark.parametrize("n", SIZES)
 def test_what_a_plan_reads_and_writes_is_enough_for_floyd_warshall(kernel: Kernel, n: int) -> None:
-    shape = Shape(n, 4 if kernel.tiles else 1)
-    plan = list(kernel.plan(shape, False))
-    if kernel.id in KEEP_COPIES or any(middles(step, shape) is None for step in plan):
-        pytest.skip(f"the ops of {kernel.id} are not known to this test")
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    shape = Shape(n, 4 if kernel.tiles else 1, kernel.dtypes[0], options=options)
+    plan = list(kernel.plan(shape, True))
+    through = gone_through(plan, shape.padded)
     matrix = random_matrix(shape.padded, n)
     expected = floyd_warshall(matrix)
     in_order = matrix.copy()
-    for step in plan:
-        execute(step, shape, in_order)
+    for step, ks in zip(plan, through, strict=True):
+        execute(step, ks, in_order)
     np.testing.assert_array_equal(in_order, expected)
     for seed in range(20 if len({s.lane for s in plan}) > 1 else 1):
         shuffled = matrix.copy()
         for index in legal_order(plan, Random(seed)):
-            execute(plan[index], shape, shuffled)
+            execute(plan[index], through[index], shuffled)
         np.testing.assert_array_equal(shuffled, expected)
 
 
@@ -168,7 +164,7 @@ def look_ahead(tiles: int) -> list[Step]:
         others = [t for t in range(tiles) if t != p]
         panels = tuple(tile(p, t) for t in others) + tuple(tile(t, p) for t in others)
         plan.append(Step("pivot", "pivot", (p,), Cost(64, 0), (tile(p, p),), (tile(p, p),)))
-        plan.append(Step("panels", "panels", (p,), Cost(64, 0), (tile(p, p), *panels), panels))
+        plan.append(Step("panels", "panels", (p,), Cost(64 * len(panels), 0), (tile(p, p), *panels), panels))
         panels_at = len(plan) - 1
         rest = list(product(others, others))
         for op, lane, cells in (
@@ -188,7 +184,7 @@ def look_ahead(tiles: int) -> list[Step]:
 
 def test_every_legal_order_of_a_look_ahead_plan_is_floyd_warshall() -> None:
     plan = look_ahead(5)
-    shape = Shape(20, 4)
+    through = gone_through(plan, 20)
     matrix = random_matrix(20, 1)
     expected = floyd_warshall(matrix)
     assert races(plan) == []
@@ -199,7 +195,7 @@ def test_every_legal_order_of_a_look_ahead_plan_is_floyd_warshall() -> None:
         orders.add(order)
         d = matrix.copy()
         for index in order:
-            execute(plan[index], shape, d)
+            execute(plan[index], through[index], d)
         np.testing.assert_array_equal(d, expected)
     assert len(orders) > 5
 
@@ -215,13 +211,13 @@ def test_a_forgotten_after_is_a_race(index: int) -> None:
 
 def test_a_race_gives_wrong_distances_in_some_order() -> None:
     plan = [replace(step, after=()) for step in look_ahead(5)]
-    shape = Shape(20, 4)
+    through = gone_through(plan, 20)
     matrix = random_matrix(20, 1)
     wrong = 0
     for seed in range(20):
         d = matrix.copy()
         for index in legal_order(plan, Random(seed)):
-            execute(plan[index], shape, d)
+            execute(plan[index], through[index], d)
         wrong += not np.array_equal(d, floyd_warshall(matrix))
     assert wrong
 

@@ -23,6 +23,7 @@ from fwtui.experiment import Experiment, changed, settle
 from fwtui.live import Live
 from fwtui.model import Model
 from fwtui.reproduce import break_even, henriod, lund_smith, off_gpu, presets, sing
+from fwtui.reproduce.campaign import held
 from fwtui.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
 from fwtui.reproduce.execute import MOST_SECONDS, Performer, expect
 from fwtui.reproduce.preset import Preset, Scale
@@ -60,14 +61,23 @@ def test_density_is_not_judged_from_noisy_repeats() -> None:
 
 
 def test_two_gpus_are_compared_between_two_sessions() -> None:
-    def session(name: str, small: float, large: float) -> Model:
-        made = Made(events.Device(t=0.0, name=name)).add(int32("naive", 64), small).add(int32("naive", 2048), large)
+    def session(name: str, cc: tuple[int, int], multiprocessors: int, small: float, large: float) -> Model:
+        device = events.Device(t=0.0, name=name, compute_capability=cc, multiprocessors=multiprocessors)
+        made = Made(device).add(int32("naive", 64), small).add(int32("naive", 2048), large)
+        made.add(int32("naive", 2048, threads=64), 1e-9).add(ask("naive", 2048), 1e-9)
         return made.model
 
-    new, old, same = session("new", 1.0, 1.0), session("old", 0.8, 1.5), session("slow", 2.0, 1.5)
-    assert CLAIMS["SF11"].answer(Results(new, [old])).verdict == HOLDS
-    assert CLAIMS["SF11"].answer(Results(new, [same])).verdict == REFUTED
-    assert CLAIMS["SF11"].answer(Results(new, [new])).verdict == UNTESTABLE
+    new = session("2070 SUPER", (7, 5), 40, 1.0, 1.0)
+    for old, verdict in (
+        (session("Titan X", (6, 1), 28, 0.8, 1.5), HOLDS),
+        (session("Titan X", (6, 1), 28, 1.5, 0.8), REFUTED),
+        (session("Titan X", (6, 1), 28, 2.0, 1.5), REFUTED),
+        (session("older and smaller", (6, 1), 10, 0.8, 1.5), UNTESTABLE),
+        (session("as old", (7, 5), 80, 0.8, 1.5), UNTESTABLE),
+        (new, UNTESTABLE),
+    ):
+        for first, second in ((new, old), (old, new)):
+            assert CLAIMS["SF11"].answer(Results(first, [second])).verdict == verdict, old.gpu
 
 
 def test_index_patterns_of_the_staged_slices() -> None:
@@ -91,18 +101,31 @@ def by_tile(*seconds: float) -> Made:
 
 
 def test_counters_decide_where_they_were_measured() -> None:
-    one = Made().add(ask("naive", 2048), N3 * 16 / 4.8e12 / 1.1, counters={"dram_share": 0.6}, op="relax")
-    assert CLAIMS["LS6"].answer(one.results).verdict == HOLDS
     rows = {pitch: int16("naive", 4099, pitch=pitch) for pitch in (0, 1)}
     made = Made().add(rows[0], 1.0, counters={"global_load_sectors": 150.0}, op="relax")
     made.add(rows[1], 1.0, counters={"global_load_sectors": 100.0}, op="relax")
     assert CLAIMS["CA9"].answer(made.results).verdict == HOLDS
     tiles = by_tile(9, 5, 0.44, 0.37, 0.28)
-    assert "GOPS" not in CLAIMS["CS2"].answer(tiles.results).value
-    for run, tile in zip((3, 4, 5), (8, 16, 32), strict=True):
-        values = {"integer_instructions": 1e9 * tile, "seconds": 0.5}
-        tiles.model.apply(events.Counters(t=3.0, run=run, op="rest", values=values))
-    assert "8: 16.0 GOPS, 16: 32.0 GOPS" in CLAIMS["CS2"].answer(tiles.results).value
+    answer = CLAIMS["CS2"].answer(tiles.results)
+    assert "GOPS" not in answer.value and "GOPS" in answer.note and answer.verdict == HOLDS
+    for gops, verdict in (((16.0, 32.0, 64.0), HOLDS), ((16.0, 32.0, 32.0), REFUTED)):
+        for run, counted in zip((3, 4, 5), gops, strict=True):
+            tiles.model.apply(events.Counters(t=3.0, run=run, op="rest", values={"gops": counted}))
+        answer = CLAIMS["CS2"].answer(tiles.results)
+        assert answer.verdict == verdict and f"8: 16.0 GOPS, 16: 32.0 GOPS, 32: {gops[2]} GOPS" in answer.value
+
+
+def test_counters_are_of_the_same_size_and_of_known_names() -> None:
+    made = Made().add(
+        int16("naive", 4099), 1.0, device_bytes=int(5e12), counters={"l1_hit_rate": 0.5, "l2_hit_rate": 0.5}, op="relax"
+    )
+    made.add(int16("naive", 8192), 1.0, device_bytes=int(5e12))
+    assert "hits" not in CLAIMS["CA3"].answer(made.results).value
+    key = "integer_instructions_per_relaxation"
+    made = Made().add(int32("blocked-branch", 2048), 1.2, counters={key: 9.0}).add(int32("katz-kider", 2048), counters={key: 7.0})
+    assert "9 integer instructions a relaxation, 7 with min" in CLAIMS["CS5"].answer(made.results).value
+    with pytest.raises(KeyError):
+        made.results.counter(int32("katz-kider", 2048), "rest", "shared_load_bank_conflicts")
 
 
 def test_only_right_and_finished_runs_count() -> None:
@@ -111,14 +134,28 @@ def test_only_right_and_finished_runs_count() -> None:
     for bad in cases:
         answer = CLAIMS["CS5"].answer(Made().add(slow, 2.0).add(fast, 1.0, **bad).results)
         assert answer.verdict == UNTESTABLE and "katz-kider" in answer.reason
-    later = Made().add(slow, 2.0).add(fast, 1.0, verdict="wrong").add(fast, 1.0)
-    assert CLAIMS["CS5"].answer(later.results).verdict == HOLDS
+    for first, second in (("wrong", "verified"), ("verified", "wrong")):
+        once = Made().add(slow, 2.0).add(fast, 1.0, verdict=first).add(fast, 1.0, verdict=second)
+        answer = CLAIMS["CS5"].answer(once.results)
+        assert answer.verdict == UNTESTABLE and "is wrong: so it is" in answer.reason
+    unverified = Made().add(slow, 2.0).add(fast, 1.0, verdict="unverified").add(fast, 1.0)
+    assert CLAIMS["CS5"].answer(unverified.results).verdict == HOLDS
+
+
+def test_a_crash_is_named() -> None:
+    made = Made().add(int32("blocked-branch", 1024))
+    made.model.apply(
+        events.RunStarted(t=1.0, run=9, experiment=int32("katz-kider", 1024, tile=32), title="", backend="cuda", phases=())
+    )
+    made.model.apply(events.Fault(t=2.0, run=9, source="worker", code="died", message="the worker died (signal 9)"))
+    assert "katz-kider at n = 1024 crashed: the worker died (signal 9)" in CLAIMS["CS5"].answer(made.results).reason
 
 
 def test_a_run_is_found_by_everything_that_was_asked() -> None:
     results = Made().add(ask("katz-kider", 64, tile=8, threads=64)).add(ask("katz-kider", 64), 2.0).results
     assert results.seconds(ask("katz-kider", 64, tile=8, threads=64)) == 1.0
     assert results.seconds(ask("katz-kider", 64, threads=256, tile=32)) == 2.0
+    assert results.seconds(ask("katz-kider", 64, repeats=3, budget=9.0, verify="sample", launch="graph", device="0")) == 2.0
     for other in (
         ask("katz-kider", 65),
         ask("katz-kider", 64, tile=16),
@@ -127,6 +164,13 @@ def test_a_run_is_found_by_everything_that_was_asked() -> None:
         ask("katz-kider", 64, memory="pinned"),
         ask("katz-kider", 64, file="a.gr"),
         ask("katz-kider", 64, no_such=1),
+        ask("katz-kider", 64, seed=8),
+        ask("katz-kider", 64, high=100),
+        ask("katz-kider", 64, connected=True),
+        ask("katz-kider", 64, negative=0.1),
+        ask("katz-kider", 64, launch="eager"),
+        ask("katz-kider", 64, device="1"),
+        ask("katz-kider", 64, device="simulator"),
     ):
         with pytest.raises(Missing):
             results.find(other)
@@ -161,14 +205,14 @@ class NoLive:
     """What Performer needs of a live session, with nothing behind it."""
 
     def __init__(self, made: Made):
-        self.model, self.made, self.busy, self.started = made.model, made, False, []
+        self.model, self.made, self.busy, self.started, self.now = made.model, made, False, [], 0.0
 
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=0.0, text=text))
 
     def start(self, wanted: Experiment) -> int:
         self.started.append(wanted)
-        self.made.add(wanted, 0.01)
+        self.made.add(wanted, wanted.n**3 / 1e9 if registry()[wanted.kernel].backend == "cpu" else 0.001 + wanted.n**3 / 1e12)
         return len(self.started)
 
     def drain(self) -> int:
@@ -185,7 +229,7 @@ def test_what_would_take_too_long_is_left_out_and_named() -> None:
     live: Any = NoLive(Made().add(ask("naive", 8192), 2.0))
     left_out = performed(live, ask("naive", 32768), ask("naive", 65536))
     assert [w.n for w in live.started] == []
-    assert len(left_out) == 2 and all("more than 60" in text for text in left_out)
+    assert len(left_out) == 2 and all(text.endswith("more than 60 s a pass") for text in left_out)
     live = NoLive(Made().add(ask("naive", 4096), 0.25))
     assert not performed(live, ask("naive", 8192)) and live.started[0].repeats == 2
     live = NoLive(Made().add(ask("naive", 4096), 0.25))
@@ -195,7 +239,7 @@ def test_what_would_take_too_long_is_left_out_and_named() -> None:
 def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
     live: Any = NoLive(Made().add(ask("naive", 2048), 0.1))
     assert expect(live, ask("naive", 4096)).one == pytest.approx(0.8)
-    assert [expect(live, ask("naive", n)).repeats for n in (2048, 4096, 16384)] == [5, 3, 2]
+    assert [expect(live, ask("naive", n)).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
     assert expect(live, ask("naive", 65536)).one > MOST_SECONDS
     # a small graph's time is the launches', which do not grow by the cube
     tiny: Any = NoLive(Made().add(ask("naive", 64), 0.001))
@@ -204,8 +248,31 @@ def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
 
 def test_nothing_is_run_twice_and_small_graphs_are_checked_in_full() -> None:
     live: Any = NoLive(Made())
-    performed(live, ask("naive", 512), ask("naive", 512), ask("naive", 2048))
-    assert [(w.n, w.verify) for w in live.started] == [(512, "auto"), (2048, "sample")]
+    performed(live, ask("naive", 512), ask("naive", 512), ask("naive", 2048), ask("naive", 2049), ask("serial", 513))
+    assert [(w.n, w.verify) for w in live.started] == [(512, "auto"), (2048, "auto"), (2049, "sample"), (513, "sample")]
+
+
+def test_what_was_run_before_does_not_count() -> None:
+    live: Any = NoLive(Made().add(ask("naive", 512)))
+    live.now = 2.0
+    live.made.began = 3.0
+    performed(live, ask("naive", 512))
+    assert [w.n for w in live.started] == [512]
+    live.model.apply(events.Marker(t=4.0, text="end of reproduce test"))
+    live.model.apply(events.Marker(t=5.0, text="reproduce other"))
+    live.made.began = 6.0
+    live.start(ask("naive", 1024))
+    live.model.markers[0] = events.Marker(t=2.0, text="reproduce test --quick")
+    for name, sizes in (("test", [512]), ("other", [1024]), ("never", [512, 512, 1024])):
+        assert [run.n for run in held(live.model, name).runs] == sizes
+
+
+def test_a_long_check_is_expected_once_for_each_graph() -> None:
+    made = Made().add(ask("naive", 2048), 0.01, stages={"verify": 9.0})
+    live: Any = NoLive(made)
+    assert expect(live, ask("katz-kider", 2048)).total < 5, "SciPy's distances of that graph are known"
+    assert expect(live, ask("katz-kider", 2048, seed=8)).total > 8
+    assert expect(live, ask("katz-kider", 4096, verify="sample")).total < 5
 
 
 def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
@@ -219,7 +286,7 @@ def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
 @pytest.mark.parametrize("name", presets())
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.reproduce.cs542200._written", lambda graph, path: True)
+    monkeypatch.setattr("fwtui.reproduce.cs542200.written", lambda graph, path: iter([None, ""]))
     live: Any = NoLive(Made())
     refused: list[str] = []
 
@@ -286,7 +353,8 @@ def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest
     performer = Performer(live, presets()["cs542200"], Scale(True), 100.0, said.append)
     monkeypatch.setattr("fwtui.counters.measure", lambda wanted: {"rest": {"seconds": float(wanted.n)}})
     performer.count(Results(live.model))
-    assert Results(live.model).counter(partial(int32, "katz-kider", tile=8), "rest", "seconds") == 1024.0
+    assert Results(live.model).counter(int32("katz-kider", 1024, tile=8), "rest", "seconds") == 1024.0
+    assert "no counters of blocked-branch: blocked-branch was not run" in said
     monkeypatch.setattr("fwtui.counters.measure", lambda wanted: "ncu is not here")
     performer.count(Results(live.model))
     assert said[-1] == "no counters: ncu is not here"
@@ -311,7 +379,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = presets()["sing"]
 
     def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
-        return (changed(wanted, n=12) for wanted in small.runs(results, scale))
+        return (changed(wanted, n=12) for wanted in small.runs(results, scale) if isinstance(wanted, Experiment))
 
     monkeypatch.setattr("fwtui.commands.reproduce.presets", lambda: {"sing": replace(small, runs=runs)})
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -325,7 +393,9 @@ def test_a_whole_preset_without_a_gpu_and_again_from_its_recording(
     live = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["id"] for row in live] == [claim.id for claim in presets()["sing"].claims]
     answers = {row["id"]: row["answer"] for row in live}
-    assert answers["SF6"] in (HOLDS, REFUTED) and answers["SF9"] in (HOLDS, REFUTED)
+    # passes of a microsecond may differ too much to tell
+    assert answers["SF6"] in (HOLDS, REFUTED) or "too noisy" in next(row["reason"] for row in live if row["id"] == "SF6")
+    assert answers["SF9"] in (HOLDS, REFUTED)
     assert answers["SF4"] == UNTESTABLE
     assert path.stat().st_size < 80_000
     assert main(["reproduce", "sing", "--from", str(path), "--json"]) == OK

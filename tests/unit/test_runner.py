@@ -20,7 +20,7 @@ from fwtui.events import SAMPLES_TOLD
 from fwtui.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH, fletcher64
 from fwtui.graphs.generate import generate
-from fwtui.measure import inputs, memory
+from fwtui.measure import copies, inputs, memory
 from fwtui.measure.engine import Cancelled
 from fwtui.measure.host_engine import HostEngine
 from fwtui.measure.runner import Runner
@@ -72,7 +72,7 @@ def bench() -> Bench:
     return Bench()
 
 
-STAGES = ["graph", "load", "compile", "warm-up", "clean", "unload", "verify", "phases"]
+STAGES = ["graph", "allocate", "load", "compile", "warm-up", "clean", "unload", "verify", "phases"]
 
 
 @pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cpu"], ids=lambda k: k.id)
@@ -303,3 +303,76 @@ def test_the_simulator_is_not_timed(bench: Bench) -> None:
     assert run.backend == "simulator" and run.verified is True
     assert run.samples == () and run.phase_pass is None
     assert (run.done.median, run.done.spread, run.done.count, run.done.instrumentation) == (None, None, 0, None)
+
+
+class Elsewhere(CpuProgram):
+    """A program whose matrix is copied and reordered; what it was asked is kept, and its first copies are slow."""
+
+    repeatable = True
+    reorders = True
+    clock = 0.0
+
+    def __init__(self, shape: Shape, ops: Any, asked: list[str]):
+        super().__init__(shape, ops)
+        self.asked = asked
+
+    def said(self, word: str) -> None:
+        self.asked.append(word)
+        self.clock += 0.02 if self.asked.count(word) == 1 else 0.001
+
+    def prepare(self, buffers: Any, stream: Any) -> None:
+        self.said("prepare")
+
+    def copy_in(self, matrix: Any, buffers: Any, stream: Any) -> None:
+        self.said("in")
+        super().load(matrix, buffers, stream)
+
+    def pack(self, buffers: Any, stream: Any) -> None:
+        self.said("pack")
+
+    def unpack(self, buffers: Any, stream: Any) -> None:
+        self.said("unpack")
+
+    def copy_out(self, buffers: Any, stream: Any) -> Any:
+        self.said("out")
+        return super().unload(buffers, stream)
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_copies_are_timed_several_times_and_reordering_apart(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, repeatable: bool
+) -> None:
+    asked: list[str] = []
+
+    def build(shape: Shape, target: Target) -> Any:
+        program = Elsewhere(shape, registry()["serial"].build(shape, target).ops, asked)  # type: ignore[attr-defined]
+        program.repeatable = repeatable
+        monkeypatch.setattr(copies, "perf_counter", lambda: program.clock)
+        return program
+
+    register(monkeypatch, replace(registry()["serial"], id="elsewhere", build=build))
+    run = bench.run(kernel="elsewhere", n=20)
+    names = [e.name for e in bench.events if isinstance(e, events.Stage) and e.seconds is not None]
+    assert run.verified is True and names[0] == "graph"
+    if not repeatable:  # the parts of what moves by itself cannot be told apart
+        assert asked == ["prepare"] and names[1:4] == ["allocate", "compile", "load"]
+        return
+    assert asked == ["prepare", *["in"] * 5, "pack", "unpack", *["out"] * 5]
+    assert names[1:] == [
+        "allocate",
+        "compile",
+        "load",
+        "reorder",
+        "warm-up",
+        "clean",
+        "reorder back",
+        "unload",
+        "verify",
+        "phases",
+    ]
+    assert run.stage_seconds("load") == pytest.approx(0.001) == run.stage_seconds("unload"), "not the first one"
+
+
+def test_a_kernels_other_tiles_have_to_agree(bench: Bench) -> None:
+    for tile, words in ((16, "Dijkstra's"), (32, "same checksum as 1 other form of itself")):
+        assert bench.run(kernel="tiled-cpu", n=60, tile=tile, verify="sample").verdict.how.endswith(words)

@@ -25,7 +25,8 @@ import importlib.util, json, random, sys, time
 import numpy as np
 from fwtui.experiment import Experiment
 from fwtui.graphs.canonical import canonical
-from fwtui.graphs.generate import fill_numpy, generate
+from fwtui.graphs.generate import generate
+from fwtui.graphs.plain import fill_numpy
 from fwtui.verify import Verifier
 from kernels import registry
 from kernels.device import SIM, cuda

@@ -42,8 +42,10 @@ def solved(graph: GraphInput) -> np.ndarray:
     return canonical(d, graph, graph.dtype)
 
 
-def check(graph: GraphInput, distances: np.ndarray, how: str, verifier: Verifier | None = None, kernel: str = "naive") -> Finding:
-    return (verifier or Verifier()).check(graph, "key", distances, how, 512, kernel)
+def check(
+    graph: GraphInput, distances: np.ndarray, how: str, verifier: Verifier | None = None, kernel: str = "naive", form: str = ""
+) -> Finding:
+    return (verifier or Verifier()).check(graph, "key", distances, how, 512, kernel, form)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -242,6 +244,15 @@ def test_checksums_of_other_kernels_are_compared() -> None:
     finding = check(graph, spoilt, "sample", verifier, "third")
     assert finding.verdict == "unverified"
     assert finding.how == "16 rows equal Dijkstra's, but the checksum differs from that of naive, blocked"
+    # one kernel's tiles and options are other code
+    forms = ("tile 8", ""), ("tile 8", ""), ("tile 16", ", 1 other form of itself"), ("tile 32", ", 2 other forms of itself")
+    verifier = Verifier()
+    for kernel in ("naive", "blocked"):
+        check(graph, right, "sample", verifier, kernel)
+    for form, others in forms:
+        told = check(graph, right, "sample", verifier, "tiled", form).how
+        assert told == f"16 rows equal Dijkstra's; same checksum as naive, blocked{others}"
+    assert check(graph, spoilt, "sample", verifier, "tiled", "tile 4").how.endswith("tiled tile 8, tiled tile 16, tiled tile 32")
 
 
 def test_the_reference_is_made_once_per_graph(monkeypatch: pytest.MonkeyPatch) -> None:

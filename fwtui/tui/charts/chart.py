@@ -16,10 +16,10 @@ from fwtui.tui.charts.drawing import COLOURS, Drawing, Stop, draw, marker
 from fwtui.tui.charts.figure import Figure
 
 MOVES = (
-    Binding("right", "cursor(1)", "Next value", id="chart.next", show=False, tooltip="the cursor to the next value"),
-    Binding("left", "cursor(-1)", "Value before", id="chart.before", show=False, tooltip="the cursor to the value before"),
-    Binding("home", "cursor_to(0)", "First value", id="chart.first", show=False, tooltip="the cursor to the first value"),
-    Binding("end", "cursor_to(-1)", "Last value", id="chart.last", show=False, tooltip="the cursor to the last value"),
+    Binding("right", "cursor(1)", "Next", id="chart.next", show=False, tooltip="the cursor to the next value"),
+    Binding("left", "cursor(-1)", "Before", id="chart.before", show=False, tooltip="the cursor to the value before"),
+    Binding("home", "cursor_to(0)", "First", id="chart.first", show=False, tooltip="the cursor to the first value"),
+    Binding("end", "cursor_to(-1)", "Last", id="chart.last", show=False, tooltip="the cursor to the last value"),
     Binding("enter", "choose", "Choose", id="chart.choose", show=False, tooltip="what is under the cursor"),
 )
 
@@ -72,6 +72,9 @@ class Chart(Arrowed, Widget, can_focus=True):
         self._hint = hint
         self._at: int | None = None  # the stop under the cursor
 
+    def allow_focus(self) -> bool:
+        return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
+
     @property
     def figure(self) -> Figure:
         return self._figure
@@ -106,15 +109,18 @@ class Chart(Arrowed, Widget, can_focus=True):
         if stop is None:
             return self._hint if self.has_focus and self.drawing.stops else ""
         figure = self._figure
-        number, place = stop.points[0]
-        x = figure.series[number].xs[place]
-        said = [f"{figure.x.title} {figure.x.text(x)}".strip()] if x is not None else []
+        said = []
+        x = figure.series[stop.points[0][0]].xs[stop.points[0][1]]
+        where = f"{figure.x.title} {figure.x.text(x)}".strip() if x is not None else ""
         for number, place in stop.points:
             series, y = figure.series[number], figure.series[number].ys[place]
             name = series.names[place] if place < len(series.names) else series.name
+            sign = marker(figure, number) if series.points else "─"
             if y is not None:
-                said.append(f"{marker(number) if series.points else '─'} {name} {figure.y.text(y)}".replace("  ", " "))
-        return "   ".join(said)
+                said.append(
+                    f"{sign} {figure.y.text(y)} · {where} · {name}" if figure.pointwise else f"{sign} {name} {figure.y.text(y)}"
+                )
+        return "   ".join(said if figure.pointwise else [where, *said])
 
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fwtui.tui.charts import plot
-from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Series, tick_text
+from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Rule, tick_text
 from fwtui.tui.charts.finite import decimated, finite, positive
 from fwtui.tui.charts.scale import Scale, scale, ticks
 
@@ -41,8 +41,8 @@ def part(series: int) -> str:
     return f"series-{series % COLOURS}"
 
 
-def marker(series: int) -> str:
-    return MARKERS[series % len(MARKERS)]
+def marker(figure: Figure, series: int) -> str:
+    return figure.series[series].marker or MARKERS[series % len(MARKERS)]
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +67,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     left = min(max(map(len, y_texts), default=0), width // 3) + 1 if labelled else 0
     area = (width - left, height - top - bottom)
-    marks = _marks(figure.series, xs, ys, across, up, area[0])
+    marks = _marks(figure, xs, ys, across, up, area[0])
     grid = plot.drawn(marks, *area)
     body = _rules(figure, grid, across, up)
     rows: list[tuple[Piece, ...]] = []
@@ -102,7 +102,7 @@ def _blank(words: str, width: int, height: int) -> Drawing:
 
 
 def _marks(
-    shown: Sequence[Series],
+    figure: Figure,
     xs: Sequence[Sequence[float | None]],
     ys: Sequence[Sequence[float | None]],
     across: Scale,
@@ -110,7 +110,7 @@ def _marks(
     width: int,
 ) -> plot.Marks:
     marks = plot.Marks()
-    for number, series in enumerate(shown):
+    for number, series in enumerate(figure.series):
         thinned = decimated(xs[number], ys[number], 2 * width)
         shares = [None if p is None else (across.share(p[0]), up.share(p[1])) for p in thinned]
         if series.line:
@@ -119,9 +119,9 @@ def _marks(
         if series.points:
             # so many that they would cover each other: some are enough to tell whose line it is
             every = 1 if len(there) <= max(width // 2, 8) or not series.line else -(-len(there) // 6)
-            marks.point(number, marker(number), there[number % every :: every] or there[:1])
+            marks.point(number, marker(figure, number), there[number % every :: every] or there[:1])
     # what the user looks at comes last, over all others
-    marks.points.sort(key=lambda point: shown[point[0]].strong)
+    marks.points.sort(key=lambda point: figure.series[point[0]].strong)
     return marks
 
 
@@ -131,40 +131,47 @@ def _rules(figure: Figure, grid: list[list[plot.Cell]], across: Scale, up: Scale
     cells: list[list[Piece]] = [
         [(text, "plain" if series < 0 else _strength(figure, series)) for text, series in row] for row in grid
     ]
-    for rule in figure.rules:
-        if finite((rule.value,))[0] is None or not height or not width:
-            continue
-        scale = across if rule.vertical else up
-        share = scale.share(rule.value)
-        if not 0 <= share <= 1:
-            continue
+    drawn = [(rule, share) for rule in figure.rules if (share := _reached(rule, across if rule.vertical else up)) is not None]
+    for rule, share in drawn if height and width else ():
         if rule.vertical:
             x = plot.cell(share, width)
             for row in cells:
                 row[x] = ("┊", "rule") if row[x][0] == " " else row[x]
-            any(_write(row, rule.words, start) for row in cells for start in (x + 2, x - 1 - len(rule.words)))
         else:
             y = height - 1 - plot.cell(share, height)
             cells[y] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[y]]
-            ends = (width - len(rule.words), 1)
-            any(_write(cells[row], rule.words, start) for start in ends for row in (y + 1, y - 1) if 0 <= row < height)
+    # words last, or another rule would run through them
+    for rule, share in drawn if height and width else ():
+        said = [words for words in (rule.words, rule.short) if words]
+        if rule.vertical:
+            x = plot.cell(share, width)
+            any(_write(row, words, start) for words in said for row in cells for start in (x + 2, x - 1 - len(words)))
+        else:
+            y = height - 1 - plot.cell(share, height)
+            near = [cells[row] for row in (y + 1, y - 1) if 0 <= row < height]
+            any(_write(row, words, start) for words in said for start in (width - len(words), 1) for row in near)
     return cells
 
 
+def _reached(rule: Rule, along: Scale) -> float | None:
+    """Where on its axis the rule is; None where the axis does not reach it."""
+    share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
+    return share if 0 <= share <= 1 else None
+
+
 def _strength(figure: Figure, series: int) -> str:
+    if figure.series[series].limit:
+        return "rule"
     return f"{part(series)}-strong" if figure.series[series].strong else part(series)
 
 
-def _write(row: list[Piece], words: str, start: int) -> None:
-    """Words where there is room for all of them and nothing else."""
-    if (
-        words
-        and start >= 0
-        and start + len(words) <= len(row)
-        and all(text in " ┊" for text, _ in row[start : start + len(words)])
-    ):
-        for place, character in enumerate(words):
-            row[start + place] = (character, "rule")
+def _write(row: list[Piece], words: str, start: int) -> bool:
+    """Words where there is room for all of them and nothing else; whether there was."""
+    room = row[max(start, 0) : start + len(words)]
+    if not words or start < 0 or len(room) < len(words) or any(text not in " ┊" for text, _ in room):
+        return False
+    row[start : start + len(words)] = [(character, "rule") for character in words]
+    return True
 
 
 def _joined(cells: Sequence[Piece]) -> list[Piece]:
@@ -183,13 +190,13 @@ def _legend(figure: Figure, left: int, width: int) -> tuple[Piece, ...]:
     room = width - len(pieces[0][0])
     named = [number for number, series in enumerate(figure.series) if series.name and series.listed]
     for place, number in enumerate(named):
-        words = f"   {marker(number) if figure.series[number].points else '─'} {figure.series[number].name}"
+        words = f"   {marker(figure, number) if figure.series[number].points else '─'} {figure.series[number].name}"
         rest = len(named) - place - 1
         if len(words) + (len(f"   +{rest} more") if rest else 0) > room:
             pieces.append((f"   +{rest + 1} more"[:room], "label"))
             room -= len(pieces[-1][0])
             break
-        pieces.append((words, _strength(figure, number)))
+        pieces.append((words, "rule" if figure.series[number].limit else part(number)))
         room -= len(words)
     return (*pieces, (" " * room, "label"))
 

@@ -12,7 +12,7 @@ MARKERS = "●◆▲■○◇△□✚✖"  # told apart by shape alone
 
 def plain(value: float) -> str:
     """4096, 0.3, 1.25e-05."""
-    return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.4g}"
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.3g}"
 
 
 class Axis(NamedTuple):
@@ -40,6 +40,8 @@ class Series(NamedTuple):
     names: tuple[str, ...] = ()
     strong: bool = False  # what the user looks at
     listed: bool = True  # whether the legend has it
+    marker: str = ""  # instead of the one that its place among the series gives it
+    limit: bool = False  # a roof: coloured like the rules
 
 
 class Rule(NamedTuple):
@@ -48,6 +50,7 @@ class Rule(NamedTuple):
     value: float
     words: str
     vertical: bool = False
+    short: str = ""  # fewer words, where those do not fit
 
 
 class Figure(NamedTuple):

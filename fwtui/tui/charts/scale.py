@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 MOST_TICKS = 50
+LEAST_LOG = 10  # a logarithmic scale covers a decade at least
 
 
 class Scale(NamedTuple):
@@ -58,6 +59,8 @@ def _log(values: Sequence[float], low: float | None, high: float | None, base: i
     most = high if high is not None and high > 0 else max(there, default=least * base)
     below = least if low is not None and low > 0 else _power(least, base, math.floor)
     above = most if high is not None and high > 0 else _power(most, base, math.ceil)
+    while base == 10 and low is None and high is None and above < LEAST_LOG * below:  # or a single point had no surroundings
+        below, above = _power(below * 0.99, base, math.floor), _power(above * 1.01, base, math.ceil)
     return Scale(below, above if above > below * 1.0001 else below * base, True)
 
 

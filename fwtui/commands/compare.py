@@ -1,0 +1,126 @@
+"""`fwtui compare`: recorded runs against a baseline, with a verdict for each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from fwtui import units
+from fwtui.commands import OK, WRONG
+from fwtui.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
+from fwtui.errors import Refused
+from fwtui.report import COMPARED, compared, table
+from fwtui.sessions.library import load_model, resolve
+from fwtui.text import clean, shown
+
+NAME = "compare"
+HELP = "compare recorded runs with a baseline: change per phase and in total, and whether it is more than chance"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "entrants",
+        nargs="+",
+        metavar="SESSION[:RUN]",
+        help="the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
+        "two whole sessions: every experiment that both hold",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per comparison on stdout")
+    parser.add_argument("--phases", action="store_true", help="also the change of every phase and of what is outside the clock")
+    parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
+
+
+def execute(given: argparse.Namespace) -> int:
+    chosen = _pairs([_entrants(text) for text in given.entrants])
+    rows: list[tuple[str, ...]] = [COMPARED]
+    below: list[str] = []
+    slower, last = False, None
+    for entrant, baseline in chosen:
+        found = compare(entrant, baseline)
+        slower |= found.verdict == SLOWER
+        if given.json:
+            print(json.dumps(data(entrant, baseline, found)), flush=True)
+            continue
+        if baseline is not last:
+            rows.append(compared(baseline, None))
+        last = baseline
+        rows.append(compared(entrant, found))
+        if given.phases:
+            below += ["", *_parts(entrant, baseline, found)]
+    if not given.json:
+        print("\n".join([*table(rows), *below]), flush=True)
+    return WRONG if slower and given.fail_slower else OK
+
+
+def _entrants(text: str) -> list[Entrant]:
+    """One run, or all of a session's."""
+    name, colon, number = text.rpartition(":")
+    whole = not colon or not (number.isascii() and number.isdecimal()) or Path(text).exists()
+    path = resolve(text if whole else name)
+    model, complete = load_model(path)
+    session = clean(path.name).removesuffix(".fwt.jsonl")
+    if not complete:
+        print(f"fwtui: {clean(path.name)} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
+    runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
+    if not runs:
+        known = ", ".join(map(str, model.runs)) or "none"
+        raise Refused(f"{session} has no run{'' if whole else ' ' + number}; its runs are: {known}")
+    return [Entrant(model, run, session) for run in runs.values()]
+
+
+def _pairs(groups: list[list[Entrant]]) -> list[tuple[Entrant, Entrant]]:
+    """(run, baseline) as the words on the command line mean it. Raises Refused where there is nothing to compare."""
+    whole = [len(group) > 1 for group in groups]
+    if len(groups) == 1:
+        first = next((e for e in groups[0] if e.run.verified), groups[0][0])
+        groups = [[first], [e for e in groups[0] if e is not first]]
+    elif whole[0]:
+        found = [pair for group in groups[1:] for pair in pairs(group, groups[0])]
+        if not found:
+            raise Refused("the sessions hold no experiment in common; name the runs, like `fwtui compare A:1 B:2`")
+        return found
+    baseline = groups[0][0]
+    found = [(entrant, baseline) for group in groups[1:] for entrant in group]
+    if not found:
+        raise Refused(f"{shown(baseline.label)} is one run, and a comparison needs two; name another session or run")
+    return found
+
+
+def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, Any]:
+    """The comparison under stable names; `interval` is the speed-up's, 95 %."""
+    ends = [1 / found.ratio.high, 1 / found.ratio.low] if found.ratio is not None else None
+    return {
+        "session": entrant.session,
+        "run": entrant.run.id,
+        "kernel": entrant.run.experiment.kernel,
+        "n": entrant.run.n or None,
+        "seconds": entrant.run.seconds,
+        "baseline_session": baseline.session,
+        "baseline": baseline.run.id,
+        "baseline_kernel": baseline.run.experiment.kernel,
+        "baseline_seconds": baseline.run.seconds,
+        "verdict": found.verdict,
+        "why": found.why,
+        "speedup": found.speedup,
+        "interval": ends,
+        "differs": list(found.differs),
+        "phases": [_delta(d) for d in found.phases],
+        "stages": [_delta(d) for d in found.stages],
+    }
+
+
+def _delta(part: Delta) -> dict[str, Any]:
+    return {"part": part.key, "baseline": part.baseline, "seconds": part.seconds, "change": part.change}
+
+
+def _parts(entrant: Entrant, baseline: Entrant, found: Comparison) -> list[str]:
+    """Every phase and stage of both."""
+    rows = [(f"{entrant.label} against {baseline.label}", "baseline", "run", "change")]
+    for part in (found.total, *found.phases, *found.stages):
+        change = f"{100 * part.change:+.1f} %" if part.change is not None else "-"
+        rows.append((part.title, units.duration(part.baseline), units.duration(part.seconds), change))
+    differs = [f"differs in {', '.join(found.differs)}"] if found.differs else []
+    return [*table(rows), *differs]

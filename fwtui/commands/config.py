@@ -1,0 +1,46 @@
+"""`fwtui config`: every setting, what it is, and where that was said."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from fwtui import settings
+from fwtui.commands import OK
+from fwtui.report import table
+from fwtui.settings import KEYMAP
+from fwtui.text import clean
+
+NAME = "config"
+HELP = "every setting, its value, and where that comes from: option, then environment, then file, then default"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    form.add_argument("--path", action="store_true", help="only where the file is, or would be")
+
+
+def execute(given: argparse.Namespace) -> int:
+    if given.path:
+        print(settings.file_path())
+        return OK
+    from fwtui.tui.look import check
+
+    found = settings.load()
+    check(found)
+    about = {name: (key.variable, key.help) for name, key in settings.all_keys().items()}
+    if given.json:
+        values = {
+            name: {"value": value.text, "origin": value.origin, "where": value.where, "variable": about.get(name, ("", ""))[0]}
+            for name, value in found.everything()
+        }
+        print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
+        return OK
+    print(f"file: {clean(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")
+    rows = [("setting", "value", "said by", "variable", "about")]
+    for name, value in found.everything():
+        variable, words = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
+        rows.append((name, value.text or "-", value.where if value.origin == "environment" else value.origin, variable, words))
+    print("\n".join(table(rows)))
+    return OK

@@ -1,0 +1,72 @@
+"""`fwtui solve`: anybody's graph file in, shortest distances and paths out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from types import FrameType
+
+from fwtui.environment import worker_environment
+from fwtui.errors import Refused
+
+NAME = "solve"
+HELP = "shortest distances and paths of your own graph, saved, listed or summarised"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "graph",
+        metavar="GRAPH",
+        help="DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap, .csv, .tsv, NumPy .npy .npz, .graphml; "
+        "also with .gz, .bz2 or .xz",
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        default="",
+        metavar="OUT",
+        help="where to write: .npy (distances), .npz (distances, predecessors, names), .csv or .tsv (a line for each pair)",
+    )
+    parser.add_argument(
+        "--paths", action="store_true", help="write paths too: predecessors of all pairs, or whole paths of --pairs"
+    )
+    parser.add_argument("--pairs", default="", metavar="FILE", help="only these pairs: source,target on each line")
+    parser.add_argument("--from", default="", metavar="A", dest="source", help="with --to: that path, edge by edge")
+    parser.add_argument("--to", default="", metavar="B", dest="target")
+    parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, whatever the file says")
+    parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
+    parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
+    parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`, or numpy; by default the fastest")
+    parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")
+
+
+def execute(given: argparse.Namespace) -> int:
+    if bool(given.source) != bool(given.target):
+        raise Refused("a path has two ends; give both --from and --to")
+    if given.source and given.pairs:
+        raise Refused("--pairs names many pairs and --from one; leave out either")
+    request = {
+        name: value
+        for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
+        if (value := getattr(given, name))
+    }
+    # compiled code and SciPy stay in a process of their own, which alone is told when somebody wants to stop
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": given.graph, **request})],
+        env={**os.environ, **worker_environment("real")},
+    )
+
+    def hand_on(signum: int, frame: FrameType | None) -> None:
+        child.send_signal(signum)
+
+    before = {name: signal.signal(name, hand_on) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        code = child.wait()
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,197 @@
+"""`fwtui sweep`: what the dashboard's sweep screen does, without a screen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fwtui import hardware, units
+from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands.asking import add_fields, experiments, kernel_options
+from fwtui.commands.run import DRAIN_EVERY, Stopped, add_recording, live_session, narrate, on_signals, say, stop
+from fwtui.compare import Entrant
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, changed, kernel_named
+from fwtui.live import Live
+from fwtui.model import Model
+from fwtui.report import outcome, result, table
+from fwtui.run import Run
+from fwtui.sessions.library import load_model, resolve
+from fwtui.sweep.axis import Axis, names, read_axis, value
+from fwtui.sweep.findings import Findings, findings
+from fwtui.sweep.grid import Cell, Grid
+from fwtui.sweep.running import PASSES_SECONDS, Sweep
+from fwtui.text import clean
+from kernels import registry
+
+NAME = "sweep"
+HELP = "run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest"
+WITHIN = 300.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_fields(parser, several=names())
+    parser.add_argument(
+        "--within", type=float, default=WITHIN, metavar="SECONDS", help=f"for all runs together, {WITHIN:g} by default"
+    )
+    parser.add_argument(
+        "--resume",
+        nargs="+",
+        default=[],
+        metavar="SESSION",
+        help="recorded sessions of this machine; what they hold is not run again",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per cell and one of what they say together")
+    add_recording(parser)
+    parser.epilog = (
+        "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
+        f"{parser.epilog or ''}"
+    )
+
+
+def execute(given: argparse.Namespace) -> int:
+    gpu = hardware.driver_present() and bool(hardware.gpus().gpus)
+    base, axes = asked(given, gpu)
+    before = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    live = live_session(given)
+    interrupted = 0
+    try:
+        earlier = [_earlier(name, live) for name in given.resume]
+        sweep = Sweep(live, Grid(base, axes, live.settled), given.within, earlier=earlier)
+        try:
+            _run(live, sweep)
+        except Stopped as stopped:
+            interrupted = stopped.signum
+        on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording, nor the table
+        if interrupted:
+            live.close(reason="signal")
+        _print(sweep, earlier, live, given)
+        wrong = any(run.wrong for cell in sweep.grid.order if (run := sweep.run(cell)) is not None)
+        return 128 + interrupted if interrupted else WRONG if wrong else _recorded(live, given)
+    finally:
+        live.close()
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
+    """What stays the same, and what was given of what can be swept. Raises Refused."""
+    plain = argparse.Namespace(**vars(given))
+    texts: dict[str, str] = {}
+    for name in names():
+        key = f"option_{name}" if name in kernel_options() else f"field_{name}"
+        text = getattr(plain, key, None)
+        if text is not None:
+            texts[name] = text
+            setattr(plain, key, None)
+    kernels = [kernel_named(name) for name in read_axis("kernel", texts["kernel"], ()).values] if "kernel" in texts else []
+    plain.field_kernel = kernels[0].id if kernels else None
+    base = experiments(plain, gpu)[0]
+    axes = [read_axis(name, text, kernels or [registry()[base.kernel]]) for name, text in texts.items()]
+    if all(len(axis.values) < 2 for axis in axes):
+        raise Refused("nothing varies; give several values of something, like `fwtui sweep -n 256..4096 --tile all`")
+    if given.field_budget is None:
+        base = changed(base, budget=PASSES_SECONDS)
+    return base, axes
+
+
+def _earlier(name: str, live: Live) -> Model:
+    """A recorded session's runs. Raises Refused for one of another machine: its times say nothing here."""
+    path = resolve(name)
+    model, _ = load_model(path)
+    here, there = ({Entrant(m, run).device for run in m.runs.values()} for m in (live.model, model))
+    here |= {live.model.header.machine.cpu} if live.model.header is not None else set()
+    here |= {gpu.name for gpu in hardware.gpus().gpus}
+    if not there <= here:
+        other = ", ".join(sorted(there - here)) or "an unknown machine"
+        raise Refused(f"{clean(path.name)} was recorded on {clean(other)}; a sweep goes on where it began")
+    return model
+
+
+def _run(live: Live, sweep: Sweep) -> None:
+    on_signals(stop)
+    live.sinks.append(narrate)
+    if live.recorder is not None:
+        say(f"recording to {live.recorder.path}")
+    before: Cell | None = None
+    sweep.start()
+    while sweep.going or live.busy:
+        sweep.tick()
+        live.drain()
+        if sweep.current is not before:
+            _told(sweep, before)
+            before = sweep.current
+        time.sleep(DRAIN_EVERY if live.busy else 0)
+
+
+def _print(sweep: Sweep, earlier: Sequence[Model], live: Live, given: argparse.Namespace) -> None:
+    """What is known of every cell, and what they say together."""
+    owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
+    runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
+    found = findings(live.model, runs)
+    if given.json:
+        _print_json(owners, sweep, found)
+    else:
+        print("\n".join(lines(owners, sweep, found)), flush=True)
+
+
+def _recorded(live: Live, given: argparse.Namespace) -> int:
+    recorder = live.recorder
+    live.close()
+    if recorder is not None and recorder.failure is not None:
+        say(recorder.failure)
+    return OK if given.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED
+
+
+def _told(sweep: Sweep, cell: Cell | None) -> None:
+    run = sweep.run(cell) if cell is not None else None
+    if cell is not None and run is not None:
+        say(f"{sweep.done} of {len(sweep.grid.order)}: {_place(sweep, cell)}: {units.duration(run.seconds)}")
+
+
+def _place(sweep: Sweep, cell: Cell) -> str:
+    return ", ".join(f"{a.name} {v}" for a, v in zip(sweep.grid.axes, cell.at, strict=True) if len(a.values) > 1)
+
+
+def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
+    """Every cell as a row, what they say together, and what was left out and why; `owners` has the model of a run by its id()."""
+    shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1]
+    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), "total", "", "rate", "of best", "result")]
+    left_out: list[str] = []
+    told: set[int] = set()  # a kernel without tiles fills the cells of every tile with one run
+    for cell in sweep.grid.cells.values():
+        run = sweep.run(cell)
+        if run is None:
+            left_out.append(f"left out: {_place(sweep, cell)}: {cell.reason or sweep.left_out.get(cell.at, 'not run')}")
+            continue
+        if id(run) in told:
+            continue
+        told.add(id(run))
+        top = found.best_rates.get(run.n)
+        rows.append(
+            (
+                *(value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown),
+                units.duration(run.seconds),
+                units.spread(run.done.spread if run.done is not None else None),
+                units.rate(run.rate),
+                units.percent(run.rate / top if run.rate and top else None),
+                outcome(owners[id(run)], run),
+            )
+        )
+    return [*table(rows), "", *found.sentences, *left_out]
+
+
+def _print_json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> None:
+    for cell in sweep.grid.cells.values():
+        run: Run | None = sweep.run(cell)
+        at: dict[str, Any] = {"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}}
+        reason = cell.reason or sweep.left_out.get(cell.at, "not run")
+        print(json.dumps(at | (result(owners[id(run)], run) if run is not None else {"left_out": reason})))
+    print(json.dumps({"findings": found.data()}))
+    sys.stdout.flush()

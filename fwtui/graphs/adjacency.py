@@ -1,0 +1,201 @@
+"""A graph as it was given, before a number type is chosen for it: a dense matrix, or arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.experiment import GRID
+from fwtui.graphs.graph import blocks
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.vertices import Vertices
+from kernels.plan import NO_EDGE
+
+_DENSE = 4  # arcs take more room than the matrix from one edge in so many cells on
+
+
+class Weights(NamedTuple):
+    """What the edges have in common. The least weight counts negative self-loops, the rest does not count any loop."""
+
+    edges: int  # of the input: parallel arcs count each
+    low: float | None
+    high: float | None
+    integer: bool
+    grid: bool  # multiples of 1/256
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """A directed weighted graph of n vertices: either `dense`, or `arcs`; of parallel arcs the least weight counts."""
+
+    n: int
+    vertices: Vertices
+    arcs: Arcs | None = None
+    dense: np.ndarray | None = None  # (n, n) of any real type; what is not finite is no edge
+    name: str = ""
+    note: str = ""
+
+    @cached_property
+    def weights(self) -> Weights:
+        if self.arcs is not None:
+            return _arc_weights(self.arcs)
+        assert self.dense is not None
+        return _dense_weights(self.dense)
+
+    @property
+    def low(self) -> float | None:
+        return self.weights.low
+
+    @property
+    def high(self) -> float | None:
+        return self.weights.high
+
+    @property
+    def integer(self) -> bool:
+        return self.weights.integer
+
+    @property
+    def drift(self) -> int | float:
+        """How far below the sentinel half of an unreachable cell may sink; see GraphInput."""
+        low = self.low or 0
+        return (self.n - 1) * -(int(low) if self.integer else low) if low < 0 else 0
+
+    @property
+    def exact_sums(self) -> bool:
+        """Whether float32 adds the weights of short paths without loss."""
+        return self.weights.integer or self.weights.grid
+
+    def pieces(self) -> Iterator[Arcs]:
+        """All arcs, self-loops included, a few rows of the matrix at a time."""
+        if self.arcs is not None:
+            yield self.arcs
+            return
+        assert self.dense is not None
+        for rows in blocks(self.dense):
+            block = self.dense[rows]
+            sources, targets = np.nonzero(np.isfinite(block))
+            yield Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64))
+
+    def all_arcs(self) -> Arcs:
+        """The arcs in one piece."""
+        pieces = list(self.pieces())
+        return pieces[0] if len(pieces) == 1 else Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
+
+    def fill(self, matrix: np.ndarray) -> None:
+        """Write the graph into the upper left corner of a matrix of a kernel's type; what is beside it has no edges."""
+        n, no_edge = self.n, NO_EDGE[matrix.dtype.name]
+        if self.dense is None:
+            matrix.fill(no_edge)
+            assert self.arcs is not None
+            keep_least(matrix, self.arcs)
+        else:
+            matrix[n:, :] = no_edge
+            matrix[:, n:] = no_edge
+            for rows in blocks(self.dense):
+                matrix[rows, :n] = _converted(self.dense[rows], matrix.dtype)
+        diagonal = np.arange(len(matrix))
+        matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
+
+
+class Window:
+    """A dense graph seen as the matrix of a kernel's type, of which no more is made than is asked for: window[rows, columns]."""
+
+    def __init__(self, adjacency: Adjacency, dtype: str):
+        assert adjacency.dense is not None
+        self._dense = adjacency.dense
+        self._dtype = np.dtype(dtype)
+
+    def __getitem__(self, cells: tuple[slice, slice]) -> np.ndarray:
+        rows, columns = cells
+        part = _converted(self._dense[rows, columns], self._dtype)
+        low, high = max(rows.start, columns.start), min(rows.stop, columns.stop)
+        own = np.arange(low, max(low, high))
+        at = own - rows.start, own - columns.start
+        part[at] = np.minimum(part[at], 0)
+        return part
+
+
+def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Weights in a kernel's type, its sentinel where there is no edge."""
+    if block.dtype.kind == "f":
+        block = np.fmin(block, block.dtype.type(NO_EDGE[dtype.name]))  # NaN is no number and loses against every one
+    return block.astype(dtype)
+
+
+def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
+    """The weight of each edge of a path, the least of parallel ones."""
+    if adjacency.dense is not None:
+        return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
+    arcs = adjacency.all_arcs()
+    starts = np.isin(arcs.sources, path[:-1])
+    least: dict[tuple[int, int], float] = {}
+    for u, v, w in zip(arcs.sources[starts].tolist(), arcs.targets[starts].tolist(), arcs.weights[starts].tolist(), strict=True):
+        least[u, v] = min(w, least.get((u, v), np.inf))
+    return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
+
+
+def keep_least(matrix: np.ndarray, arcs: Arcs) -> None:
+    """Lower the cells of the arcs to their weights; self-loops to 0 at most."""
+    loops = arcs.sources == arcs.targets
+    weights = np.where(loops, np.minimum(arcs.weights, 0), arcs.weights)
+    order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
+    cells = arcs.sources[order] * matrix.shape[1] + arcs.targets[order]
+    flat = matrix.reshape(-1)
+    flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
+
+
+def both_ways(graph: Adjacency) -> Adjacency:
+    """The graph with every edge in both directions."""
+    arcs = graph.all_arcs()
+    ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
+    return replace(graph, dense=None, arcs=Arcs(*ends, np.concatenate([arcs.weights, arcs.weights])))
+
+
+def of_dense(dense: np.ndarray, vertices: Vertices, name: str = "", note: str = "") -> Adjacency:
+    """The graph of a square matrix in which +inf and NaN are no edge; a sparse one is kept as arcs."""
+    n = len(dense)
+    whole = Adjacency(n, vertices, dense=dense, name=name, note=note)
+    present = sum(int(np.count_nonzero(np.isfinite(dense[rows]))) for rows in blocks(dense)) if dense.dtype.kind == "f" else n * n
+    if present * _DENSE >= n * n:
+        return whole
+    return Adjacency(n, vertices, arcs=whole.all_arcs(), name=name, note=note)
+
+
+def _arc_weights(arcs: Arcs) -> Weights:
+    apart = arcs.sources != arcs.targets
+    lasting = arcs.weights[apart | (arcs.weights < 0)]
+    integer = bool((lasting == np.rint(lasting)).all())
+    grid = integer or bool((lasting * GRID == np.rint(lasting * GRID)).all())
+    low, high = lasting.min(initial=np.inf), arcs.weights[apart].max(initial=-np.inf)
+    return _weights(int(np.count_nonzero(apart)), low, high, integer, grid)
+
+
+def _dense_weights(dense: np.ndarray) -> Weights:
+    edges, low, high, integer, grid = 0, np.inf, -np.inf, True, True
+    loops = dense.diagonal()
+    for rows in blocks(dense):
+        block = dense[rows]
+        within = np.isfinite(block)
+        own = np.arange(rows.start, rows.stop)
+        within[own - rows.start, own] = False
+        present = block[within]
+        if not len(present):
+            continue
+        edges += len(present)
+        low, high = min(low, float(present.min())), max(high, float(present.max()))
+        if dense.dtype.kind == "f":
+            integer = integer and bool((present == np.rint(present)).all())
+            grid = grid and (integer or bool((present * GRID == np.rint(present * GRID)).all()))
+    negative = loops[np.isfinite(loops) & (loops < 0)]
+    integer = integer and bool((negative == np.rint(negative)).all())
+    grid = grid and bool((negative * GRID == np.rint(negative * GRID)).all())
+    return _weights(edges, min(low, float(negative.min(initial=0)) if len(negative) else low), high, integer, grid)
+
+
+def _weights(edges: int, low: float, high: float, integer: bool, grid: bool) -> Weights:
+    return Weights(edges, float(low) if low < np.inf else None, float(high) if high > -np.inf else None, integer, grid)

@@ -1,0 +1,127 @@
+"""Matrices in NumPy's files: .npy, and .npz with this program's weights, one matrix, or a sparse one as SciPy saves it."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+import zipfile
+import zlib
+from typing import IO, Any
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency, of_dense
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.objects import of_array
+from fwtui.graphs.vertices import Vertices
+from fwtui.text import clean, shown
+from fwtui.units import memory
+
+_SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
+_SPARSE["coo"] = ("row", "col", "data", "shape")
+_MEMBERS = 64
+
+
+def read_npy(file: IO[bytes], name: str, size: int) -> Adjacency:
+    """A square matrix of weights in an .npy file of that size."""
+    return _of(_array(file, name, size), name)
+
+
+def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency:
+    """The graph in an .npz file whose arrays together take at most so many bytes."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            total = sum(info.file_size for info in members.values())
+            if len(members) > _MEMBERS or total > most:
+                room = f"{len(members):,} arrays of {memory(total)}, and {memory(most)} can be used"
+                raise Refused(f"{name} holds {room}; choose a smaller graph")
+
+            def array(key: str) -> np.ndarray:
+                if key not in members:
+                    raise Refused(f"{name} has no array {key!r}; save the graph again")
+                with archive.open(members[key]) as member:
+                    return _array(member, f"{name}, array {clean(key)[:40]}", members[key].file_size)
+
+            if "format" in members:
+                return _sparse(array, name)
+            if {"weights", "no_edge"} <= members.keys():
+                return _own(array("weights"), array("no_edge"), name)
+            if len(members) != 1:
+                names = clean(", ".join(sorted(members)))[:80]
+                raise Refused(f"{name} holds the arrays {names or 'none'}; save one square matrix, or scipy.sparse.save_npz")
+            return _of(array(next(iter(members))), name)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError) as error:
+        raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
+
+
+def _array(file: IO[bytes], name: str, size: int) -> np.ndarray:
+    """An array as numpy.save writes it, its size believed only where the file is as long."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy tells of headers from Python 2, which nobody here can change
+            version = np.lib.format.read_magic(file)
+            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, by_columns, dtype = header(file)
+    except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
+        raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
+    if dtype.kind not in "fiubUS":
+        raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
+    count = math.prod(shape)
+    if any(side < 0 for side in shape) or count * dtype.itemsize > size:
+        raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")
+    data = file.read(count * dtype.itemsize)
+    if len(data) != count * dtype.itemsize:
+        raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
+    array = np.frombuffer(data, dtype=dtype, count=count) if data else np.empty(0, dtype=dtype)
+    return array.reshape(shape, order="F" if by_columns else "C")
+
+
+def _of(array: np.ndarray, name: str) -> Adjacency:
+    try:
+        return of_array(array)
+    except Refused as refusal:
+        raise Refused(f"{name}: {refusal}") from None
+
+
+def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
+    """As `fwtui graph` writes it."""
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fi" or no_edge.size != 1:
+        raise Refused(f"{name} has no square matrix 'weights' with one 'no_edge'; save the graph again")
+    if no_edge.dtype.kind not in "fi":
+        raise Refused(f"{name}: 'no_edge' is no number; save the graph again")
+    present = weights != no_edge.reshape(-1)[0]
+    return of_dense(np.where(present, weights.astype(np.float64), np.inf), Vertices(range(len(weights))))
+
+
+def _sparse(array: Any, name: str) -> Adjacency:
+    form = "".join(np.atleast_1d(array("format")).astype(str).tolist())
+    if form.startswith("b'"):
+        form = form[2:-1]
+    if form not in _SPARSE:
+        raise Refused(f"{name} is a sparse matrix of form {shown(form)}; save csr, csc or coo (scipy.sparse.save_npz)")
+    first, second, weights, shape = (array(key) for key in _SPARSE[form])
+    if any(part.ndim != 1 or part.dtype.kind not in "iu" for part in (first, second, shape)) or len(shape) != 2:
+        raise Refused(f"{name} has indices that are not whole numbers in a row; save it again with scipy.sparse.save_npz")
+    if shape[0] != shape[1] or shape[0] < 0:
+        raise Refused(f"{name} is {shape[0]} x {shape[1]}, and a graph's matrix is square; choose another file")
+    n = int(shape[0])
+    if weights.ndim != 1 or weights.dtype.kind not in "fiu" or len(weights) != len(second):
+        raise Refused(f"{name} has not one number for each index; save it again with scipy.sparse.save_npz")
+    if form != "coo":
+        pointers = first.astype(np.int64)
+        if len(pointers) != n + 1 or pointers[0] != 0 or pointers[-1] != len(second) or (np.diff(pointers) < 0).any():
+            raise Refused(f"{name} has row pointers that do not fit its {len(second):,} entries; save it again")
+        first = np.repeat(np.arange(n, dtype=np.int64), np.diff(pointers))
+    if len(first) != len(second):
+        raise Refused(f"{name} has {len(first):,} rows for {len(second):,} columns; save it again")
+    ends = [part.astype(np.int64) for part in ((second, first) if form == "csc" else (first, second))]
+    if any(len(part) and (part.min() < 0 or part.max() >= n) for part in ends):
+        raise Refused(f"{name} has an index outside 0 to {n - 1}; save it again")
+    weights = weights.astype(np.float64)
+    if np.isneginf(weights).any():
+        raise Refused(f"{name} has -inf as a weight; give finite numbers")
+    present = np.isfinite(weights)
+    return Adjacency(n, Vertices(range(n)), arcs=Arcs(ends[0][present], ends[1][present], weights[present]))

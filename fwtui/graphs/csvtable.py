@@ -1,0 +1,124 @@
+"""Tables of edges: source, target and, where there is a third column, weight; vertices by any name.
+
+The first line may name the columns, in any order and among others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.graphs.lines import CHUNK, Arcs
+from fwtui.text import clean
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_NAMES = (
+    {"source", "src", "from", "start", "tail", "u"},
+    {"target", "dst", "to", "end", "head", "v", "destination"},
+    {"weight", "w", "distance", "cost", "length"},
+)
+_ROWS = 1 << 16  # at once
+
+
+class _Columns(NamedTuple):
+    source: int
+    target: int
+    weight: int | None
+    fields: int  # of a row
+
+
+def read_table(file: io.BufferedReader, name: str, delimiter: str) -> tuple[Arcs, list[str]]:
+    """The arcs, and the vertices' names in the order in which they come first. Raises Refused, naming file and line."""
+    rows = _rows(file, name, delimiter)
+    first = next(rows, None)
+    if first is None:
+        raise Refused(f"{name} has no edges; put source{delimiter}target{delimiter}weight on each line")
+    columns = _named(first[1])
+    if columns is None:
+        columns = _unnamed(first, name)
+        rows = itertools.chain([first], rows)
+    number: dict[str, int] = {}
+    parts: list[Arcs] = []
+    while chunk := list(itertools.islice(rows, _ROWS)):
+        parts.append(_arcs(chunk, columns, number, name))
+    if not parts:
+        raise Refused(f"{name} has a line of titles and no edges; add some")
+    return Arcs(*(np.concatenate(part) for part in zip(*parts, strict=True))), list(number)
+
+
+def _rows(file: io.BufferedReader, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not empty, with the number of their last line."""
+    reader = csv.reader(_lines(file, name), delimiter=delimiter, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if row and any(row):
+                yield reader.line_num, [field.strip() for field in row]
+    except csv.Error as error:
+        raise Refused(f"{name}, line {reader.line_num}: {clean(str(error))}; correct the quotes") from None
+
+
+def _lines(file: io.BufferedReader, name: str) -> Iterator[str]:
+    number = 0
+    while line := file.readline(CHUNK):
+        number += 1
+        if len(line) >= CHUNK:
+            raise Refused(f"{name}, line {number} has more than {CHUNK:,} bytes; break it up")
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Refused(f"{name}, line {number} is not UTF-8; convert the file") from None
+
+
+def _named(titles: Sequence[str]) -> _Columns | None:
+    """Where the columns are, if this line names them."""
+    lower = [title.lower() for title in titles]
+    found = [next((i for i, title in enumerate(lower) if title in names), None) for names in _NAMES]
+    source, target, weight = found
+    return None if source is None or target is None else _Columns(source, target, weight, len(titles))
+
+
+def _unnamed(first: tuple[int, list[str]], name: str) -> _Columns:
+    line, row = first
+    if len(row) not in (2, 3):
+        what = "column" if len(row) == 1 else "columns"
+        raise Refused(
+            f"{name}, line {line} has {len(row)} {what} without titles; keep source, target and weight, "
+            "or name the columns so in the first line"
+        )
+    return _Columns(0, 1, 2 if len(row) == 3 else None, len(row))
+
+
+def _arcs(rows: list[tuple[int, list[str]]], columns: _Columns, number: dict[str, int], name: str) -> Arcs:
+    for line, row in rows:
+        if len(row) != columns.fields:
+            raise Refused(f"{name}, line {line} has {len(row)} fields and the first line {columns.fields}; correct it")
+        if not row[columns.source] or not row[columns.target]:
+            raise Refused(f"{name}, line {line} names no {'source' if not row[columns.source] else 'target'}; fill it in")
+    names = (row[column] for _, row in rows for column in (columns.source, columns.target))
+    ends = np.fromiter((number.setdefault(vertex, len(number)) for vertex in names), np.int64, 2 * len(rows)).reshape(-1, 2)
+    return Arcs(ends[:, 0], ends[:, 1], _weights(rows, columns.weight, name))
+
+
+def _weights(rows: list[tuple[int, list[str]]], column: int | None, name: str) -> np.ndarray:
+    if column is None:
+        return np.ones(len(rows))
+    words = [row[column] for _, row in rows]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # an overflow is as wrong as a word
+            return np.array(words, dtype=np.float64)
+    except (ValueError, OverflowError, Warning):
+        pass
+    for (line, _), word in zip(rows, words, strict=True):
+        try:
+            float(word)
+        except ValueError:
+            raise Refused(f"{name}, line {line}: weight {clean(word)[:40]!r} is not a number; correct it") from None
+    return np.array([float(word) for word in words])

@@ -1,0 +1,44 @@
+"""Edge lists as the SNAP and KONECT collections have them: "from to" or "from to weight" on each line, # or % for comments.
+
+Vertices are whole numbers, any that occur; the weight is 1 where there is none. "Undirected graph" in a comment, as SNAP
+writes it, or "sym", as KONECT does, makes every edge one in both directions.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.graphs.lines import CHUNK, Arcs, Layout
+from fwtui.text import clean
+
+MOST_NUMBER = 2**53 - 1  # beyond it float64 skips whole numbers
+_UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
+
+
+def layout(file: io.BufferedReader, name: str) -> tuple[Layout, bool]:
+    """What the first lines tell, and whether edges go both ways; the file stands after the first edge."""
+    number, undirected, comment = 0, False, "#"
+    while line := file.readline(CHUNK):
+        number += 1
+        text = line.decode("latin1")
+        if text[0] in "#%":
+            comment = text[0]
+            undirected = undirected or bool(_UNDIRECTED.match(text))
+            continue
+        fields = len(text.split(comment)[0].split())
+        if not fields:
+            continue
+        if fields not in (2, 3):
+            raise Refused(f"{name}, line {number}: {clean(text.strip())[:40]!r} is not of the form 'from to weight'; correct it")
+        columns = "uvw" if fields == 3 else "uv"
+        return Layout(MOST_NUMBER, None, number, "", comment, columns, _arcs, least=0, head=line), undirected
+    raise Refused(f"{name} has no edges; put 'from to weight' on each line")
+
+
+def _arcs(rows: np.ndarray, before: int) -> Arcs:
+    weights = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
+    return Arcs(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), weights)

@@ -1,0 +1,51 @@
+"""Whether a graph fits into memory and into its file, said before it is made."""
+
+from __future__ import annotations
+
+import shutil
+from math import isqrt
+from pathlib import Path
+
+import psutil
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.graphs.files import MAX_BYTES
+from fwtui.text import clean
+from fwtui.units import memory
+from kernels.plan import ITEMSIZE
+
+KEEP_FREE = 1 << 28  # for everything else on the machine
+SURELY = 0.9  # of the expected text: how many edges there are is only known afterwards
+
+
+def check_room(asked: Experiment, out: Path) -> None:
+    """Raises Refused where the generated graph fits neither into memory, nor into its file."""
+    needed = asked.n**2 * ITEMSIZE[asked.dtype]
+    _check(asked, needed, psutil.virtual_memory().available - KEEP_FREE, "memory")
+    if out.suffix.lower() == ".npz" and out.parent.is_dir():
+        _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
+    text = _text_bytes(asked, out.suffix.lower())
+    if SURELY * text > MAX_BYTES:
+        raise Refused(
+            f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
+            f"choose .npz, or a smaller or sparser graph"
+        )
+
+
+def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
+    if needed > free:
+        fits = isqrt(max(0, free) // ITEMSIZE[asked.dtype])
+        raise Refused(
+            f"a graph of {asked.n:,} vertices in {asked.dtype} needs {memory(needed)} of {what} and {memory(max(0, free))} are "
+            f"free for it; choose n up to {fits}"
+        )
+
+
+def _text_bytes(asked: Experiment, suffix: str) -> float:
+    """What as many edges as are expected take as text at least: two vertices, a weight of one digit, blanks, a line's end."""
+    if suffix not in (".gr", ".mtx"):
+        return 0.0
+    n = asked.n
+    digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
+    return asked.density * n * (n - 1) * (2 * digits + 4 + 2 * (suffix == ".gr"))

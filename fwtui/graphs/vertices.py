@@ -1,0 +1,49 @@
+"""What the vertices of a graph are called by whoever made it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+
+from fwtui.errors import Refused
+from fwtui.text import clean, shown
+
+
+class Vertices:
+    """Labels of the vertices 0 .. n - 1, each once: whole numbers, or whatever the graph had, such as NetworkX nodes."""
+
+    def __init__(self, labels: Sequence[Hashable]):
+        self.labels = labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the labels are consecutive numbers, so that nothing needs to be written down."""
+        return isinstance(self.labels, range)
+
+    def name(self, vertex: int) -> str:
+        """A label as text that is safe to show."""
+        return clean(str(self.labels[vertex]))
+
+    def index(self, name: str) -> int:
+        """The vertex of that name. Raises Refused where there is none, or where two labels read the same."""
+        vertex = self._by_name.get(clean(name.strip()))
+        if vertex is None:
+            raise Refused(f"there is no vertex {shown(name)}; the first one is {shown(self.name(0))}, the last {self._last}")
+        if vertex < 0:
+            raise Refused(f"vertex {shown(name)} stands for more than one vertex; rename them in the file")
+        return vertex
+
+    @property
+    def _last(self) -> str:
+        return shown(self.name(len(self) - 1))
+
+    @cached_property
+    def _by_name(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for vertex in range(len(self)):
+            name = self.name(vertex)
+            found[name] = -1 if name in found else vertex
+        return found

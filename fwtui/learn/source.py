@@ -1,0 +1,71 @@
+"""A kernel's own file as a lesson: its text, and the lines of compiled code in which a relaxation happens."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from kernels import registry
+
+COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
+RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
+
+
+class Source(NamedTuple):
+    """The lines of a file from `first` on (counted from 1), and the numbers of those that matter."""
+
+    file: str
+    first: int
+    lines: tuple[str, ...]
+    marked: frozenset[int]
+
+
+@cache
+def source(kernel_id: str) -> Source:
+    """The part of a kernel's file that is compiled (all of it where nothing is), with its relaxations marked."""
+    kernel = registry()[kernel_id]
+    module = inspect.getmodule(kernel.build)
+    text = inspect.getsource(module) if module is not None else ""
+    name = f"kernels/{kernel.build.__module__.rpartition('.')[2]}.py"
+    lines = text.split("\n")
+    compiled = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and _is_compiled(node)]
+    if not compiled:
+        return Source(name, 1, tuple(lines), frozenset())
+    first = min(min(d.lineno for d in node.decorator_list) for node in compiled)
+    last = max(node.end_lineno or node.lineno for node in compiled)
+    marked = frozenset(line for node in compiled for line in _relaxations(node))
+    return Source(name, first, tuple(lines[first - 1 : last]), marked)
+
+
+def _is_compiled(function: ast.FunctionDef) -> bool:
+    return any(_called(decorator) in COMPILED for decorator in function.decorator_list)
+
+
+def _relaxations(function: ast.FunctionDef) -> Iterator[int]:
+    """Lines of the statements that relax."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr):
+            calls = (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
+            if any(_called(call).startswith(RELAXING) for call in calls):
+                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        elif isinstance(node, ast.If) and _keeps_smaller(node):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _keeps_smaller(choice: ast.If) -> bool:
+    """`if there < here: ... = there`, without a call of min."""
+    test = choice.test
+    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.Gt) and not choice.orelse):
+        return False
+    kept = {ast.dump(side) for side in (test.left, *test.comparators) if not isinstance(side, ast.Constant)}
+    return any(isinstance(then, ast.Assign) and ast.dump(then.value) in kept for then in choice.body)
+
+
+def _called(node: ast.expr) -> str:
+    """The bare name of what is called: `cuda.jit(...)` is jit."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,134 @@
+"""Step mode: a small graph, a kernel, and the place in its plan that somebody looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, changed, kernel_named, settle
+from fwtui.graphs.plain import fill_numpy
+from fwtui.graphs.recipe import recipe_for
+from fwtui.learn.trace import Cell, Moment, Trace, trace
+
+FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
+MOST_WEIGHT = 999
+MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the same for each of its types
+
+
+@dataclass
+class Stepping:
+    """What is shown, and where. `edition` changes with the graph and with the kernel."""
+
+    experiment: Experiment
+    weights: np.ndarray  # (n, n) float64, inf: no edge, diagonal 0
+    trace: Trace
+    position: int = 0  # moments that have happened
+    row: int = 0  # the marked cell
+    column: int = 0
+    edition: int = 0
+    edited: bool = field(default=False)  # whether a weight was changed by hand
+
+    @property
+    def moment(self) -> Moment | None:
+        """What happened last; None at the beginning."""
+        return self.trace.moments[self.position - 1] if self.position else None
+
+    @property
+    def distances(self) -> np.ndarray:
+        return self.trace.distances[self.position]
+
+    @property
+    def changed(self) -> np.ndarray:
+        """(n, n) bool: the cells that became shorter by what happened last."""
+        if not self.position:
+            return np.zeros(self.weights.shape, dtype=bool)
+        return self.trace.changed(self.position - 1)
+
+    @property
+    def cell(self) -> Cell | None:
+        """What happened last to the marked cell."""
+        return self.trace.relaxed(self.position - 1, self.row, self.column) if self.position else None
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The path of the marked cell that is known by now."""
+        return self.trace.path(self.position, self.row, self.column)
+
+    @property
+    def negative_cycle(self) -> bool:
+        return bool((np.diag(self.distances) < 0).any())
+
+    def go(self, position: int) -> None:
+        self.position = max(0, min(position, len(self.trace.moments)))
+
+    def mark(self, row: int, column: int) -> None:
+        last = self.trace.n - 1
+        self.row, self.column = max(0, min(row, last)), max(0, min(column, last))
+
+    def set_weight(self, weight: float) -> None:
+        """Another weight for the marked edge (inf: none); the place in the plan stays. Raises Refused."""
+        if self.row == self.column:
+            raise Refused("the distance from a vertex to itself is 0; mark a cell off the diagonal")
+        weights = self.weights.copy()
+        weights[self.row, self.column] = weight
+        self._take(self.experiment, weights)
+        self.edited = True
+
+    def choose(self, **changes: object) -> None:
+        """Another kernel, size, tile or seed; a graph that is not asked for anew keeps its weights. Raises Refused."""
+        experiment = _settled(changed(self.experiment, **changes))
+        same = experiment.graph == self.experiment.graph
+        self._take(experiment, self.weights if same else generated(experiment))
+        self.edited = self.edited and same
+
+    def _take(self, experiment: Experiment, weights: np.ndarray) -> None:
+        self.trace = trace(experiment, weights)
+        self.experiment, self.weights = experiment, weights
+        self.edition += 1
+        self.go(self.position)
+        self.mark(self.row, self.column)
+
+
+def stepping(experiment: Experiment = FIRST) -> Stepping:
+    """At the beginning of the experiment's plan. Raises Refused for what cannot be followed."""
+    experiment = _settled(experiment)
+    weights = generated(experiment)
+    return Stepping(experiment, weights, trace(experiment, weights))
+
+
+def generated(experiment: Experiment) -> np.ndarray:
+    """The experiment's graph as floats."""
+    recipe = recipe_for(changed(experiment, dtype=MODEL_DTYPE))
+    matrix = np.empty((recipe.n, recipe.n), dtype=MODEL_DTYPE)
+    fill_numpy(matrix, recipe)
+    return matrix.astype(np.float64)
+
+
+def parse_weight(text: str) -> float:
+    """A weight that somebody typed; nothing, `-` and `inf` are no edge. Raises Refused."""
+    text = text.strip().lower()
+    if text in ("", "-", "inf", "∞"):
+        return np.inf
+    try:
+        weight = int(text)
+    except ValueError:
+        raise Refused(f"{text[:20]!r} is no whole number; type one, or - for no edge") from None
+    if abs(weight) > MOST_WEIGHT:
+        raise Refused(f"the weight {weight} is beyond {MOST_WEIGHT}; choose one from -{MOST_WEIGHT} to {MOST_WEIGHT}")
+    return float(weight)
+
+
+def _settled(experiment: Experiment) -> Experiment:
+    """With a tile and a type that the kernel has for small graphs."""
+    kernel = kernel_named(experiment.kernel)
+    tiles = kernel.simulator_tiles if kernel.backend == "cuda" else kernel.tiles
+    tile = experiment.tile if experiment.tile in tiles else tiles[0] if kernel.tiles else 0
+    dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
+    options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
+    options = {
+        name: value for name, value in options.items() if value in next(o.values for o in kernel.options if o.name == name)
+    }
+    plain = changed(experiment, tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
+    return settle(plain, kernel.backend == "cuda")

@@ -1,0 +1,164 @@
+"""A kernel's plan on a small graph, one k of one step after the other: what is read, written, and becomes shorter.
+
+NumPy carries the plan out from its rectangles alone (kernels.reference); fwtui.learn.real compares that with the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.errors import Refused
+from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named
+from kernels.plan import Kernel, Rect, Shape, Step
+from kernels.reference import relax, relaxations, written
+
+MOST_N = SIMULATOR_MAX_N
+NEVER = -1
+
+
+class Moment(NamedTuple):
+    """One k of one step. Rectangles are in vertices, without the padding; rounds count from 1."""
+
+    step: int
+    k: int
+    round: int
+    phase: str
+    first: bool  # whether the step begins with it
+    sources: tuple[Rect, ...]  # of the step: read, and not written
+    targets: tuple[Rect, ...]  # of the step: written
+
+
+class Cell(NamedTuple):
+    """One relaxation in numbers; infinity is no path (yet)."""
+
+    old: float
+    to_k: float
+    from_k: float
+    new: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """`distances[m]` are those before moment m and `distances[m + 1]` those after it; the same for `shortened`.
+
+    `shortened[m][i, j]` is the last moment before m that made the cell shorter, NEVER where none did.
+    """
+
+    kernel: Kernel
+    shape: Shape
+    plan: tuple[Step, ...]
+    moments: tuple[Moment, ...]
+    distances: tuple[np.ndarray, ...]  # (n, n) float64, inf where there is no path
+    shortened: tuple[np.ndarray, ...]  # (n, n) int32
+    ends: tuple[int, ...]  # position after each step of the plan
+
+    @property
+    def n(self) -> int:
+        return self.shape.n
+
+    @property
+    def rounds(self) -> int:
+        return self.moments[-1].round if self.moments else 0
+
+    def after_steps(self) -> list[np.ndarray]:
+        """The distances after each step of the plan."""
+        return [self.distances[end] for end in self.ends]
+
+    def changed(self, moment: int) -> np.ndarray:
+        """(n, n) bool: the cells that became shorter at that moment."""
+        return self.distances[moment + 1] < self.distances[moment]
+
+    def relaxed(self, moment: int, i: int, j: int) -> Cell | None:
+        """What that moment does to cell (i, j); None where it leaves the cell alone."""
+        at = self.moments[moment]
+        if not any(r.top <= i < r.bottom and r.left <= j < r.right for r in at.targets):
+            return None
+        before = self.distances[moment]
+        return Cell(before[i, j], before[i, at.k], before[at.k, j], self.distances[moment + 1][i, j])
+
+    def path(self, position: int, i: int, j: int) -> tuple[int, ...]:
+        """The vertices of the path from i to j that is known after `position` moments; empty where there is none.
+
+        A path through k is what was known of its two halves when it was found. Round a negative cycle there is none.
+        """
+        if (np.diag(self.distances[position]) < 0).any():
+            return ()
+        found = int(self.shortened[position][i, j])
+        if found != NEVER:
+            k = self.moments[found].k
+            return self.path(found, i, k)[:-1] + self.path(found, k, j)
+        return (i,) if i == j else (i, j) if np.isfinite(self.distances[0][i, j]) else ()
+
+    def next_step(self, position: int, direction: int) -> int:
+        """The position where another step begins (or the end), on or back."""
+        return self._boundary(position, direction, [m for m, moment in enumerate(self.moments) if moment.first])
+
+    def next_round(self, position: int, direction: int) -> int:
+        """The position where another round begins (or the end), on or back."""
+        rounds = [0] + [m.round for m in self.moments]
+        return self._boundary(position, direction, [m for m in range(len(self.moments)) if rounds[m + 1] != rounds[m]])
+
+    def _boundary(self, position: int, direction: int, begins: Sequence[int]) -> int:
+        if direction > 0:
+            return next((b for b in begins if b > position), len(self.moments))
+        return next((b for b in reversed(begins) if b < position), 0)
+
+
+def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
+    """The settled experiment's kernel on an (n, n) float matrix (inf: no edge, diagonal 0). Raises Refused."""
+    kernel = kernel_named(experiment.kernel)
+    n = len(weights)
+    if not 1 <= n <= MOST_N:
+        raise Refused(f"n = {n} cannot be followed step by step; choose n from 1 to {MOST_N}")
+    shape = experiment.shape(n, nonnegative=bool((weights >= 0).all()))
+    refusal = kernel.refuses(shape)
+    if refusal:
+        raise Refused(refusal)
+    plan = tuple(kernel.plan(shape, True))
+    side = shape.padded
+    state = np.full((side, side), np.inf)
+    np.fill_diagonal(state, 0.0)
+    state[:n, :n] = weights
+    moments: list[Moment] = []
+    distances, shortened = [state[:n, :n].copy()], [np.full((n, n), NEVER, dtype=np.int32)]
+    ends = [0] * len(plan)
+    round_of = _rounds(plan, kernel)
+    for index, k in relaxations(plan, side):
+        if k >= n:  # padding, which has no edges
+            ends[index] = len(moments)
+            continue
+        step = plan[index]
+        first = not moments or moments[-1].step != index
+        own = written(step)
+        targets = _clipped(own, n)
+        sources = tuple(r for r in _clipped([r for r in step.reads if r.buffer <= own[0].buffer], n) if r not in targets)
+        relax(state, own, k)
+        shorter = state[:n, :n] < distances[-1]
+        shortened.append(np.where(shorter, len(moments), shortened[-1]))
+        moments.append(Moment(index, k, round_of[index], step.phase, first, sources, targets))
+        distances.append(state[:n, :n].copy())
+        ends[index] = len(moments)
+    return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened), tuple(ends))
+
+
+def _rounds(plan: Sequence[Step], kernel: Kernel) -> list[int]:
+    """The round of every step: one begins where the first phase does; a plan of one phase has one for each step."""
+    opening = next(iter(kernel.phases))
+    found: list[int] = []
+    current, before = 0, ""
+    for step in plan:
+        if len(kernel.phases) == 1 or (step.phase == opening and before != opening):
+            current += 1
+        before = step.phase
+        found.append(max(current, 1))
+    return found
+
+
+def _clipped(rects: Sequence[Rect], n: int) -> tuple[Rect, ...]:
+    """Without the padding, wherever the buffer is."""
+    inside = (Rect(r.top, r.left, min(r.bottom, n), min(r.right, n)) for r in rects)
+    return tuple(dict.fromkeys(r for r in inside if r.top < r.bottom and r.left < r.right))

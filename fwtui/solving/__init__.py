@@ -1,0 +1,1 @@
+"""Answers: anybody's graph in, shortest distances and paths out."""

@@ -1,0 +1,59 @@
+"""`python -P -m fwtui.solving JSON`: what commands/solve.py starts."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+
+class _Stopped(BaseException):
+    """A signal asked for the end."""
+
+    def __init__(self, signum: int):
+        self.signum = signum
+
+
+def _stop(signum: int, frame: FrameType | None) -> NoReturn:
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)  # what was begun is taken away undisturbed
+    raise _Stopped(signum)
+
+
+def main() -> int:
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, _stop)
+    # only now what takes time to import: from here on an end is an orderly one
+    import msgspec
+
+    from fwtui.errors import Refused
+    from fwtui.solving.request import Request
+    from fwtui.text import clean
+
+    try:
+        from fwtui.solving.command import carry_out
+
+        carry_out(msgspec.json.decode(sys.argv[1], type=Request))
+        sys.stdout.flush()
+    except Refused as refusal:
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("fwtui: the distances do not fit into memory; choose a smaller graph", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stdout = None
+        return 141
+    except _Stopped as stopped:
+        return 128 + stopped.signum
+    except Exception as error:
+        if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
+            raise
+        print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The work of `fwtui solve`: read a graph file, find its shortest paths, say or save them."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency, both_ways
+from fwtui.graphs.loading import load
+from fwtui.solving import words
+from fwtui.solving.output import check_out, pair_table, read_pairs, save
+from fwtui.solving.progress import Progress
+from fwtui.solving.request import Request
+from fwtui.solving.result import Result
+from fwtui.solving.solver import answer
+from fwtui.units import memory
+
+
+def carry_out(request: Request) -> None:
+    """Do what was asked. Raises Refused for what cannot be, and SciPy's NegativeCycleError."""
+    if request.out:
+        check_out(request.out, bool(request.pairs or request.source), request.paths)
+    elif request.paths and not request.pairs:
+        raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
+    progress = Progress(sys.stderr)
+    begin = time.perf_counter()
+    with progress.stage("reading"):
+        graph = load(request.file)
+        if request.undirected:
+            graph = both_ways(graph)
+        pairs = _pairs(request, graph)
+    read = time.perf_counter() - begin
+    # single paths are found from the distances, so only a whole answer needs room for predecessors
+    with progress.stage(f"{graph.n:,} vertices"):
+        result = answer(
+            graph,
+            dtype=request.dtype or None,
+            predecessors=request.paths and bool(request.out) and pairs is None,
+            kernel=request.kernel or "auto",
+            device=request.device or None,
+            tell=progress.tell,
+        )
+    begin = time.perf_counter()
+    size = 0
+    if request.out:
+        with progress.stage("writing"):
+            size = save(result, request.out, pairs, request.paths, progress.tell)
+    wrote = time.perf_counter() - begin
+    _say(request, graph, result, pairs)
+    seconds = {"read": read, **result.stats.seconds, **({"write": wrote} if request.out else {})}
+    stats = result.stats
+    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}"
+    print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
+    print(f"fwtui: {words.spent(seconds)}{f'; {memory(size)} written' if request.out else ''}", file=sys.stderr)
+
+
+def _pairs(request: Request, graph: Adjacency) -> list[tuple[int, int]] | None:
+    if request.source:
+        return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
+    return read_pairs(request.pairs, graph.vertices) if request.pairs else None
+
+
+def _say(request: Request, graph: Adjacency, result: Result, pairs: list[tuple[int, int]] | None) -> None:
+    if request.source and pairs:
+        print("\n".join(words.path_lines(result, graph, *pairs[0])))
+    elif pairs is not None and not request.out:
+        pair_table(result, pairs, request.paths, sys.stdout)
+    if request.summary or not (request.out or pairs):
+        from fwtui.solving.summary import summarise
+
+        print("\n".join(words.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
+    if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
+        print("fwtui: .npy holds no names: row i is the vertex that came i-th in the file; .npz keeps them", file=sys.stderr)

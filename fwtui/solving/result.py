@@ -1,0 +1,67 @@
+"""What `solve` gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fwtui.graphs.vertices import Vertices
+
+if TYPE_CHECKING:
+    from fwtui.solving.paths import Paths
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How an answer was found. Times are seconds of wall-clock time."""
+
+    n: int
+    edges: int  # of the input, self-loops not counted
+    dtype: str  # that the distances were computed in
+    proof: str  # how it is known that they fit it
+    exact: bool  # no sum of weights was rounded
+    kernel: str
+    tile: int  # 0: no tiles
+    device: str  # "cpu" or "cuda"
+    seconds: Mapping[str, float]  # "compile" (or load), "prepare", "kernels", "copy out", "paths"; each where it applies
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+    @property
+    def rate(self) -> float | None:
+        """Relaxations per second in the kernels."""
+        spent = self.seconds.get("kernels", 0.0)
+        return self.n**3 / spent if spent else None
+
+
+@dataclass(frozen=True)
+class Result:
+    """All shortest paths of a graph.
+
+    `distances[i, j]` is the length of the shortest path from vertex i to vertex j: float32 where that holds every one exactly
+    (or where the weights are not whole), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
+    path, int32, -9999 for none, or the whole array is None where it was not asked for. Both are device arrays if the input
+    was one.
+    """
+
+    distances: Any
+    predecessors: Any | None
+    stats: Stats
+    vertices: Vertices
+    paths: Paths | None = None  # for single paths where there are no predecessors; not for device arrays
+
+    def path(self, source: int, target: int) -> list[int]:
+        """The vertices of one shortest path, both ends included; [] where there is none. Needs no predecessors."""
+        from fwtui.solving.paths import follow
+
+        n = self.stats.n
+        if not (0 <= source < n and 0 <= target < n):
+            raise IndexError(f"vertices {source} and {target} are not both in 0 to {n - 1}")
+        if self.predecessors is not None:
+            return follow(self.predecessors[source], source, target)
+        if self.paths is None:
+            raise ValueError("a path needs distances in host memory; copy them, or ask for predecessors")
+        return self.paths.path(source, target)

@@ -1,0 +1,133 @@
+"""What the step mode says beside the numbers: where it is, the relaxation of the marked cell, the path, the lesson."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from fwtui.learn.real import Agreement
+from fwtui.learn.source import Source, source
+from fwtui.learn.stepping import Stepping
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.learn.grid import shown
+
+LABEL = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """All that the words depend on; the stepping itself changes in place."""
+
+    stepping: Stepping
+    at: tuple[int, int, int, int]  # edition, position, row, column
+    agreement: Agreement | None
+    comparing: bool
+
+
+def place(stepping: Stepping, agreement: Agreement | None, comparing: bool) -> Place:
+    return Place(stepping, (stepping.edition, stepping.position, stepping.row, stepping.column), agreement, comparing)
+
+
+class StepWords(Drawn[Place]):
+    """Which step of which round this is, and what it did to the marked cell."""
+
+    def draw(self, subject: Place, width: int) -> Sequence[Content]:
+        s = subject.stepping
+        rows = [*_where(s), line("")]
+        rows += [_labelled(label, words, style, width) for label, words, style in (*_cell(s), _path(s))]
+        if s.negative_cycle:
+            rows.append(
+                _labelled("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error", width)
+            )
+        rows += [line(""), _labelled("checked", _agreement(subject), "", width)]
+        return [part for row in rows for part in (row.wrap(width) if row.cell_length > width else [row])]
+
+
+def _where(s: Stepping) -> list[Content]:
+    trace, moment = s.trace, s.moment
+    what = [s.trace.kernel.title, f"n {trace.n}"]
+    if trace.kernel.tiles:
+        what.append(f"tile {trace.shape.tile}")
+    what.append("weights changed by hand" if s.edited else f"seed {s.experiment.seed}")
+    rows = [line((" · ".join(what), STRONG))]
+    if moment is None:
+        rows.append(line(("the graph itself: direct edges, ∞ where there is none", MUTED)))
+        return rows
+    title = trace.kernel.phases[moment.phase]
+    rows.append(
+        line(
+            f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.rounds} · ",
+            (title, "$text-primary"),
+            f" · k = {moment.k}",
+        )
+    )
+    return rows
+
+
+def _cell(s: Stepping) -> list[tuple[str, str, str]]:
+    i, j, moment = s.row, s.column, s.moment
+    here = shown(s.distances[i, j])
+    if moment is None:
+        return [("cell", f"d[{i},{j}] = {here}", "")]
+    k, cell = moment.k, s.cell
+    if cell is None:
+        return [("cell", f"d[{i},{j}] = {here}, not written by this step", "")]
+    formula = f"d[{i},{j}] = min(d[{i},{j}], d[{i},{k}] + d[{k},{j}])"
+    numbers = f"{'':{len(f'd[{i},{j}]')}} = min({shown(cell.old)}, {shown(cell.to_k)} + {shown(cell.from_k)}) = {shown(cell.new)}"
+    return [("cell", formula, ""), ("", numbers, "$text-primary" if cell.new < cell.old else "")]
+
+
+def _path(s: Stepping) -> tuple[str, str, str]:
+    if not s.path:
+        return ("path", f"none known from {s.row} to {s.column} yet" if s.moment is not None else "no edge", MUTED)
+    return ("path", " → ".join(map(str, s.path)) + f", length {shown(s.distances[s.row, s.column])}", "")
+
+
+def _agreement(subject: Place) -> str:
+    backend = subject.stepping.trace.kernel.backend
+    where = "in Numba's simulator" if backend == "cuda" else "compiled for the CPU"
+    found = subject.agreement
+    if subject.comparing:
+        return f"running the kernel itself {where} …"
+    if found is None:
+        return f"NumPy carries out the kernel's plan; v runs the kernel itself {where} and compares"
+    if found.reason:
+        return f"the kernel itself could not be compared: {found.reason}"
+    if found.wrong is not None:
+        return f"the kernel itself {where} differs after step {found.wrong + 1}"
+    after = f"after each of {found.looks} steps" if found.looks > 1 else "at the end"
+    return f"✓ the kernel itself, {where}, has the same distances {after}"
+
+
+def _labelled(label: str, words: str, style: str, width: int) -> Content:
+    first, *others = Content(words).wrap(max(width - LABEL, 12)) or [Content("")]
+    rows = [line((f"{label:<{LABEL}}", MUTED), first.stylize(style)), *(line(" " * LABEL, o.stylize(style)) for o in others)]
+    return Content("\n").join(rows)
+
+
+class LessonWords(Drawn[str]):
+    """What the kernel's idea is and why the hardware likes it, with its compiled source; a kernel by its id."""
+
+    def draw(self, subject: str, width: int) -> Sequence[Content]:
+        from kernels import registry
+
+        kernel = registry()[subject]
+        rows = [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
+        rows += [*Content(kernel.lesson).wrap(width), line("")]
+        return [*rows, *source_lines(source(subject))]
+
+
+def source_lines(code: Source) -> list[Content]:
+    """The source with line numbers; the lines that matter are marked by a bar and by colour."""
+    indent = min((len(text) - len(text.lstrip()) for text in code.lines if text.strip()), default=0)
+    rows = [line((code.file, MUTED))]
+    for number, text in enumerate(code.lines, code.first):
+        marked = number in code.marked
+        rows.append(
+            line(
+                (f"{number:>4} ", MUTED), ("▌" if marked else " ", "$primary"), (text[indent:], "$text-primary" if marked else "")
+            )
+        )
+    return rows

@@ -1,0 +1,178 @@
+"""What the dashboard costs while it is flooded: python tests/benchmarks/busy_dashboard.py [SECONDS].
+
+A worker tells 5,000 events a second, the real sampler reads at 10 Hz, the terminal is 120x40. Printed are the share of a
+core that the screen's process takes (its children not counted), and the time from a key to what it paints, as whoever sits
+before the terminal sees it. The goals are 25 % and 100 ms (95th percentile). A benchmark, not a test: it asserts nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import pty
+import random
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from pathlib import Path
+from statistics import median, quantiles
+
+import psutil
+
+EVENTS_PER_SECOND = 5000
+BURST = 25  # events that come at once; each is written by itself, as a worker does
+PRESSES_PER_SECOND = 2.0
+KEY, ANSWERS = b"b", (b"is the baseline; runs of the same n", b"no baseline")  # painted on the log line by turns
+SETTLE = 3.0  # seconds until it is looked at
+
+
+def flood(arguments: list[str]) -> None:
+    """The worker: one run that never ends and never stops talking."""
+    from fwtui import codec, events, requests
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fd", type=int)
+    parser.add_argument("--origin", type=float)
+    given = parser.parse_args(arguments)
+    request = requests.decode(sys.stdin.buffer.readline())
+    assert isinstance(request, requests.Start)
+    run, n = request.run, request.experiment.n
+
+    def now() -> float:
+        return time.monotonic() - given.origin
+
+    def tell(event: events.Event) -> None:
+        os.write(given.fd, codec.encode(event))
+
+    phases = tuple(events.PhaseName(key, key) for key in ("pivot", "panels", "rest"))
+    experiment = request.experiment
+    tell(events.RunStarted(t=now(), run=run, experiment=experiment, title="Flood", backend="cpu", phases=phases))
+    tell(events.Planned(t=now(), run=run, n=n, padded=n, steps=3 * n // 64, relaxations=n**3, device_bytes=n**3))
+    tell(events.Stage(t=now(), run=run, name="warm-up"))
+    begun, told = time.monotonic(), 0
+    while True:
+        for _ in range(BURST):
+            told += 1
+            if told % 20 == 0:
+                tell(events.Round(t=now(), run=run, index=told // 20, first=told, seconds=(0.1, 0.2, 0.7)))
+            elif told % 20 == 10:
+                tell(events.Sample(t=now(), run=run, seconds=0.1, since=now()))
+            else:
+                tell(events.Progress(t=now(), run=run, stage="warm-up", done=told % 100_000 / 100_000, step=told, left=1.0))
+        time.sleep(max(0.0, begun + told / EVENTS_PER_SECOND - time.monotonic()))
+
+
+def dashboard() -> int:
+    """The program itself, with that worker."""
+    from fwtui import live
+    from fwtui.child import Child
+    from fwtui.experiment import defaults
+    from fwtui.tui import run_dashboard
+
+    here = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
+
+    def hire(module: str, arguments: list[str], origin: float, environment: dict[str, str] | None = None) -> Child:
+        fake = module == "fwtui.worker"
+        return Child(Path(__file__).stem if fake else module, arguments, origin, {**(environment or {}), "PYTHONPATH": here})
+
+    live.Child = hire  # type: ignore[assignment, misc]
+    return run_dashboard(live.Live(telemetry_hz=10), defaults(False))
+
+
+class Terminal:
+    """A 120x40 terminal with the dashboard in it."""
+
+    def __init__(self) -> None:
+        self.child, self.descriptor = pty.fork()
+        if self.child == 0:
+            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
+            os.execv(sys.executable, [sys.executable, "-P", __file__, "--dashboard"])
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        self.seen = bytearray()
+        self.bytes = 0
+
+    def wait_for(self, wanted: bytes, seconds: float = 30.0) -> float | None:
+        """Seconds until these bytes have been written, from now on; None where they do not come."""
+        begun = time.monotonic()
+        self.seen.clear()
+        while time.monotonic() < begun + seconds:
+            self.read(begun + seconds)
+            if wanted in self.seen:
+                return time.monotonic() - begun
+        return None
+
+    def read(self, until: float) -> None:
+        """Take what there is, or wait for something until then."""
+        if select.select([self.descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+            got = os.read(self.descriptor, 65536)
+            self.bytes += len(got)
+            self.seen += got
+            del self.seen[:-200_000]
+
+    def rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.read(until)
+
+    def press(self, key: bytes) -> None:
+        os.write(self.descriptor, key)
+
+    def close(self) -> None:
+        os.kill(self.child, signal.SIGTERM)
+        try:
+            while os.read(self.descriptor, 65536):
+                pass
+        except OSError:
+            pass
+        os.close(self.descriptor)
+        os.waitpid(self.child, 0)
+
+
+def measure(seconds: float) -> None:
+    terminal = Terminal()
+    chance = random.Random(7)
+    try:
+        assert terminal.wait_for(b"Quit") is not None, "the dashboard does not open"
+        terminal.rest(1.0)
+        terminal.press(b"r")
+        assert terminal.wait_for(b"warming up") is not None, "the run does not start"
+        terminal.rest(SETTLE)
+        process = psutil.Process(terminal.child)
+        busy, begun, written = sum(process.cpu_times()[:2]), time.monotonic(), terminal.bytes
+        took: list[float] = []
+        missed = 0
+        while time.monotonic() < begun + seconds:
+            terminal.rest(chance.uniform(0.2, 1.8) / PRESSES_PER_SECOND)  # not in step with anything
+            terminal.press(KEY)
+            answer = terminal.wait_for(ANSWERS[(len(took) + missed) % 2], 2.0)
+            if answer is None:
+                missed += 1
+            else:
+                took.append(answer)
+        wall = time.monotonic() - begun
+        share = (sum(process.cpu_times()[:2]) - busy) / wall
+        others = psutil.cpu_percent(0.5)
+    finally:
+        terminal.close()
+    p95 = quantiles(took, n=20)[-1] if len(took) > 1 else float("nan")
+    print(f"{EVENTS_PER_SECOND} events/s and telemetry at 10 Hz on 120x40 for {wall:.0f} s:")
+    painted = (terminal.bytes - written) / wall / 1024
+    print(f"screen's process: {100 * share:.1f} % of a core (goal: below 25 %), {painted:.0f} KiB/s to the terminal")
+    print(
+        f"key to paint: median {1000 * median(took):.0f} ms, 95th percentile {1000 * p95:.0f} ms (goal: below 100 ms), "
+        f"longest {1000 * max(took):.0f} ms over {len(took)} presses; {missed} not answered within 2 s"
+    )
+    print(f"all of the machine meanwhile: {others:.0f} % of {psutil.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    if "--fd" in sys.argv:
+        flood(sys.argv[1:])
+    elif sys.argv[1:] == ["--dashboard"]:
+        sys.exit(dashboard())
+    else:
+        measure(float(sys.argv[1]) if len(sys.argv) > 1 else 30.0)

@@ -1,0 +1,244 @@
+"""The compare screen: verdicts, what differs where, races, and runs of other sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList
+
+from fwtui import events
+from fwtui.compare import Entrant, compare
+from fwtui.experiment import changed
+from fwtui.model import Model
+from fwtui.race import by_time, course
+from fwtui.sessions import reader
+from fwtui.tui import compare_screen
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.charts import Chart
+from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, passes
+from fwtui.tui.compare_screen import Brought, CompareScreen
+from fwtui.tui.compare_table import CompareTable, Line, cells, columns
+from fwtui.tui.dialogs import SessionsScreen
+from fwtui.tui.history import HistoryTable
+from fwtui.tui.picture import screen_text
+from fwtui.tui.recording import Recording, named
+
+SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
+RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
+OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
+SIZES = [(80, 24), (120, 40), (200, 60)]
+WIDE = (120, 40)
+Compare = Callable[..., bool]
+Replay = Callable[..., FwtuiApp]
+
+
+@pytest.fixture
+def app() -> FwtuiApp:
+    loaded = reader.load(RECORDED)
+    return FwtuiApp(replay=Recording(named(RECORDED), loaded, start=loaded.duration), still=True, place="compare")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Time as the race sees it: its last element."""
+    now = [100.0]
+    monkeypatch.setattr(compare_screen, "monotonic", lambda: now[-1])
+    return now
+
+
+async def go(pilot: Pilot[None], *keys: str) -> str:
+    assert isinstance(pilot.app, FwtuiApp)
+    await pilot.pause()
+    for key in keys:
+        await pilot.press(key)
+    await pilot.pause()
+    pilot.app.tick(0.0)
+    await pilot.pause()
+    await pilot.pause()
+    return screen_text(pilot.app)
+
+
+def shown_screen(app: FwtuiApp) -> CompareScreen:
+    assert isinstance(app.screen, CompareScreen)
+    return app.screen
+
+
+async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        shown = await go(pilot)
+    assert shown.count("FASTER") == 4 and "run 8 against run 3  FASTER  3.08x as fast" in shown
+    assert "because         time -67.5 %" in shown and "kernel katz-kider against naive" in shown
+    assert "257 ms" in shown and "83.3 ms" in shown and "-67.5 %" in shown and "1.46 ms" in shown
+    assert "copy in 8.84 ms → 10.6 ms" in shown
+    assert shown.split("\n")[5].split()[-1] == "baseline"
+
+
+async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "down")
+        shown = await go(pilot, "b", "down")
+        assert app.view is not None and app.view.baseline == 7
+        assert "run 4 against run 7  SLOWER  0.34x as fast" in shown
+        shown = await go(pilot, "1")
+        assert "0.34x ▼" in shown and "3.08x" not in shown
+
+
+async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
+    async with app.run_test(size=(160, 40)) as pilot:
+        await go(pilot, "1")
+        assert app.view is not None
+        app.view.baseline = 4
+        shown = await go(pilot)
+        assert "2.98x ▲  FASTER" in shown and "2.96x ▲  FASTER" in shown and "0.97x ▼  SLOWER" in shown
+        assert app.screen.query_one(HistoryTable).get_cell("8", "verdict").plain == "FASTER"
+
+
+async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        shown = await go(pilot, "g")
+        assert "RACE by time" in shown and "31.2x slowed down   going" in shown
+        clock.append(clock[-1] + 2.0)  # a quarter of the race: 64 ms of the slower one
+        shown = await go(pilot)
+        assert "64.1 ms" in shown and "25.0 %" in shown and "round 9" in shown
+        assert "no rounds are known of run 3" in shown
+        shown = await go(pilot, "t")
+        assert "by round: all at the same point" in shown and "+" in shown
+        await go(pilot, "g")
+        clock.append(clock[-1] + 60.0)
+        assert "paused" in await go(pilot)
+        await go(pilot, "g")
+        clock.append(clock[-1] + 60.0)
+        shown = await go(pilot, "t")
+        assert "over" in shown and shown.count("finished") >= 2
+        assert "going" in await go(pilot, "g")  # begins anew
+
+
+async def test_marking_another_run_ends_the_race(app: FwtuiApp, clock: list[float]) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "g")
+        assert "g: a race" in await go(pilot, "down")
+
+
+async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        screen = shown_screen(app)
+        screen._bring(str(OTHER))
+        shown = await go(pilot)
+        assert "4 runs of h200-n1024-naive-blocked" in shown
+        assert "UNCLEAR" in shown and "n = 1024 is" in shown and "h200-n1024-naive…:5" in shown
+        table = screen.query_one(CompareTable)
+        table.move_cursor(row=table.row_count - 1)
+        await go(pilot, "b")
+        assert screen._pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
+
+
+async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "o")
+        assert isinstance(app.screen, SessionsScreen)
+        assert app.screen.query_one(OptionList).option_count >= 2
+        await go(pilot, "escape")
+        screen = shown_screen(app)
+        screen._bring(str(tmp_path / "nothing.fwt.jsonl"))
+        assert "cannot be opened" in await go(pilot)
+        broken = tmp_path / "broken.fwt.jsonl"
+        broken.write_text("hello\n")
+        screen._bring(str(broken))
+        assert "not a fwtui session" in await go(pilot)
+        screen.post_message(Brought("x", ValueError("[/] \x1b[31m")))
+        assert "x could not be read: [/]" in await go(pilot)
+
+
+async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
+    answers: list[str | None] = []
+    async with app.run_test(size=WIDE) as pilot:
+        await app.push_screen(SessionsScreen(["a[/]b", "c"]), answers.append)
+        await go(pilot, "enter")
+        await app.push_screen(SessionsScreen([]), answers.append)
+        await pilot.pause()
+        app.screen.query_one(Input).value = " /tmp/x "
+        await go(pilot, "enter")
+    assert answers == ["a[/]b", "/tmp/x"]
+
+
+async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        assert "run two experiments" in await go(pilot, "3")
+        live.start(dashboard._experiment)
+        shown = await go(pilot)
+        assert "run 1 is the baseline; run another experiment" in shown
+        live.start(changed(dashboard._experiment, tile=32))
+        shown = await go(pilot)
+        assert "run 2 against run 1  FASTER  2.00x as fast" in shown and "tile 32 against 64" in shown
+        live.start(dashboard._experiment)
+        shown = await go(pilot)
+        assert "run 3 against run 1  UNCLEAR" in shown and "runs of one and the same experiment differ by 200 %" in shown
+
+
+async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        for n, tile in ((64, 16), (256, 16), (256, 32)):
+            live.start(changed(dashboard._experiment, n=n, tile=tile))
+            await go(pilot)
+        shown = await go(pilot, "3")
+    assert "run 3 against run 2  FASTER  1.50x as fast" in shown
+
+
+async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        live.start(dashboard._experiment)
+        await go(pilot, "3")
+        live.verdict = scenes.verdict("wrong", how="in 3 cells")
+        live.start(dashboard._experiment)
+        shown = await go(pilot)
+    assert "UNCLEAR" in shown and "run 2 is wrong, so its time counts for nothing" in shown and "FASTER" not in shown
+
+
+async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: FwtuiApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await go(pilot)
+        assert not app.screen.query_one(Chart).display
+        await go(pilot, "v")
+        assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_picture(app: FwtuiApp, clock: list[float], snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def story(pilot: Pilot[None]) -> None:
+        await go(pilot, "g")
+        clock.append(clock[-1] + 3.0)
+        await go(pilot)
+
+    assert snap_compare(app, terminal_size=size, run_before=story)
+
+
+def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
+    model = Model()
+    told = [
+        *scenes.run(1, 1.0, scenes.experiment("naive"), title="[/]", seconds=1e-12, passes=5),
+        *scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", seconds=1e9, passes=1),
+        events.RunStarted(t=1e9, run=3, experiment=scenes.experiment("naive"), title="c", backend="cuda", phases=()),
+        events.RunDone(t=1e9, run=3, outcome="failed"),
+    ]
+    for event in told:
+        model.apply(event)
+    runs = [Entrant(model, run, "s" * 60) for run in model.runs.values()]
+    for entrant in runs:
+        for baseline in runs:
+            pair = Pair(entrant, baseline, compare(entrant, baseline))
+            assert all(text.plain is not None for text in cells(Line(entrant, pair.found), 9).values())
+            assert passes(pair).empty
+            courses = [c for e in (entrant, baseline) if (c := course(e.run)) is not None]
+            runners = tuple(Runner("x" * 60, c, p) for c, p in zip(courses, by_time(courses, 0.3), strict=True))
+            for width in (1, 3, 20, 79, 300):
+                Verdict(pair).draw(pair, width)
+                Deltas(pair).draw(pair, width)
+                for by_round in (True, False):
+                    Track("").draw(Race(runners, by_round, 0.3, True, 1e-3, "g, t"), width)
+    assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))

@@ -1,0 +1,111 @@
+"""The line that says what the dashboard itself costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scenes
+from textual.app import App, ComposeResult
+from textual.content import Content
+
+from fwtui import events
+from fwtui.model import Model
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.cost import Cost, CostLine, Meter, sampling
+from fwtui.tui.drawn import Drawn, line
+
+
+def read(*told: events.Event) -> Model:
+    model = Model()
+    for event in told:
+        model.apply(event)
+    return model
+
+
+def test_frames_and_processor_time_of_the_last_second() -> None:
+    now, busy = [10.0], [3.0]
+    meter = Meter(lambda: now[0], lambda: busy[0])
+    assert meter.read(Model()) is None, "nobody looked before"
+    for _ in range(20):
+        meter.frame()
+    now[0], busy[0] = 12.0, 3.1
+    cost = meter.read(Model())
+    assert cost is not None and (cost.frames, cost.core, cost.reading) == (10.0, pytest.approx(0.05), None)
+    assert cost.per_frame == pytest.approx(0.005)
+    now[0] = 12.5
+    assert meter.read(Model()) == cost, "it stands for a second"
+    now[0] = 13.5
+    still = meter.read(Model())
+    assert still is not None and still.per_frame is None and still.core == 0.0
+    now[0] = 60.0
+    assert meter.read(Model()) is None, "what was long ago is not averaged in"
+
+
+def test_what_a_reading_costs_is_what_the_sampler_said() -> None:
+    told = [events.Telemetry(t=t / 10, cost_seconds=0.004 if t < 50 else 0.002) for t in range(100)]
+    reading, rate = sampling(read(*told))
+    assert reading == pytest.approx(0.002) and rate == pytest.approx(10.0)
+    assert sampling(Model()) == (None, 0.0)
+    assert sampling(read(events.Telemetry(t=1.0))) == (None, 0.0)
+
+
+async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:
+    app = replay_of(scenes.gpu_session())
+    now, busy = [10.0], [0.0]
+    app.meter = Meter(lambda: now[0], lambda: busy[0])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "own cost" not in text(app)
+        await pilot.press("dollar_sign")
+        await pilot.pause()
+        assert "measuring…" in text(app)
+        painted = app.meter._frames
+        now[0], busy[0] = 12.0, 0.5
+        app.tick(0.0)
+        await pilot.pause()
+        shown = next(row for row in text(app).splitlines() if "own cost" in row)
+        assert "25.0 % of a core" in shown and "/frame" in shown and painted > 0
+        assert "n/a" in shown, "this recording does not say what a reading cost"
+        await pilot.press("dollar_sign")
+        await pilot.pause()
+        assert "own cost" not in text(app)
+
+
+@pytest.mark.parametrize("width", [58, 78, 118])
+def test_it_fits(width: int) -> None:
+    line = CostLine(Cost(10.0, 0.0123, 0.123, 0.00456, 10.0))
+    (drawn,) = line.draw(line.subject, width)
+    assert drawn.cell_length <= width and "12.3 ms/frame" in drawn.plain and "4.56 ms/reading" in drawn.plain
+    later = CostLine(Cost(9.5, 0.00912, 0.0099, 0.0123, 5.0))
+    assert later.draw(later.subject, width)[0].cell_length == drawn.cell_length, "figures change, places do not"
+
+
+class Painted(Drawn[tuple[str, str, int]]):
+    """Words, a style, and something that is not shown; counts how often it is painted."""
+
+    painted = 0
+
+    def draw(self, subject: tuple[str, str, int], width: int) -> list[Content]:
+        return [line((subject[0], subject[1]))]
+
+    def render(self) -> Content:
+        self.painted += 1
+        return super().render()
+
+
+async def test_what_says_the_same_is_not_painted_again() -> None:
+    class Bare(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Painted(("a", "bold", 1))
+
+    app = Bare()
+    async with app.run_test() as pilot:
+        drawn = app.query_one(Painted)
+        counts: list[int] = []
+        for subject in (("a", "bold", 1), ("a", "bold", 2), ("a", "dim", 2), ("b", "dim", 2)):
+            drawn.show(subject)
+            await pilot.pause()
+            await pilot.pause(0.05)
+            counts.append(drawn.painted)
+        assert counts[0] == counts[1] < counts[2] < counts[3] and drawn.subject == ("b", "dim", 2)

@@ -1,0 +1,246 @@
+"""Why a run is as fast as it is: roofline, ledger, occupancy with sliders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import scenes
+from fake_live import FakeLive
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+
+from fwtui import events
+from fwtui.experiment import Experiment
+from fwtui.occupancy import TABLE
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui import render
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.charts import Chart
+from fwtui.tui.charts.drawing import draw
+from fwtui.tui.explain_screen import PANELS, TITLES
+from fwtui.tui.occupancy_panel import Choice, OccupancyPanel, curve, estimate
+from fwtui.tui.picture import screen_text
+from fwtui.tui.slider import Slider
+
+Replay = Callable[..., FwtuiApp]
+SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+LIMITS = events.Limits(
+    t=0.02,
+    backend="cuda",
+    forms=(events.FormLimit("float32", 1.39e13, None), events.FormLimit("float32-two", 1.68e13, None)),
+    copy_bytes_per_second=4.2e12,
+    complete=True,
+)
+
+
+async def shown(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    assert isinstance(pilot.app, FwtuiApp)
+    return screen_text(pilot.app)
+
+
+def explained(told: list[events.Event]) -> list[events.Event]:
+    return [*told[:2], LIMITS, *told[2:]]
+
+
+def row(text: str, title: str) -> str:
+    return next(line for line in text.split("\n") if line.startswith(f" {title} "))
+
+
+async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay) -> None:
+    app = replay_of(explained(scenes.gpu_session()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "4")
+    for words in ("ROOFLINE", "OCCUPANCY  rest", "SPEED OF LIGHT  run 3  Katz-Kider · n 4096 · tile 16"):
+        assert words in text, words
+    assert "◉ shown run" in text and "● katz-kider" in text and "◆ naive" in text and "─ memory 4.81 TB/s" in text
+    assert "limit 16.8 Trelax/s" in text and "shared memory" in text and "not measured" not in text
+    assert text.count("◉") == 2 and "relaxations/byte" in text  # in the legend and in the plot
+    rest = row(text, "remaining tiles").split()
+    assert rest[2] == "128" and "ms" in rest and "%" in rest
+    assert "what if" in text and "75.0 % 48/64 warps" in text and "limited by registers" in text
+    assert "/ 16.8 Trelax/s) = max(" in text and "all phases" in text
+
+
+def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
+    render(SESSION, None, (120, 40), tmp_path / "x.txt", "explain")
+    text = (tmp_path / "x.txt").read_text()
+    assert "instruction limit not measured (fwtui doctor --measure)" in text and "unknown: not memory; limit not measured" in text
+    assert "too little at once: 1 tile for 132 SM" in text and "46.9 % GPM" in text
+
+
+async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        every = await shown(pilot, "4")
+        for panel, words in zip(PANELS, ("ROOFLINE", "SPEED OF LIGHT", "OCCUPANCY  "), strict=True):
+            text = await shown(pilot, "v")
+            assert words in text and f" {TITLES[panel]} " in text
+            assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ")) == 1
+        assert await shown(pilot, "v") == every
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24)) as pilot:
+        seen = [await shown(pilot, "4"), await shown(pilot, "v"), await shown(pilot, "v")]
+        assert ["ROOFLINE" in seen[0], "limited by" in seen[1], "threads/block" in seen[2]] == [True] * 3
+        assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
+        assert await shown(pilot, "v") == seen[0]
+
+
+async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "run 3  Katz-Kider" in await shown(pilot, "4")
+        text = await shown(pilot, "n", "n")
+        assert "SPEED OF LIGHT  run 1  Naive" in text and app.view is not None and app.view.selected == 1
+        assert "run 1  Naive" in await shown(pilot, "n")  # there is none before it
+        assert "run 2  Katz-Kider" in await shown(pilot, "N")
+        await shown(pilot, "x")
+        chart = app.screen.query_one("#roof", Chart)
+        assert chart.has_focus
+        text = await shown(pilot, "home")
+        assert " ◆ 302 G · relaxations/byte 0.0833 · run 1 Naive" in text
+        assert "SPEED OF LIGHT  run 1 " in await shown(pilot, "enter")
+        stop = chart.drawing.stops[-1]
+        place = (chart.drawing.left + round(stop.share * (chart.drawing.width - 1)), chart.drawing.top + stop.row)
+        await pilot.click(chart, offset=place)
+        assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
+
+
+async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        before = await shown(pilot, "4", "x", "x")
+        panel = app.screen.query_one(OccupancyPanel)
+        assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
+        assert panel.choice == Choice(256, 40, 12) and "changed" not in before
+        text = await shown(pilot, "right", "right")
+        assert panel.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
+        await shown(pilot, "x", "home")
+        assert panel.choice == Choice(320, 16, 12)
+        assert "registers/thread" in text
+        text = await shown(pilot, "x", "end")
+        assert panel.choice.shared == 227 and "limited by shared memory" in text
+        one = estimate((9, 0), panel.choice)
+        assert one is not None and f"{one.warps}/{one.max_warps} warps" in text
+        assert "by driver" in text and "50.0 % by driver" in text  # what was compiled stays beside it
+        text = await shown(pilot, "u", "escape")
+        assert panel.choice == Choice(256, 40, 12) and "u Undo" not in text
+
+
+async def test_a_slider_is_dragged(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "4")
+        slider = app.screen.query_one("#registers", Slider)
+        await pilot.click(slider, offset=(slider.size.width - 1, 0))
+        await pilot.pause()
+        assert app.screen.query_one(OccupancyPanel).choice.registers == 255
+        await pilot.click(slider, offset=(29, 0))
+        await pilot.pause()
+        assert app.screen.query_one(OccupancyPanel).choice.registers == 16
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(sorted(TABLE)),
+    st.integers(32, 1024),
+    st.integers(16, 255),
+    st.integers(0, 227),
+    st.sampled_from(["threads", "registers", "shared"]),
+)
+def test_every_what_if_has_a_curve(capability: tuple[int, int], threads: int, registers: int, shared: int, varied: str) -> None:
+    choice = Choice(threads, registers, shared)
+    most = {"threads": 1024, "registers": 255, "shared": TABLE[capability].shared_per_block // 1024}[varied]
+    figure = curve(capability, choice, varied, most)
+    (series,) = figure.series
+    values = [y for y in series.ys if y is not None]
+    assert len(values) == len(series.xs) and all(0 <= y <= 1 for y in values)
+    if varied != "threads":
+        assert values == sorted(values, reverse=True)  # more of it never lets more warps in
+    assert len(draw(figure, 40, 10).rows) == 10
+
+
+async def test_operations_are_gone_through(replay_of: Replay) -> None:
+    told = scenes.gpu_session()
+    first = next(e for e in told if isinstance(e, events.Occupancy) and e.run == 3)
+    told.insert(told.index(first), msgspec.structs.replace(first, op="pivot", registers=90, warps=16))
+    app = replay_of(told)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "OCCUPANCY  rest" in await shown(pilot, "4")
+        text = await shown(pilot, "o")
+        assert "OCCUPANCY  pivot" in text and "25.0 % by driver" in text
+        assert app.screen.query_one(OccupancyPanel).choice.registers == 90
+        assert "OCCUPANCY  rest" in await shown(pilot, "o")
+
+
+async def test_doubtful_runs_are_crossed_out(replay_of: Replay) -> None:
+    told = scenes.gpu_session()
+    wrong = [msgspec.structs.replace(e, verdict="wrong") if isinstance(e, events.Verdict) else e for e in told]
+    app = replay_of(wrong)
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "4")
+        assert "✖ not to be trusted" in text and "✗ WRONG" in text
+        style = next(
+            segment.style
+            for strip in app.screen._compositor.render_strips()
+            for segment in strip
+            if segment.text.strip() == "93.7 ms" or "62.4 ms" in segment.text
+        )
+        assert style is not None and style.strike
+
+
+async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: Replay) -> None:
+    app = replay_of(scenes.cpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "4")
+        assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
+        text = await shown(pilot, "n")
+        assert "run 1  Tiled CPU" in text and "instruction limit and memory bandwidth not measured" in text and "n/a" in text
+
+
+async def test_it_follows_a_live_run(live: FakeLive) -> None:
+    live = FakeLive(scenes.GPU, pace=12)
+    app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "no run yet" in await shown(pilot, "4")
+        await shown(pilot, "1", "r")
+        app.tick()
+        assert "no phases yet" in await shown(pilot, "4")
+        for _ in range(8):
+            app.tick()
+        text = await shown(pilot)
+        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "◉ shown run" in text
+
+
+@pytest.mark.parametrize("number", [0, 2**60, 1e15, 5e-324])
+async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) -> None:
+    told: list[events.Event] = []
+    for event in explained(scenes.gpu_session()):
+        if isinstance(event, events.Phases):
+            parts = tuple(
+                msgspec.structs.replace(
+                    p, seconds=min(number, 1e9), launches=int(number), relaxations=int(number), device_bytes=int(number)
+                )
+                for p in event.parts
+            )
+            event = msgspec.structs.replace(event, parts=parts, seconds=min(number, 1e9))
+        elif isinstance(event, events.Planned):
+            event = msgspec.structs.replace(event, device_bytes=int(number), relaxations=int(number))
+        elif isinstance(event, events.Occupancy):
+            event = msgspec.structs.replace(event, threads=int(number), registers=int(number), shared_bytes=int(number))
+        elif isinstance(event, events.Limits):
+            event = msgspec.structs.replace(event, forms=(events.FormLimit("float32", min(number, 1e15), None),))
+        told.append(event)
+    app = replay_of(told)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for size in ((120, 40), (80, 24), (61, 16)):
+            await pilot.resize_terminal(*size)
+            for keys in (("4",), ("x", "home", "right"), ("v",), ("v",), ("x", "right"), ("n",), ("escape",)):
+                text = await shown(pilot, *keys)
+                assert "nan" not in text and " inf" not in text

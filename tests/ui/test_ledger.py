@@ -1,0 +1,143 @@
+"""The speed-of-light ledger: expected times are the roofline's, and the words say what they can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import scenes
+
+from fwtui import events
+from fwtui.ledger import LAUNCH_SECONDS, formula, ledger, roofs, tiles_per_launch
+from fwtui.model import Model
+from fwtui.peak import shared_bytes_per_second
+from fwtui.run import Run
+from fwtui.sessions.reader import load
+
+SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+PEAK = 4.8e12
+GPU = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=PEAK)
+
+
+def limits(rate: float | None, backend: str = "cuda", copy: float | None = 4e12, clock: float | None = None) -> events.Limits:
+    form = events.FormLimit("float32", rate, clock)
+    return events.Limits(t=0.02, backend=backend, forms=(form,), copy_bytes_per_second=copy, complete=True)
+
+
+def modelled(
+    parts: tuple[events.Part, ...],
+    *told: events.Event,
+    kernel: str = "katz-kider",
+    backend: str = "cuda",
+    n: int = 4096,
+    shared: int = 0,
+) -> tuple[Model, Run]:
+    """A run whose phase pass had these parts."""
+    model = Model()
+    started = events.RunStarted(
+        t=1.0, run=1, experiment=scenes.experiment(kernel, n), title="T", backend=backend, phases=scenes.PHASES
+    )
+    occupancy = events.Occupancy(
+        t=1.0,
+        run=1,
+        op="rest",
+        threads=256,
+        registers=40,
+        shared_bytes=shared,
+        blocks=4,
+        warps=32,
+        max_warps=64,
+        limiters=(),
+        source="table",
+    )
+    phases = events.Phases(t=2.0, run=1, seconds=sum(p.seconds for p in parts), parts=parts)
+    for event in (scenes.header(), GPU, *told, started, occupancy, phases):
+        model.apply(event)
+    return model, model.runs[1]
+
+
+def part(phase: str, seconds: float, launches: int = 1, relaxations: int = 0, moved: int = 0) -> events.Part:
+    return events.Part(phase=phase, seconds=seconds, launches=launches, relaxations=relaxations, device_bytes=moved)
+
+
+def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
+    model, run = modelled(
+        (part("rest", 0.01, 10, 10**10, 24 * 10**9), part("panels", 0.02, 10, 10**11, 48 * 10**8)), limits(1e13)
+    )
+    rest, panels, total = ledger(model, run)
+    assert rest.by_bytes == pytest.approx(0.005) and rest.by_work == pytest.approx(0.001)
+    assert rest.expected == pytest.approx(0.005) and rest.share == pytest.approx(0.5)
+    assert panels.expected == pytest.approx(0.01) and panels.share == pytest.approx(0.5)
+    assert (total.launches, total.relaxations, total.device_bytes) == (20, 11 * 10**10, 288 * 10**8)
+    assert total.seconds == pytest.approx(0.03) and total.expected == pytest.approx(0.011)
+    known = roofs(model, run)
+    assert known.ridge == pytest.approx(1e13 / PEAK)
+    assert formula(known, rest) == "max(24.0 GB / 4.80 TB/s, 10.0 Grelax / 10.0 Trelax/s) = max(5.00 ms, 1.00 ms)"
+
+
+@pytest.mark.parametrize(
+    ("one", "rate", "shared", "words"),
+    [
+        (part("rest", 0.01, 100, 10**9, 45 * 10**9), 1e13, 0, "device memory"),
+        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instructions"),
+        (part("rest", 0.01, 100, 10**9, 96 * 10**9), 1e13, 0, "caches: they gave more bytes than memory can"),
+        (part("rest", 0.01, 128, 4 * 10**10, 10**9), 1e14, 12288, "shared memory"),
+        (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launches: 3,000 of 3.33 us"),
+        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too little at once: 1 tile for 132 SM"),
+        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too little at once: 60 tiles for 132 SM"),
+        (part("rest", 0.01, 128, 10**10, 10**9), 1e14, 0, "latency: no roof is near"),
+        (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "unknown: not memory; limit not measured"),
+        (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "too short to say"),
+    ],
+)
+def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | None, shared: int, words: str) -> None:
+    model, run = modelled((one,), limits(rate), shared=shared)
+    (line,) = ledger(model, run)
+    assert line.limiter == words
+
+
+def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
+    model, run = modelled((part("rest", 0.01, 128, 10**10, 10**9),))
+    model.device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
+    (line,) = ledger(model, run)
+    assert line.expected is None and line.share is None and line.limiter == "unknown: no roof is measured"
+    assert formula(roofs(model, run), line) == "no roof is known for it"
+
+
+def test_a_cpu_run_is_held_against_the_cpu() -> None:
+    told = limits(2e9, "cpu", copy=3e10)
+    model, run = modelled((part("rest", 1.0, 1, 10**9, 3 * 10**10),), told, kernel="tiled-cpu", backend="cpu", n=1000)
+    known = roofs(model, run)
+    assert known.bytes_per_second == 3e10 and known.relaxations_per_second == 2e9 and known.shared_bytes_per_second is None
+    (line,) = ledger(model, run)
+    assert line.expected == pytest.approx(1.0) and line.limiter == "memory"
+
+
+def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
+    model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
+    assert ledger(model, run) == () and roofs(model, run) == roofs(model, run).__class__()
+    fresh = Model()
+    for event in scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider", until="clean"):
+        fresh.apply(event)
+    assert ledger(fresh, fresh.runs[1]) == ()
+
+
+def test_a_recorded_run_fits_what_is_known_of_it() -> None:
+    model = Model()
+    for line in load(SESSION).lines:
+        model.apply(line.event)
+    naive, tiled = model.runs[4], model.runs[8]
+    (all_rounds,) = ledger(model, naive)
+    assert all_rounds.limiter == "device memory" and 0.8 < (all_rounds.share or 0) < 1
+    pivot, panels, rest, total = ledger(model, tiled)
+    assert tiles_per_launch(tiled, pivot) == 1 and tiles_per_launch(tiled, panels) == 2 * 127
+    assert tiles_per_launch(tiled, rest) == 127**2 and tiles_per_launch(naive, all_rounds) is None
+    assert total.relaxations == tiled.relaxations and total.device_bytes == tiled.device_bytes
+    assert pivot.launches * LAUNCH_SECONDS < pivot.seconds
+
+
+def test_shared_memory_is_read_at_128_bytes_per_clock() -> None:
+    assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9)
+    assert shared_bytes_per_second(msgspec.structs.replace(scenes.GPU, multiprocessors=None)) is None
+    assert shared_bytes_per_second(None) is None

@@ -1,0 +1,169 @@
+"""Settings on the screen: themes, plain characters, other keys; and pictures that are the same everywhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from rich.cells import cell_len
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.settings import KEYMAP, Settings, Value
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.charts.figure import MARKERS
+from fwtui.tui.look import Look, look_of, screens, themes
+from fwtui.tui.places import place_names
+from fwtui.tui.plain import plain
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def said(**values: str) -> Settings:
+    return Settings(Path(), {name.replace("__", "."): Value(text, "file", "config.toml") for name, text in values.items()})
+
+
+def keyed(keymap: dict[str, str]) -> Look:
+    return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
+
+
+def live_app(live: FakeLive, look: Look) -> FwtuiApp:
+    return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), look=look)
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "solarized-light", "nord", "ansi-dark"])
+async def test_a_theme_that_was_asked_for(theme: str, live: FakeLive) -> None:
+    app = live_app(live, look_of(said(theme=theme)))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        assert app.theme == theme
+    assert theme in themes()
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
+async def test_ascii_draws_nothing_else(
+    size: tuple[int, int], replay_of: Callable[..., FwtuiApp], text: Callable[..., str]
+) -> None:
+    app = replay_of(scenes.gpu_session())
+    app.plain = True
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert text(app).isascii() and "Keys" in text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        shown = text(app)
+        assert shown.isascii() and "v verified" in shown and shown.count("\n") <= size[1]
+        assert "=" * 10 in shown, "the timeline's runs"
+
+
+@pytest.mark.parametrize("characters", ["─│┌┼╭━┃╸", "▁▂▃▄▅▆▇█", "⠀⠁⣿", "✓✗±…·²³µ°×→▶", "漢字é\u00a0ﬁ", "plain"])
+def test_a_character_keeps_its_cells(characters: str) -> None:
+    shown = plain(characters)
+    assert shown.isascii() and cell_len(shown) == cell_len(characters)
+
+
+def test_bars_and_borders_are_told_apart() -> None:
+    assert plain("━━╸──") == "==>--" and plain("│┌─┐└╯") == "|+-+++"
+    assert len(set(plain(MARKERS))) == len(MARKERS), "of a chart's series"
+    assert len(set(plain("▁▂▃▄▅▆▇█"))) == 8 and plain("·▒█") == ".:#"
+
+
+@pytest.mark.parametrize("place", place_names())
+async def test_every_place_can_be_drawn_plain(place: str, replay_of: Callable[..., FwtuiApp], text: Callable[..., str]) -> None:
+    app = replay_of(scenes.gpu_session())
+    app.plain = True
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.action_place(place)
+        for _ in range(3):
+            await pilot.pause()
+        assert text(app).isascii() and app.view is not None and app.view.place == place
+
+
+async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive, text: Callable[..., str]) -> None:
+    app = live_app(live, keyed({"run": "f5,ctrl+x", "help": "ctrl+y"}))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "Press f5 to run" in text(app) and "Run  f5" in text(app)
+        app.screen.set_focus(None)
+        await pilot.press("r")
+        assert not live.started
+        await pilot.press("ctrl+x")
+        assert len(live.started) == 1
+        await pilot.press("ctrl+y")
+        await pilot.pause()
+        shown = text(app)
+        assert "f5 ^x" in shown and "Run" in shown
+        await pilot.press("escape")
+
+
+async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: Path) -> None:
+    look = keyed({"quit": "f9"})
+    assert look.keymap == {"quit": "f9", "close": "q"}
+    app = live_app(live, look)
+    session = scenes.write(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.open(session)
+        for _ in range(100):
+            await pilot.pause(0.01)
+            if app.view is not None and app.view.playback is not None:
+                break
+        await pilot.pause()
+        await pilot.press("q")
+        await pilot.pause()
+        assert app.view is not None and app.view.playback is None and app.return_value is None
+        app.screen.set_focus(None)
+        await pilot.press("f9")
+    assert app.return_code == 0
+
+
+def test_every_binding_of_every_screen_has_an_id_and_no_two_share_a_key_by_chance() -> None:
+    for words, bindings in screens().items():
+        assert all(b.id and b.tooltip for b in bindings), words
+        by_key: dict[str, set[str]] = {}
+        for binding in bindings:
+            for key in binding.key.split(","):
+                by_key.setdefault(key, set()).add(str(binding.id))
+        assert {key: ids for key, ids in by_key.items() if len(ids) > 1 and ids != {"quit", "close"}} == {}, words
+
+
+def test_a_look_that_cannot_be() -> None:
+    for settings, words in (
+        (said(theme="pink"), "no theme 'pink'"),
+        (said(keymap__fly="x"), "no binding 'fly'"),
+        (said(keymap__run="f99"), "'f99' is no key"),
+        (said(keymap__log="question_mark"), "is help on"),
+    ):
+        with pytest.raises(Refused, match=words):
+            look_of(settings)
+
+
+def drawn(out: Path, *flags: str, **environment: str) -> bytes:
+    golden = ROOT / "tests" / "data" / "golden-v1.fwt.jsonl"
+    command = [sys.executable, "-P", "-m", "fwtui", "render", str(golden), "-o", str(out), "--size", "90x24", *flags]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TEXTUAL", "FWTUI", "NO_COLOR", "COLUMNS"))}
+    done = subprocess.run(command, env={**kept, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return out.read_bytes()
+
+
+def test_a_picture_is_the_same_whatever_the_machine_says(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('theme = "nord"\ncharset = "ascii"\n')
+    here = drawn(tmp_path / "a.svg")
+    there = drawn(
+        tmp_path / "b.svg",
+        NO_COLOR="1", TERM="dumb", LANG="C", LC_ALL="C", TZ="Asia/Tokyo", COLUMNS="20", LINES="5", COLORTERM="",
+        TEXTUAL_THEME="dracula", TEXTUAL_FILTERS="dim", TEXTUAL_COLOR_SYSTEM="standard", TEXTUAL_DIM_FACTOR="10",
+        TEXTUAL_PRESS="q", FWTUI_THEME="gruvbox", FWTUI_CONFIG=str(tmp_path / "config.toml"), PYTHONHASHSEED="7",
+    )  # fmt: skip
+    assert here == there and here.startswith(b"<svg")
+    assert drawn(tmp_path / "c.svg", "--theme", "textual-light") != here
+    assert drawn(tmp_path / "d.txt", "--ascii").isascii()

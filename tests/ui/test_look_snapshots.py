@@ -1,0 +1,32 @@
+"""Pictures of the matrix, the presenter and plain characters; see test_snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scenes
+from test_matrix import slow_run
+
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.look import Look
+
+Compare = Callable[..., bool]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_the_presenter(size: tuple[int, int], replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    app = replay_of(scenes.gpu_session())
+    app.look = Look(presenter=True)
+    assert snap_compare(app, terminal_size=size)
+
+
+def test_plain_characters(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    app = replay_of(scenes.gpu_session(), start=6.5)
+    app.plain = True
+    assert snap_compare(app, terminal_size=(120, 40))
+
+
+def test_a_round_of_a_slow_run(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    app = replay_of(slow_run(), start=5.5)
+    assert snap_compare(app, terminal_size=(120, 40))

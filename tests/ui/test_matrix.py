@@ -1,0 +1,147 @@
+"""The little matrix: what is drawn where, in a replay at any moment, small and without colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import scenes
+
+from fwtui import events
+from fwtui.film import Scene
+from fwtui.tui import matrix
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.matrix import FILLED, READ, REST, WRITTEN, MatrixPicture, pixels
+from fwtui.tui.run_panel import RunPanel
+from kernels.plan import Rect
+
+
+def rows(grid: list[bytearray]) -> list[str]:
+    return ["".join(".f#r"[part] for part in row) for row in grid]
+
+
+def test_what_is_read_and_written_is_where_it_is_in_the_matrix() -> None:
+    shown = Scene(8, (), sources=(Rect(2, 0, 4, 8),), targets=(Rect(0, 0, 2, 8), Rect(4, 6, 8, 8)))
+    assert rows(pixels(shown, 4, 4)) == ["####", "rrrr", "...#", "...#"]
+    assert rows(pixels(shown, 8, 2)) == ["rrrrrrrr", "......##"], "more rows than pixels: what is read is not hidden"
+
+
+def test_a_single_vertex_of_many_is_seen() -> None:
+    shown = Scene(65536, (), sources=(Rect(40000, 0, 40001, 65536), Rect(0, 65535, 65536, 65536)))
+    assert rows(pixels(shown, 8, 8)) == ["." * 7 + "r"] * 4 + ["r" * 8] + ["." * 7 + "r"] * 3
+
+
+def test_small_matrices_fill_the_picture() -> None:
+    assert rows(pixels(Scene(2, (), targets=(Rect(0, 0, 1, 1),)), 4, 4)) == ["##..", "##..", "....", "...."]
+
+
+@pytest.mark.parametrize(("share", "lines"), [(0.0, 0), (0.5, 4), (1.0, 8)])
+def test_a_share_fills_rows(share: float, lines: int) -> None:
+    assert [row[0] for row in pixels(Scene(9, (), filled=share), 3, 8)] == [FILLED] * lines + [REST] * (8 - lines)
+    assert (REST, FILLED, WRITTEN, READ) == (0, 1, 2, 3)
+
+
+def slow_run() -> list[events.Event]:
+    """A run whose warm-up takes eight seconds, one for each of its rounds."""
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 256), title="Katz-Kider", until="clean")
+    begin = next(i for i, e in enumerate(told) if isinstance(e, events.Stage) and e.name == "warm-up")
+    start = told[begin].t
+    steps = [
+        events.Progress(t=start + second, run=1, stage="warm-up", done=second / 8, step=3 * second - 1) for second in range(1, 8)
+    ]
+    return [scenes.header(), scenes.GPU, *told[: begin + 1], *steps]
+
+
+async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(slow_run(), start=0.0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        picture = app.screen.query_one(MatrixPicture)
+        playback = app.view.playback if app.view is not None else None
+        assert playback is not None and not picture.display
+        seen = []
+        for second in (3, 6, 1):
+            playback.player.seek(2.0021 + second)
+            playback.follow()
+            app.tick(0.0)
+            await pilot.pause()
+            assert picture.display and picture.scene is not None
+            seen.append((picture.scene.words[0], picture.scene.targets))
+        assert [words for words, _ in seen] == [f"round {r} of 8 · pivot tile" for r in (4, 7, 2)]
+        assert seen[0][1] == (Rect(96, 96, 128, 128),)
+
+
+async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        for size, seen in (((120, 40), True), ((80, 24), False), ((200, 60), True), ((60, 16), False), ((120, 40), True)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await pilot.pause()
+            shown = app.screen.query_one(RunPanel)
+            assert bool(app.screen.query_one(MatrixPicture).region.area) is seen, size
+            for name in ("Outside", "Meters"):
+                assert sum(bool(part.display and part.region.width) for part in shown.query(name)) == 1, (size, name)
+
+
+async def test_it_is_told_apart_without_colours(
+    replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch, text: Callable[[FwtuiApp], str]
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        shown = text(app)
+        assert "▒ written" in shown and "█ read" in shown and "▀" not in shown
+        assert any("▒▒█▒▒" in row or "▒█▒" in row for row in shown.splitlines())
+
+
+async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "STEPS_AT_ONCE", 20)
+    monkeypatch.setattr(matrix, "PAUSE_SECONDS", 0.001)
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        picture = app.screen.query_one(MatrixPicture)
+        await pilot.pause()
+        await pilot.pause()
+        assert app.view is not None and app.view.run is not None
+        app.still = False  # from now on a user waits for keys
+        picture.show(replace(app.view.run, experiment=scenes.experiment("naive"), n=101), 99.0)
+        assert not picture.display
+        for _ in range(200):
+            await pilot.pause(0.002)
+            if picture.display:
+                break
+        assert picture.scene is not None and picture.scene.words[1] == "round 51 of 101"
+
+
+async def test_slow_motion_plays_a_run_that_has_ended(
+    replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix, "SLOW_STEPS_PER_SECOND", 200)
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        picture = app.screen.query_one(MatrixPicture)
+        middle = picture.scene
+        assert middle is not None and middle.words[0].startswith("round 129 of 256")
+        await pilot.press("o")
+        seen = set()
+        for _ in range(100):
+            await pilot.pause(0.01)
+            assert picture.scene is not None
+            seen.add(picture.scene.words[0])
+            if len(seen) > 5:
+                break
+        assert len(seen) > 3 and all(words.startswith(("slow motion: round", "round 129")) for words in seen)
+        await pilot.press("o")
+        await pilot.pause()
+        assert picture.scene == middle, "and stands still again"
+
+
+async def test_without_a_picture_there_is_no_key_for_it(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press("o")
+        assert app.view is not None and not app.view.motion

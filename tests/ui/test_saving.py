@@ -1,0 +1,147 @@
+"""What is shown, kept as a file: every form, where it is, and what happens where that cannot be."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from textual.command import CommandList
+
+from fwtui import report
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.tui import saving
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.saving import FORMS
+
+
+def model() -> Model:
+    told = Model()
+    for event in scenes.gpu_session():
+        told.apply(event)
+    return told
+
+
+def test_a_table_as_tsv_and_markdown() -> None:
+    table = [("run", "", "how"), ("1", "± 0.3 %", "a\tb|c\nd"), ("2", "", "<b>")]
+    assert saving.tsv(table) == "run\t\thow\n1\t± 0.3 %\ta b|c d\n2\t\t<b>\n"
+    lines = saving.markdown(table).splitlines()
+    assert lines[:2] == ["| run | ± | how |", "| --- | --- | --- |"] and len(lines) == 4
+    assert "a b\\|c d" in lines[2] and "&lt;b&gt;" in lines[3]
+
+
+def test_results_are_what_run_json_prints() -> None:
+    told = model()
+    whole = json.loads(saving.results_json(told))
+    assert whole == [json.loads(json.dumps(report.result(told, run))) for run in told.runs.values()]
+    rows = list(csv.DictReader(io.StringIO(saving.results_csv(told))))
+    assert [row["kernel"] for row in rows] == ["naive", "katz-kider", "katz-kider"]
+    assert float(rows[1]["seconds"]) == pytest.approx(0.0384) and rows[1]["experiment_tile"] == "32"
+    assert float(rows[1]["phase_rest_seconds"]) == pytest.approx(0.9 * 0.0384 * 1.02)
+    assert saving.results_json(Model()) == "[]\n" and saving.results_csv(Model()).strip() == ""
+
+
+def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path) -> None:
+    paths = [saving.write("Fwtui run/../x", ".txt", "one", tmp_path / "deep" / "er") for _ in range(3)]
+    assert len(set(paths)) == 3 and all(p.read_text() == "one" and p.parent == tmp_path / "deep" / "er" for p in paths)
+    assert paths[0].name.startswith("fwtui-run-x-2")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match=r"nothing was saved in .*file.*: "):
+        saving.write("a", ".txt", "x", tmp_path / "file")
+
+
+async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        kept: dict[str, str] = {}
+        for name, form in FORMS.items():
+            app._clipboard = ""
+            app.screen.save(name)  # type: ignore[attr-defined]
+            await pilot.pause()
+            (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
+            kept[name] = path.read_text()
+            assert app.clipboard == (kept[name] if form.copied else "")
+            told = list(app._notifications)[-1]
+            assert told.message.startswith(str(path)) and ("clipboard" in told.message) is form.copied
+    assert kept["screen-svg"].startswith("<svg") and "Katz-Kider" in kept["screen-svg"].replace("&#160;", " ")
+    assert [row.split("\t")[1] for row in kept["table-tsv"].splitlines()] == ["kernel", "naive", "katz-kider", "katz-kider"]
+    assert kept["table-markdown"].startswith("| run | kernel |") and "katz-kider" in kept["table-markdown"]
+    assert len(list(csv.reader(io.StringIO(kept["results-csv"])))) == 4 and len(json.loads(kept["results-json"])) == 3
+
+
+async def test_the_key_asks_in_which_form(
+    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path
+) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        before = text(app)
+        await pilot.press("y")
+        await pilot.pause()
+        assert all(form.title in text(app) for form in FORMS.values())
+        await pilot.press(*["down"] * list(FORMS).index("screen-text"), "enter")
+        for _ in range(3):
+            await pilot.pause()
+        (path,) = (tmp_path / "data" / "fwtui" / "saved").iterdir()
+        assert path.read_text() == before, "the dialog is not in the picture"
+
+
+async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await pilot.pause()
+        app.screen.save("results-json")  # type: ignore[attr-defined]
+        rows: list[str] = []
+        for _ in range(1000):
+            await pilot.pause(0.02)
+            rows = [row.partition("▌")[2].strip(" …┃▆") for row in text(app).splitlines() if "▌" in row]
+            if any("clipboard" in row for row in rows):
+                break
+        (path,) = (saving.folder()).iterdir()
+        assert "Saved" in rows and str(path) in "".join(rows)
+
+
+async def test_where_nothing_can_be_saved_it_says_so(
+    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no-folder").write_text("")
+    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "no-folder")
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        app.screen.save("screen-text")  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert "nothing was saved in" in text(app)
+
+
+async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert dashboard.screen.savable() == ["screen-svg", "screen-text"]  # type: ignore[attr-defined]
+        words = [command.words for command in dashboard.screen.commands()]  # type: ignore[attr-defined]
+        assert "Save the screen as text" in words and "Save the table as Markdown" not in words
+
+
+async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p", *"save the screen as text")
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if app.screen.query("CommandList") and app.screen.query_one(CommandList).option_count == 1:
+                break
+        await pilot.press("enter")
+        saved = tmp_path / "data" / "fwtui" / "saved"
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if saved.is_dir() and list(saved.iterdir()):
+                break
+        (path,) = saved.iterdir()
+        assert "WHAT WAS RUN" in path.read_text() and "Save the screen" not in path.read_text()

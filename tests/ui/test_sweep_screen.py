@@ -1,0 +1,289 @@
+"""The sweep screen, driven by keys against a scripted live session and shown for recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.pilot import Pilot
+from textual.widgets import Button, Input
+
+from fwtui import events
+from fwtui.experiment import Experiment, settle
+from fwtui.model import Model
+from fwtui.sweep.running import Sweep
+from fwtui.sweep.squares import of_runs, of_sweep
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.charts import Chart
+from fwtui.tui.dialogs import FormScreen, HelpScreen
+from fwtui.tui.picture import screen_text
+from fwtui.tui.sweep_chart import figure
+from fwtui.tui.sweep_draft import SweepDraft
+from fwtui.tui.sweep_live import LiveSweepScreen
+from fwtui.tui.sweep_map import HeatMap
+from fwtui.tui.sweep_screen import RecordedSweepScreen
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+WIDE = (120, 40)
+Compare = Callable[..., bool]
+Replay = Callable[..., FwtuiApp]
+
+
+class ScriptedLive(FakeLive):
+    """Runs take n^3 over a rate that is best for tile 32."""
+
+    def mark(self, text: str) -> None:
+        self.model.apply(events.Marker(t=self.model.t, text=text))
+
+    def start(self, experiment: Experiment) -> int:
+        number = super().start(experiment)
+        asked = self.started[-1]
+        rate = {16: 2e9, 32: 5e9, 64: 4e9, 128: 3e9}.get(asked.tile, 1e9) * (1 if asked.n > 64 else 0.4)
+        told = scenes.run(
+            number, self.model.t + 0.1, asked, title="Tiled CPU", backend="cpu", seconds=asked.n**3 / rate, verdict=self.verdict
+        )
+        self._script.clear()
+        self._script.extend(told)
+        return number
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> ScriptedLive:
+    return ScriptedLive(folder=tmp_path / "sessions")
+
+
+@pytest.fixture
+def app(live: ScriptedLive) -> FwtuiApp:
+    return FwtuiApp(live, Experiment(n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed"), place="sweep")
+
+
+def recorded_sweep() -> list:
+    """Two kernels and two tiles over four sizes, on the made-up GPU."""
+    told, t, number = [], 1.0, 0
+    for n, naive, small, large in (
+        (512, 0.0006, 0.0009, 0.0010),
+        (1024, 0.0041, 0.0034, 0.0030),
+        (2048, 0.030, 0.019, 0.012),
+        (4096, 0.2272, 0.142, 0.0841),
+    ):
+        for kernel, tile, seconds in (("naive", 0, naive), ("katz-kider", 16, small), ("katz-kider", 32, large)):
+            number += 1
+            told.append(scenes.run(number, t, scenes.experiment(kernel, n, tile=tile), title=kernel, seconds=seconds, passes=5))
+            t = told[-1][-1].t + 0.5
+    return [scenes.header(), scenes.GPU, *scenes.merged(*told, scenes.telemetry(0.1, t, 0.6))]
+
+
+async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
+    assert isinstance(pilot.app, FwtuiApp)
+    for key in keys:
+        await pilot.press(key)
+    await pilot.pause()
+    for _ in range(ticks):
+        pilot.app.tick()
+    await pilot.pause()
+    await pilot.pause()
+    return screen_text(pilot.app)
+
+
+async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        assert "Press r to run every combination" in await go(pilot)
+        shown = await go(pilot, "r", ticks=3)
+        assert "sweeping" in shown and "3 of 16" in shown and "         ·" in shown
+        assert app.screen.query_one("#run", Button).disabled and not app.screen.query_one("#cancel", Button).disabled
+        shown = await go(pilot, ticks=40)
+    assert len(live.started) == 16 and {(e.n, e.tile) for e in live.started} == {
+        (n, t) for n in (64, 128, 256, 512) for t in (16, 32, 64, 128)
+    }
+    assert "done" in shown and "16 of 16" in shown
+    assert "Fastest at n = 512: tiled-cpu, tile 32, 26.8 ms, 5.00 Grelax/s" in shown and "1.25x, FASTER" in shown
+    assert "tile 32: time ~ n^2.60" in shown
+    assert "5.00 G" in shown and "2.00 G" in shown
+    assert live.model.markers[-1].text.startswith("sweep kernel tiled-cpu x n 64,128,256,512")
+
+
+async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "r", ticks=5)
+        live.pace = 3
+        await go(pilot, ticks=1)
+        shown = await go(pilot, "c", ticks=2)
+        begun = len(live.started)
+        assert live.cancelled == 1 and "stopped" in shown and "the sweep is cancelled" in shown
+        shown = await go(pilot, ticks=5)
+        assert len(live.started) == begun
+        live.pace = 1000
+        await go(pilot, "r", ticks=40)
+    assert len(live.started) == 17  # the one that was cancelled ran again
+
+
+async def test_it_goes_on_while_another_place_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        await go(pilot, "1", ticks=40)
+        assert len(live.started) == 16
+        assert "16 of 16" in await go(pilot, "2", ticks=1)
+
+
+async def test_the_cursor_names_a_run_and_enter_shows_it(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "r", ticks=40)
+        shown = await go(pilot, "right", "down")
+        assert "n 128 · tile 32: run" in shown and "of the best" in shown
+        square = app.screen.query_one(HeatMap).square
+        assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 32)
+        await go(pilot, "enter", ticks=1)
+        assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
+
+
+async def test_the_map_is_clicked(app: FwtuiApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "r", ticks=40)
+        await pilot.click(HeatMap, offset=(8 + 2 * 10 + 4, 3))
+        assert app.screen.query_one(HeatMap).cursor == (2, 2)
+
+
+async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "r", ticks=40)
+        shown = await go(pilot, "a", ticks=1)
+        assert "n 512" in shown and "tile        16        32" in shown
+        shown = await go(pilot, "u", ticks=1)
+        assert "26.8 ms" in shown
+        assert "100 %" in await go(pilot, "u", ticks=1)
+
+
+async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        app.screen.query_one("#field-n", Input).value = "512..64"
+        shown = await go(pilot, ticks=1)
+        assert "runs backwards" in shown and app.screen.query_one("#run", Button).disabled
+        await go(pilot, "r", ticks=2)
+        assert not live.started
+        app.screen.query_one("#field-n", Input).value = "64"
+        app.screen.query_one("#field-tile", Input).value = "16"
+        assert "nothing varies" in await go(pilot, ticks=1)
+
+
+async def test_an_unverified_run_is_struck_and_counts_for_nothing(app: FwtuiApp, live: ScriptedLive) -> None:
+    live.verdict = scenes.verdict("unverified")
+    async with app.run_test(size=WIDE) as pilot:
+        shown = await go(pilot, "r", ticks=40)
+        assert "no run of this sweep counts yet" in shown and "Fastest" not in shown
+        heat = app.screen.query_one(HeatMap)
+        assert any("strike" in str(span.style) for row in heat.lines[1:] for span in row.spans)
+
+
+async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLive) -> None:
+    app = FwtuiApp(live, settle(Experiment(kernel="naive")), still=True, found=Hardware(reason="none"), place="sweep")
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        screen = app.screen
+        assert isinstance(screen, LiveSweepScreen)
+        assert screen.draft.text("kernel") == "tiled-cpu"
+        screen.query_one("#field-kernel", Input).value = "naive"
+        await go(pilot, ticks=1)
+        assert "nothing simulated is timed" in next(iter(screen.draft.errors().values()))
+        assert screen.query_one("#run", Button).disabled
+
+
+async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        live.start(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32")))
+        await go(pilot, ticks=1)
+        shown = await go(pilot, "f", ticks=1)
+        screen = app.screen
+        assert isinstance(screen, LiveSweepScreen)
+        assert [screen.draft.text(name) for name in ("kernel", "density", "dtype", "tile")] == ["serial", "0.5", "int32", ""]
+        assert "sweeps around run 1" in shown and "int32" in shown
+        await go(pilot, "r", ticks=20)
+    assert {(e.kernel, e.n, e.dtype, e.density) for e in live.started[1:]} == {
+        ("serial", n, "int32", 0.5) for n in (64, 128, 256, 512)
+    }
+
+
+async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app: FwtuiApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        shown = await go(pilot, "e")
+        assert isinstance(app.screen, FormScreen) and "Within, s" in shown
+        shown = await go(pilot, "ctrl+r", ticks=40)
+        assert "16 of 16" in shown and not app.screen.query_one(Chart).display
+        shown = await go(pilot, "v", ticks=1)
+        assert app.screen.query_one(Chart).display and "● tile 16" in shown
+
+
+async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, replay_of: Replay) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+    recording = replay_of(recorded_sweep())
+    async with recording.run_test(size=WIDE) as pilot:
+        await go(pilot, "2", ticks=1)
+        assert isinstance(recording.screen, RecordedSweepScreen)
+        words = {binding.id for binding in recording.screen.offered()}
+        assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
+
+
+async def test_a_recording_is_shown_as_a_sweep_with_its_break_even(replay_of: Replay) -> None:
+    app = replay_of(recorded_sweep())
+    async with app.run_test(size=WIDE) as pilot:
+        shown = await go(pilot, "2", ticks=1)
+    assert "katz-kider · tile 32 is faster than naive from about n = 787 on (between 512 and 1024)" in shown
+    assert "n = 787: katz-kider · tile 32 overtakes naive" in shown and shown.count("overtakes naive") == 1
+    assert "runs of this session" in shown and "katz-kider · tile 16" in shown
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(replay_of(recorded_sweep()), terminal_size=size, press=["2"])
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def story(pilot: Pilot[None]) -> None:
+        assert app.view is not None
+        await go(pilot, "r")
+        sweep = app.view.sweep
+        assert sweep is not None
+        sweep._clock = lambda: 0.0
+        sweep.spent = 0.0
+        sweep._seen = 0.0
+        await go(pilot, ticks=9)
+        await go(pilot, "right", "right")
+
+    assert snap_compare(app, terminal_size=size, run_before=story)
+
+
+def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
+    model = scenes_model(recorded_sweep())
+    squares = of_runs(model)
+    heat = HeatMap()
+    for width in (1, 2, 7, 20, 60, 300):
+        for measure in ("rate", "time", "of best"):
+            for cursor in ((0, 0), (99, 99), (-5, 3)):
+                lines = heat.draw(heat.subject._replace(squares=squares, measure=measure, cursor=cursor, height=3), width)
+                assert len(lines) <= 3
+    assert figure(None, "rate", None, 0).empty and figure(of_runs(model, "kernel"), "rate", None, 0).empty.startswith("kernel is")
+    assert len(figure(squares, "time", None, 0).series) == 3
+
+
+def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
+    draft = SweepDraft(settle(Experiment()), lambda: live.settled)
+    draft.set("kernel", "serial,tiled-cpu")
+    draft.set("tile", "16,32,7")
+    squares = of_sweep(Sweep(live, draft.grid(), 10))
+    assert [row.name for row in squares.rows] == ["serial", "tiled-cpu · tile 16", "tiled-cpu · tile 32"]
+    draft.toggle("serial")
+    assert draft.text("kernel") == "tiled-cpu"
+
+
+def scenes_model(told: list) -> Model:
+    model = Model()
+    for event in told:
+        model.apply(event)
+    return model

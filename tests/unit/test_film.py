@@ -1,0 +1,174 @@
+"""The film of a plan: every step once, in order, bounded; and what of it is shown at a moment of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fwtui import events, film
+from fwtui.experiment import Experiment, settle
+from fwtui.film import Film, Scene, film_of, scene, slow_scene
+from fwtui.run import Run, started
+from kernels import registry
+from kernels.plan import Kernel, Rect, Shape
+
+KATZ = settle(Experiment(kernel="katz-kider", n=256, tile=32))
+
+
+def run_of(experiment: Experiment, n: int | None = None, **told: object) -> Run:
+    """A run of that experiment that has been planned and is going on."""
+    kernel = registry()[experiment.kernel]
+    phases = tuple(events.PhaseName(key, words) for key, words in kernel.phases.items())
+    begun = events.RunStarted(t=1.0, run=1, experiment=experiment, title=kernel.title, backend=kernel.backend, phases=phases)
+    return replace(started(begun), n=n or experiment.n, **told)  # type: ignore[arg-type]
+
+
+def developed(run: Run) -> Film:
+    found = film_of(run)
+    assert found is not None and found.develop()
+    return found
+
+
+def shape_of(kernel: Kernel, n: int) -> Shape:
+    tile = kernel.default_tile if kernel.tiles else 1
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    return Shape(n, tile, kernel.dtypes[0], options=options)
+
+
+@pytest.mark.parametrize("kernel", registry().values(), ids=registry())
+def test_the_film_of_every_kernel_shows_its_plan_step_by_step(kernel: Kernel) -> None:
+    shape = shape_of(kernel, 200)
+    steps = list(kernel.plan(shape, True))
+    made = Film(kernel, shape)
+    while not made.develop(7):
+        pass
+    assert len(made) == len(steps) and made.relaxations == sum(s.cost.relaxations for s in steps)
+    done = 0
+    for step in steps:
+        frame = made.at(done)
+        assert (frame.first, frame.phase, frame.weight) == (done, step.phase, step.cost.relaxations)
+        assert frame.targets == tuple(w._replace(buffer=0) for w in step.writes if w.buffer < kernel.matrices)
+        assert frame.targets
+        assert not set(frame.sources) & set(frame.targets)
+        done += step.cost.relaxations
+        assert made.at(done - 1) == frame
+
+
+def test_rounds_begin_at_the_first_phase() -> None:
+    made = developed(run_of(KATZ))
+    assert made.rounds == 8 and made.at(0).round == 1 and made.at(made.relaxations).round == 8
+    assert [made.at(f).phase for f in (0, 32**3, 15 * 32**3)] == ["pivot", "panels", "rest"]
+    assert made.heaviest(0).phase == "rest" and made.heaviest(0).round == 1
+
+
+def test_copies_of_tiles_have_no_place_in_the_picture() -> None:
+    made = Film(registry()["register-tiled"], Shape(24, 8))
+    assert made.develop()
+    pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)
+    assert (pivot.phase, panels.phase) == ("pivot", "panels")
+    assert pivot.targets == (Rect(8, 8, 16, 16),) and not pivot.sources
+    assert set(panels.targets) == {Rect(8, 0, 16, 8), Rect(8, 16, 16, 24), Rect(0, 8, 8, 16), Rect(16, 8, 24, 16)}
+
+
+def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> None:
+    made = developed(run_of(settle(Experiment(kernel="naive", n=100))))
+    assert made.rounds == 100
+    frame = made.at(41 * 100**2)
+    assert frame.sources == (Rect(41, 0, 42, 100), Rect(0, 41, 100, 42)) and frame.targets == (Rect(0, 0, 100, 100),)
+
+
+def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film, "MOST_FRAMES", 10)
+    kernel = registry()["katz-kider"]
+    made = Film(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
+    assert made.develop()
+    assert len(made) <= 10 and made.rounds == 64 and made.relaxations == (32 * 64) ** 3
+    rounds = [made.at(made.relaxations * i // 10).round for i in range(10)]
+    assert rounds == sorted(rounds) and rounds[-1] > 50
+    assert {made.at(made.relaxations * i // 10).phase for i in range(10)} == {"rest"}
+    assert made.at(0).first == 0
+
+
+def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = developed(run_of(KATZ))
+    slow = made.slowly()
+    assert len(slow) == 24 and [frame.phase for frame in slow[:4]] == ["pivot", "panels", "rest", "pivot"]
+    monkeypatch.setattr(film, "SLOW_ROUNDS", 3)
+    assert [frame.round for frame in made.slowly()] == [1, 1, 1, 4, 4, 4, 7, 7, 7]
+    monkeypatch.setattr(film, "SLOW_STEPS", 2)
+    assert [frame.phase for frame in made.slowly()] == ["pivot", "rest"] * 3
+    run = run_of(KATZ, state="done")
+    shown = [slow_scene(made, run, place) for place in range(7)]
+    assert shown[0] == shown[6] and shown[0].words[0] == "slow motion: round 1 of 8 · pivot"
+    assert shown[1].words[2] == "slow motion: 1/8 · rest"
+
+
+def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film, "MOST_STEPS", 50)
+    made = Film(registry()["naive"], shape_of(registry()["naive"], 60))
+    assert not made.develop() and not made.develop()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"kernel": "gone"}, {"tile": 5}, {"n": 2**40}, {"options": {"threads": 3}}, {"dtype": "complex"}],
+    ids=lambda c: next(iter(c)),
+)
+def test_what_this_version_cannot_plan_has_no_film(changes: dict[str, object]) -> None:
+    run = run_of(KATZ)
+    experiment = Experiment(**{**{f: getattr(KATZ, f) for f in KATZ.__struct_fields__}, **changes})  # type: ignore[arg-type]
+    assert film_of(replace(run, experiment=experiment, n=experiment.n)) is None
+
+
+def test_a_kernel_that_refuses_the_size_has_no_film() -> None:
+    wide = settle(Experiment(kernel="kleene", n=64, tile=4))
+    assert film_of(run_of(wide)) is not None and film_of(run_of(wide, n=65536)) is None
+
+
+def at(run: Run, now: float) -> Scene:
+    return scene(developed(run), run, now)
+
+
+def warm(done: float, t: float) -> dict[str, Any]:
+    return {"stage": "warm-up", "stage_since": 10.0, "progress": events.Progress(t=t, run=1, stage="warm-up", done=done)}
+
+
+def test_a_slow_pass_is_followed_step_by_step() -> None:
+    whole = 256**3
+    pivot = at(run_of(KATZ, **warm(3 * 8 * 8 * 32**3 / whole, 13.0)), 13.0)  # three rounds in three seconds
+    assert pivot.words[0] == "round 4 of 8 · pivot" and pivot.targets == (Rect(96, 96, 128, 128),) and not pivot.sources
+    panels = at(run_of(KATZ, **warm((3 * 64 + 1) * 32**3 / whole, 13.0)), 13.0)
+    assert panels.words[0] == "round 4 of 8 · panels" and panels.sources == (Rect(96, 96, 128, 128),)
+
+
+def test_many_rounds_per_second_change_the_picture_twice_a_second() -> None:
+    naive = settle(Experiment(kernel="naive", n=1000))
+    seen = [at(run_of(naive, **warm(i / 100, 10.0 + i / 10)), 10.0 + i / 10).words[0] for i in range(1, 100)]
+    assert 19 <= len(dict.fromkeys(seen)) <= 21 and seen[0] == "round 1 of 1000 · all rounds"
+
+
+def test_passes_too_short_to_be_seen_show_the_share_that_is_done() -> None:
+    told = events.Progress(t=12.0, run=1, stage="clean", done=0.25)
+    sample = events.Sample(t=11.0, run=1, seconds=0.001, since=10.9)
+    quick = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,), progress=told), 12.0)
+    assert quick == Scene(256, ("clean:  25 % done", " 25 %"), filled=0.25)
+
+
+def test_a_long_clean_pass_is_reckoned_and_says_so() -> None:
+    sample = events.Sample(t=20.0, run=1, seconds=8.0, since=12.0)
+    slow = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,)), 22.5)
+    assert slow.words[0].startswith("about round 3 of 8 ·")
+    late = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,)), 99.0)
+    assert late.words[0].startswith("about round 8 of 8")
+
+
+def test_other_stages_light_nothing_up() -> None:
+    assert at(run_of(KATZ, stage="compile"), 5.0) == Scene(256, ("compile",))
+    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phases",))
+
+
+def test_a_finished_run_shows_the_middle_of_its_work() -> None:
+    done = at(run_of(KATZ, state="done"), 99.0)
+    assert done.words[0] == "round 5 of 8 · rest" and len(done.targets) == 4 and len(done.sources) == 4

@@ -1,0 +1,377 @@
+"""Every kind of graph file: right ones are read as others read them, wrong ones are refused in one sentence."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.generate import generate
+from fwtui.graphs.loading import load
+from fwtui.graphs.writers import write
+
+
+def put(folder: Path, name: str, data: str | bytes) -> str:
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return str(path)
+
+
+def cells(graph: Adjacency) -> dict[tuple[str, str], float]:
+    """Weight of each edge by the names of its ends."""
+    found: dict[tuple[str, str], float] = {}
+    for arcs in graph.pieces():
+        for u, v, w in zip(*(part.tolist() for part in arcs), strict=True):
+            key = (graph.vertices.name(u), graph.vertices.name(v))
+            if u != v or w < 0:
+                found[key] = min(w, found.get(key, np.inf))
+    return found
+
+
+AB = {("a", "b"): 2.5, ("b", "c"): -1.0}
+NUMBERED = {("1", "2"): 7.0, ("3", "1"): 0.0}
+
+
+class TestFormats:
+    def test_dimacs_and_matrix_market_number_from_one(self, tmp_path: Path) -> None:
+        assert cells(load(put(tmp_path, "g.gr", "c x\np sp 3 3\na 1 2 7\na 1 2 9\na 3 1 0\n"))) == NUMBERED
+        banner = "%%MatrixMarket matrix coordinate real general\n"
+        assert cells(load(put(tmp_path, "g.mtx", banner + "3 3 2\n1 2 7\n3 1 0\n"))) == NUMBERED
+        assert load(put(tmp_path, "e.gr", "p sp 4 0\n")).n == 4
+
+    @pytest.mark.parametrize("suffix", ["txt", "edges", "el", "snap"])
+    def test_edge_lists_take_any_numbers(self, tmp_path: Path, suffix: str) -> None:
+        graph = load(put(tmp_path, f"g.{suffix}", "# Directed graph\n# FromNodeId ToNodeId\n900\t5\n5\t17 # so\n\n17\t17\n"))
+        assert graph.n == 3 and cells(graph) == {("900", "5"): 1, ("5", "17"): 1}
+        dense = load(put(tmp_path, "d.txt", "0 1 2\n1 2 -3.5"))
+        assert dense.vertices.numbered and cells(dense) == {("0", "1"): 2, ("1", "2"): -3.5}
+
+    def test_edge_lists_both_ways(self, tmp_path: Path) -> None:
+        snap = load(put(tmp_path, "g.txt", "# Undirected graph: Friends.txt\n3 4\n"))
+        konect = load(put(tmp_path, "k.txt", "% sym weighted\n3 4 1\n"))
+        assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
+
+    def test_edge_lists_over_several_chunks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fwtui.graphs.files.CHUNK", 64)
+        path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
+        assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
+        with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):
+            load(put(tmp_path, "g.txt", Path(path).read_text() + "x y\n"))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "a,b,2.5\nb,c,-1\n",
+            "source,target,weight\na,b,2.5\nb,c,-1",
+            '"a", b,2.5\r\n\r\nb,"c",-1\r\n',
+            "note,Weight,To,From\nx,2.5,b,a\n,-1,c,b\n",
+            "\ufeffa,b,2.5\nb,c,-1\n",
+        ],
+    )
+    def test_tables(self, tmp_path: Path, text: str) -> None:
+        assert cells(load(put(tmp_path, "g.csv", text))) == AB
+        assert cells(load(put(tmp_path, "g.tsv", text.replace(",", "\t")))) == AB
+
+    def test_tables_without_weights_and_with_strange_names(self, tmp_path: Path) -> None:
+        graph = load(put(tmp_path, "g.csv", 'Köln,"St. Gallen, CH"\nKöln,東京\n'))
+        assert cells(graph) == {("Köln", "St. Gallen, CH"): 1, ("Köln", "東京"): 1}
+        assert graph.vertices.index("東京") == 2
+        with pytest.raises(Refused, match="there is no vertex 'Bonn'; the first one is 'Köln', the last '東京'"):
+            graph.vertices.index("Bonn")
+
+    def test_arrays(self, tmp_path: Path) -> None:
+        matrix = np.array([[0, 7, np.inf], [np.inf, 0, np.nan], [0, np.inf, 0]])
+        expected = {("0", "1"): 7, ("2", "0"): 0}
+        for given_ in (matrix, np.asfortranarray(matrix), matrix.astype(">f4")):
+            np.save(tmp_path / "g.npy", given_)
+            assert cells(load(str(tmp_path / "g.npy"))) == expected
+            np.savez_compressed(tmp_path / "g.npz", anything=given_)
+            assert cells(load(str(tmp_path / "g.npz"))) == expected
+        sparse = scipy.sparse.coo_array(([7, 0], ([0, 2], [1, 0])), shape=(3, 3))
+        for form in ("csr", "csc", "coo"):
+            scipy.sparse.save_npz(tmp_path / "s.npz", sparse.asformat(form))
+            assert cells(load(str(tmp_path / "s.npz"))) == expected
+
+    def test_what_this_program_saves(self, tmp_path: Path) -> None:
+        graph = generate(Experiment(n=40, dtype="int32", negative=0.2))
+        loaded = []
+        for suffix in ("gr", "mtx", "npz"):
+            write(graph, tmp_path / f"g.{suffix}")
+            back = load(str(tmp_path / f"g.{suffix}"))
+            matrix = np.empty((40, 40), dtype=np.int32)
+            back.fill(matrix)
+            loaded.append((matrix == graph.matrix).all())
+        assert loaded == [True] * 3
+
+    def test_graphml(self, tmp_path: Path) -> None:
+        networkx = pytest.importorskip("networkx")
+        graph = networkx.DiGraph()
+        graph.add_weighted_edges_from([("a", "b", 2.5), ("b", "c", -1.0)])
+        networkx.write_graphml(graph, tmp_path / "g.graphml")
+        assert cells(load(str(tmp_path / "g.graphml"))) == AB
+
+    @pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+    def test_packed(self, tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+        assert cells(load(put(tmp_path, f"g.csv.{suffix}", pack(b"a,b,2.5\nb,c,-1\n")))) == AB
+        assert cells(load(put(tmp_path, f"g.gr.{suffix.upper()}", pack(b"p sp 3 2\na 1 2 7\na 3 1 0\n")))) == NUMBERED
+        two = pack(b"a,b,2.5\n") + pack(b"b,c,-1\n")
+        assert cells(load(put(tmp_path, f"two.csv.{suffix}", two))) == AB
+        bomb = pack(b"1 2\n" * 1_000_000)
+        with pytest.raises(Refused, match=r"unpacks to more than [\d,]+ bytes"):
+            load(put(tmp_path, f"bomb.txt.{suffix}", bomb))
+
+
+def npy(shape: object, dtype: str = "<f8", data: bytes = b"") -> bytes:
+    header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+def npz(**arrays: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def csr(**changes: object) -> bytes:
+    parts = {"format": b"csr", "shape": [2, 2], "indptr": [0, 1, 1], "indices": [1], "data": [3.0]}
+    return npz(**{name: np.array(value) for name, value in {**parts, **changes}.items() if value is not None})
+
+
+MTX = "%%MatrixMarket matrix coordinate real general\n"
+SQUARE = np.array([[0, 1.0], [1, 0]])
+# what is wrong, and what is said about it
+BAD: dict[str, list[tuple[str | bytes, str]]] = {
+    "gr": [
+        ("", "no line 'p sp vertices arcs'; put"),
+        ("p sp 2 1\na 1 2\n", "line 2: 'a 1 2' is not of the form 'a from to weight'; correct"),
+        ("p sp 2 1\na 1 9 1\n", "line 2: vertex 9 is outside 1 to 2; correct"),
+        ("p sp 2 1\na 1 2 nan\n", "line 2: weight nan is not a finite number; remove"),
+        ("p sp 2 1\na 1 2 1e16\n", r"line 2: weight 1e16 is beyond 1e\+15; scale"),
+        ("p sp 2 2\na 1 2 1\n", "declares 2 entries and holds 1; fetch"),
+        ("p sp 99999999 0\n", "declares 99,999,999 vertices, outside 1 to 1,048,576; choose"),
+        ("p max 2 1\na 1 2 1\n", "line 1: 'p max 2 1' stands where 'p sp vertices arcs' should; put"),
+        ("p sp 2 77777777\n", "line 1: 77,777,777 arcs do not fit into"),
+    ],
+    "mtx": [
+        ("", "line 1 is not a Matrix Market banner; begin"),
+        (MTX + "2 3 0\n", "is 2 x 3, and a graph's matrix is square; choose"),
+        (MTX + "2 2 1\n1 2 x\n", "line 3: 'x' is not a number; correct"),
+        (MTX + "2 2 1\n0 2 1\n", "line 3: vertex 0 is outside 1 to 2; correct"),
+        (MTX + "2 2 1\n1 2 inf\n", "line 3: weight inf is not a finite number; remove"),
+        (MTX.replace("real", "complex") + "2 2 0\n", "line 1: 'complex' matrices are no graphs here; convert"),
+        (MTX + "0 0 0\n", "declares 0 vertices, outside 1 to"),
+        (MTX + "2 2\n", "line 2: 2 sizes do not go with coordinate; correct"),
+    ],
+    "txt": [
+        ("", "no edges; put 'from to weight' on each line"),
+        ("# only words\n", "no edges; put"),
+        ("1\n", "line 1: '1' is not of the form 'from to weight'; correct"),
+        ("1 2 3 4\n", "line 1: '1 2 3 4' is not of the form"),
+        ("1 2\n1 2 3\n", "line 2: '1 2 3' is not of the form 'from to'; correct"),
+        ("1 2\na b\n", "line 2: 'a' is not a number; correct"),
+        ("1 2\n-1 2\n", "line 2: vertex -1 is outside 0 to"),
+        ("1 2\n1.5 2\n", "line 2: vertex 1.5 is outside 0 to"),
+        ("1 2\n1e300 2\n", "line 2: vertex 1e300 is outside"),
+        ("1 2 3\n1 2 inf\n", "line 2: weight inf is not a finite number; remove"),
+        (b"1 2\n\xff\x00 2\n", "line 2"),
+    ],
+    "csv": [
+        ("", "no edges; put source,target,weight"),
+        ("source,target,weight\n", "a line of titles and no edges; add"),
+        ("a\n", "line 1 has 1 column without titles; keep"),
+        ("a,b,1,2\n", "line 1 has 4 columns without titles; keep"),
+        ("a,b,1\na,b\n", "line 2 has 2 fields and the first line 3; correct"),
+        ("a,b,1\na,,1\n", "line 2 names no target; fill"),
+        ("a,b,1\na,b,x\n", "line 2: weight 'x' is not a number; correct"),
+        ("a,b,1\na,b,\n", "line 2: weight '' is not a number; correct"),
+        ("a,b,1\na,b,inf\n", "the weight from a to b is inf; remove"),
+        ("a,b,1\na,b,1e999\n", "the weight from a to b is inf; remove"),
+        ('a,b,1\na,"b,1\n', "line 2: .*; correct the quotes"),
+        (b"a,b,1\n\xff,b,1\n", "line 2 is not UTF-8; convert"),
+        ("a,b,1e16\n", r"has a weight beyond 1e\+15; scale"),
+    ],
+    "tsv": [("a,b,1\n", "line 1 has 1 column without titles; keep")],
+    "npy": [
+        (b"", "does not begin as NumPy saves arrays; save"),
+        (b"\x93NUMPY\x01\x00\x05\x00{'a'}", "does not begin as NumPy saves arrays"),
+        (npy((2, 3), data=bytes(48)), r"an array of shape \(2, 3\) is no graph"),
+        (npy((1 << 40, 1 << 40)), "declares shape .*, more than its [0-9]+ bytes hold; save"),
+        (npy((-1, -1)), "declares shape"),
+        (npy((2, 2), "|O", bytes(32)), "holds object and not numbers; save"),
+        (npy((2, 2), "<c16", bytes(64)), "holds complex128 and not numbers; save"),
+        (npy((2, 2), "<U1", bytes(16)), "are no numbers to add up"),
+        (npy((2, 2), "<i8", bytes(32)), "zeros off the diagonal may mean no edge or edges of weight 0; give"),
+        (npy((2, 2), data=np.array([0, -np.inf, 1, 0]).tobytes()), "-inf is no weight; give"),
+    ],
+    "npz": [
+        (b"", "cannot be unpacked: file is not a zip file; save"),
+        (npz(), "holds the arrays none; save"),
+        (npz(a=SQUARE, b=SQUARE), "holds the arrays a, b; save one square matrix"),
+        (npz(weights=np.zeros((2, 3)), no_edge=np.array(-1)), "no square matrix 'weights' with one 'no_edge'; save"),
+        (npz(weights=SQUARE, no_edge=np.array("x")), "'no_edge' is no number; save"),
+        (npz(a=np.zeros(3)), r"an array of shape \(3,\) is no graph"),
+        (csr(format=b"bsr"), "sparse matrix of form 'bsr'; save"),
+        (csr(indices=None), "has no array 'indices'; save"),
+        (csr(shape=[2, 3]), "is 2 x 3, and a graph's matrix is square; choose"),
+        (csr(indices=[9]), "has an index outside 0 to 1; save"),
+        (csr(indices=[-1]), "has an index outside 0 to 1; save"),
+        (csr(indptr=[0, 2, 1]), "row pointers that do not fit its 1 entries; save"),
+        (csr(indptr=[0]), "row pointers that do not fit"),
+        (csr(data=[1.0, 2.0]), "not one number for each index; save"),
+        (csr(indices=[0.5]), "indices that are not whole numbers"),
+        (csr(data=[-np.inf]), "has -inf as a weight; give"),
+    ],
+    "graphml": [
+        ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML needs not; remove"),
+    ],
+    "gr.gz": [
+        (b"p sp 2 1\n", "cannot be read: not a gzipped file.*; check"),
+        (gzip.compress(b"p sp 2 1\na 1 2 3\n")[:-9], "cannot be unpacked: .*; fetch"),
+    ],
+    "gr.xz": [(b"nothing", "cannot be unpacked: .*; fetch")],
+    "gr.bz2": [(b"nothing", "cannot be read: .*; check")],
+    "exe": [(b"MZ", "ends in none of .gr, .mtx, .*; rename or convert")],
+}
+KINDS = [(suffix, number) for suffix, cases in BAD.items() for number in range(len(cases))]
+
+
+def test_there_are_sixty_kinds() -> None:
+    assert len(KINDS) >= 60
+
+
+@pytest.mark.parametrize(("suffix", "number"), KINDS)
+def test_wrong_files_are_refused_in_one_sentence(tmp_path: Path, suffix: str, number: int) -> None:
+    data, words = BAD[suffix][number]
+    with pytest.raises(Refused, match=words) as refusal:
+        load(put(tmp_path, f"bad.{suffix}", data))
+    said = str(refusal.value)
+    assert "bad." in said and "\n" not in said and ";" in said, "it names the file, in one sentence, with a way out"
+    assert not re.search(r"[\x00-\x1f]", said)
+
+
+def test_wrong_graphml(tmp_path: Path) -> None:
+    pytest.importorskip("networkx")
+    for text in ("", "<graphml>", "<graphml/>", "<html/>"):
+        with pytest.raises(Refused, match=r"is no GraphML that NetworkX reads: .*; save"):
+            load(put(tmp_path, "bad.graphml", text))
+
+
+def test_things_that_are_no_files(tmp_path: Path) -> None:
+    for path, words in ((tmp_path / "none.gr", "cannot be read: No such file"), (tmp_path, "ends in none of")):
+        with pytest.raises(Refused, match=words):
+            load(str(path))
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(Refused, match="is not a regular file"):
+        load(str(tmp_path / "folder.csv"))
+    with pytest.raises(Refused, match="is not a path"):
+        load("nul\0byte.gr")
+
+
+def good(suffix: str) -> bytes:
+    """A right file, to be spoiled."""
+    plain = {
+        "gr": b"c x\np sp 3 2\na 1 2 7\na 3 1 0\n",
+        "mtx": MTX.encode() + b"3 3 2\n1 2 7\n3 1 0\n",
+        "txt": b"# Undirected graph\n10 20 7\n20 30 1.5\n",
+        "csv": b'source,target,weight\na,"b",2.5\nb,c,-1\n',
+        "npy": npy((2, 2), data=np.array([0, 3, np.inf, 0]).tobytes()),
+        "npz": csr(),
+        "graphml": b"<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph edgedefault='directed'><node id='a'/>"
+        b"<node id='b'/><edge source='a' target='b'/></graph></graphml>",
+    }
+    packed = {"txt.gz": gzip.compress, "csv.xz": lzma.compress, "gr.bz2": bz2.compress}
+    return plain[suffix] if suffix in plain else packed[suffix](plain[suffix.split(".")[0]])
+
+
+FUZZED = ("gr", "mtx", "txt", "csv", "npy", "npz", "graphml", "txt.gz", "csv.xz", "gr.bz2")
+Spoiled = st.lists(
+    st.tuples(
+        st.integers(0, 400),
+        st.integers(0, 30),
+        st.binary(max_size=12) | st.sampled_from([b"\n", b" 1e999 ", b"9" * 30, b'"', b","]),
+    ),
+    max_size=4,
+)
+
+
+def spoil(data: bytes, places: list[tuple[int, int, bytes]]) -> bytes:
+    for at, length, instead in places:
+        at %= len(data) + 1
+        data = data[:at] + instead + data[at + length :]
+    return data
+
+
+def only_refusals_leave(folder: Path, suffix: str, data: bytes) -> None:
+    path = put(folder, f"g.{suffix}", data)
+    try:
+        graph = load(path)
+    except Refused as refusal:
+        assert "g." in str(refusal) and "\n" not in str(refusal)
+        return
+    assert graph.n >= 1 and all(np.isfinite(arcs.weights).all() for arcs in graph.pieces())
+    for arcs in graph.pieces():
+        ends = np.concatenate([arcs.sources, arcs.targets])
+        assert not len(ends) or (ends.min() >= 0 and ends.max() < graph.n)
+
+
+@pytest.mark.parametrize("suffix", FUZZED)
+def test_nothing_but_refusals_leaves(tmp_path: Path, suffix: str) -> None:
+    @settings(
+        max_examples=25,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    @given(places=Spoiled, anything=st.none() | st.binary(max_size=64))
+    def fuzz(places: list[tuple[int, int, bytes]], anything: bytes | None) -> None:
+        only_refusals_leave(tmp_path, suffix, spoil(good(suffix), places) if anything is None else anything)
+
+    fuzz()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", FUZZED)
+def test_nothing_but_refusals_leaves_for_ten_thousand(tmp_path: Path, suffix: str) -> None:
+    import resource
+    import time
+
+    slowest = 0.0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    @settings(
+        max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    )
+    @given(places=Spoiled, anything=st.none() | st.binary(max_size=200))
+    def fuzz(places: list[tuple[int, int, bytes]], anything: bytes | None) -> None:
+        nonlocal slowest
+        begin = time.process_time()
+        only_refusals_leave(tmp_path, suffix, spoil(good(suffix), places) if anything is None else anything)
+        slowest = max(slowest, time.process_time() - begin)
+
+    fuzz()
+    assert slowest < 1 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024
+
+
+def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fwtui.graphs.loading.MAX_BYTES", 1000)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 4000}))
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", bytes(100_000))
+    with pytest.raises(Refused, match=r"holds 1 arrays of 97.7 KiB, and 1.95 KiB can be used; choose"):
+        load(put(tmp_path, "bomb.npz", file.getvalue()))

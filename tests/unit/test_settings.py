@@ -1,0 +1,187 @@
+"""What wins over what, what is refused in one sentence, and what `fwtui config` says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fwtui import settings
+from fwtui.__main__ import main, parser
+from fwtui.commands.asking import experiments, of_every_kernel
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment, defaults, settle
+from fwtui.fields import FIELDS
+from fwtui.settings import Settings, Value
+from kernels import registry
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the settings file is looked for; no variable says anything."""
+    import os
+
+    for name in [n for n in os.environ if n.startswith("FWTUI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / name)
+    (tmp_path / "fwtui").mkdir()
+    return tmp_path / "fwtui"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_nothing_said_is_the_default(folder: Path) -> None:
+    found = settings.load({})
+    assert not found.said and found.path == folder / "config.toml"
+    assert found.value("theme") == Value("fwtui", "default")
+    for gpu in (False, True):
+        assert found.experiment(defaults(gpu), lambda k: False) == defaults(gpu)
+
+
+def test_an_option_wins_over_the_environment_over_the_file(folder: Path) -> None:
+    path = write(folder, 'theme = "nord"\ncharset = "ascii"\npresenter = true\n[experiment]\nn = 300\ndensity = 0.5\n')
+    found = settings.load({"FWTUI_CHARSET": "unicode", "FWTUI_N": "100"}).with_options({"presenter": "no", "theme": None})
+    assert {name: found.value(name) for name in ("theme", "charset", "presenter", "experiment.n")} == {
+        "theme": Value("nord", "file", str(path)),
+        "charset": Value("unicode", "environment", "FWTUI_CHARSET"),
+        "presenter": Value("no", "option", "--presenter"),
+        "experiment.n": Value("100", "environment", "FWTUI_N"),
+    }
+    experiment = found.experiment(defaults(False), lambda k: False)
+    assert (experiment.n, experiment.density) == (100, 0.5)
+
+
+def test_every_field_and_option_can_be_set_in_the_file(folder: Path) -> None:
+    wanted = settle(Experiment(kernel="naive", n=77, density=0.25, dtype="int32", memory="pinned", repeats=3, launch="eager"))
+    lines = [f'{f.name} = "{f.show(wanted)}"' for f in FIELDS if f.show(wanted) and not (f.name == "tile" and not wanted.tile)]
+    write(folder, "\n".join(["[experiment]", *lines, "threads = 1024", "pitch = 1"]))
+    found = settings.load({}).experiment(defaults(False), lambda k: False)
+    assert settle(found) == settle(Experiment(**{
+        **{f: getattr(wanted, f) for f in wanted.__struct_fields__}, "options": {"threads": 1024, "pitch": 1},
+    }))  # fmt: skip
+    options = {o.name for k in registry().values() for o in k.options}
+    assert {name.removeprefix("experiment.") for name in settings.all_keys() if "." in name} == {f.name for f in FIELDS} | options
+
+
+def test_what_a_kernel_does_not_offer_is_left_to_it(folder: Path) -> None:
+    write(folder, '[experiment]\ntile = 64\ndtype = "int32"\nthreads = 1024\nlaunch = "graph"\n')
+    found = settings.load({})
+    for kernel in registry().values():
+        settle(found.experiment(defaults(False), lambda k: False, kernel.id))
+    assert found.experiment(defaults(False), lambda k: False).tile == 64
+    assert found.experiment(defaults(True), lambda k: False, "katz-kider").options == {"threads": 1024}
+    assert found.experiment(defaults(True), lambda k: False, "optimized").tile == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[experiment]\nn = 0", "config.toml: experiment.n: n 0 is outside 1 to 65536"),
+        ('[experiment]\nkernel = "fast"', "config.toml: experiment.kernel: there is no kernel 'fast'"),
+        ('[experiment]\ndtype = "float64"', "config.toml: experiment.dtype: dtype 'float64' is offered by no kernel"),
+        ("[experiment]\nthreads = 63", "config.toml: experiment.threads: threads '63' is not offered"),
+        ("[experiment]\nspeed = 63", "config.toml: experiment.speed is not a setting; `fwtui config` lists"),
+        ("[experiment]\nn = [1, 2]", "config.toml: experiment.n is neither text, number nor true or false"),
+        ('charset = "latin"', "config.toml: charset: charset 'latin' is not offered; choose unicode or ascii"),
+        ("colour = 1", "config.toml: there is no 'colour'; `fwtui config` lists"),
+        ("[colours]\na = 1", "config.toml: there is no 'colours'"),
+        ("theme = ", "config.toml is not TOML"),
+        ("[theme]\na = 1", "config.toml: theme is neither text"),
+        ("a = " + "[" * 5000, "config.toml is not TOML"),
+        ("[experiment]\nn = nan", "config.toml: experiment.n: n 'nan' is not a whole number"),
+        ("[experiment]\ndensity = inf", "config.toml: experiment.density: density inf is outside"),
+    ],
+    ids=lambda x: x[:30],
+)
+def test_a_mistake_in_the_file_is_one_sentence(folder: Path, text: str, sentence: str) -> None:
+    write(folder, text)
+    with pytest.raises(Refused) as refusal:
+        settings.load({})
+    assert str(refusal.value).startswith(sentence) and "\n" not in str(refusal.value)
+
+
+def test_a_mistake_in_the_environment_names_the_variable(folder: Path) -> None:
+    for variable, value in (("FWTUI_N", "many"), ("FWTUI_CHARSET", "x"), ("FWTUI_THREADS", "1"), ("FWTUI_KEYMAP", "run")):
+        with pytest.raises(Refused, match=f"^{variable}: "):
+            settings.load({variable: value})
+
+
+def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    (folder / "config.toml").mkdir()
+    with pytest.raises(Refused, match="cannot be read"):
+        settings.load({})
+    with pytest.raises(Refused, match=r"there is no other\.toml where FWTUI_CONFIG says"):
+        settings.load({"FWTUI_CONFIG": str(tmp_path / "other.toml")})
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(Refused, match="is not TOML"):
+        settings.load({"FWTUI_CONFIG": str(binary)})
+    binary.write_bytes(b"#" * (settings.LARGEST_FILE + 1))
+    with pytest.raises(Refused, match="bytes, which no settings need"):
+        settings.load({"FWTUI_CONFIG": str(binary)})
+
+
+def test_the_keymap_of_file_and_environment(folder: Path) -> None:
+    write(folder, '[keymap]\nrun = "f5,r"\n"panel.up" = "w"\npanel.down = "s"\n')
+    found = settings.load({"FWTUI_KEYMAP": "run=x quit=ctrl+x"})
+    assert found.keymap == {"run": "x", "panel.up": "w", "panel.down": "s", "quit": "ctrl+x"}
+
+
+def test_what_is_said_on_a_terminal_is_clean(folder: Path) -> None:
+    write(folder, '[experiment]\nfile = "\\u001b[31mred.gr"\n')
+    assert settings.load({}).text("experiment.file") == "[31mred.gr"
+
+
+def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
+    write(folder, '[experiment]\nkernel = "serial"\nn = 40\nseed = 3\n')
+    asked = experiments(parser().parse_args(["run", "--seed", "5"]), False)
+    assert [(e.kernel, e.n, e.seed) for e in asked] == [("serial", 40, 5)]
+    asked = experiments(parser().parse_args(["run", "-k", "scipy,tiled-cpu", "-n", "50"]), False)
+    assert [(e.kernel, e.n, e.seed) for e in asked] == [("scipy", 50, 3), ("tiled-cpu", 50, 3)]
+    fits, left_out = of_every_kernel(parser().parse_args(["run", "--all"]), False, lambda e: settle(e))
+    assert {e.n for e in fits} == {40} and len(fits) + len(left_out) == len(registry())
+
+
+def test_the_command_shows_every_value_and_where_it_is_from(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, 'theme = "nord"\n[keymap]\nrun = "f5"\n')
+    monkeypatch.setenv("FWTUI_N", "77")
+    assert main(["config"]) == 0
+    lines = {words[0]: words for words in (line.split() for line in capsys.readouterr().out.splitlines()) if words}
+    assert lines["theme"][1:3] == ["nord", "file"] and lines["experiment.n"][1:3] == ["77", "FWTUI_N"]
+    assert lines["keymap.run"][1:3] == ["f5", "file"] and lines["charset"][1:3] == ["unicode", "default"]
+    assert set(settings.all_keys()) <= set(lines)
+    assert main(["config", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["there"] and told["settings"]["experiment.n"] == {
+        "value": "77", "origin": "environment", "where": "FWTUI_N", "variable": "FWTUI_N",
+    }  # fmt: skip
+    assert main(["config", "--path"]) == 0
+    assert capsys.readouterr().out.strip() == str(folder / "config.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('theme = "pink"', "config.toml: theme: there is no theme 'pink'; choose one of fwtui, textual-dark"),
+        ('[keymap]\nfly = "x"', "config.toml: keymap.fly: there is no binding 'fly'; choose one of"),
+        ('[keymap]\nrun = "f99"', "config.toml: keymap.run: 'f99' is no key"),
+        ('[keymap]\nrun = "c"', "config.toml: keymap.run: 'c' is cancel on"),
+        ('[keymap]\nrun = "x"\ncancel = "x"', "config.toml: keymap."),
+    ],
+)
+def test_a_look_that_cannot_be_is_refused(folder: Path, text: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, text)
+    assert main(["config"]) == 2
+    assert capsys.readouterr().err.startswith(f"fwtui: {sentence}")
+
+
+def test_options_are_checked_as_well(folder: Path) -> None:
+    with pytest.raises(Refused, match="charset 'x' is not offered"):
+        Settings(folder / "config.toml").with_options({"charset": "x"})

@@ -1,0 +1,338 @@
+"""`solve` against SciPy: 500 random graphs, its conventions, its types, its refusals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.csgraph import NegativeCycleError, shortest_path
+
+import fwtui
+from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.vertices import Vertices
+from fwtui.solving import paths, solver
+from fwtui.solving.room import check_room
+from fwtui.solving.solver import solve
+
+KINDS = ("directed", "undirected", "negative", "disconnected", "zeros", "parallel", "loops", "real")
+
+
+def random_arcs(kind: str, seed: int) -> tuple[int, Arcs]:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 25))
+    m = int(n * n * rng.choice([0.05, 0.2, 0.6]) if kind != "disconnected" else n * 0.7)
+    u, v = rng.integers(0, n, m), rng.integers(0, n, m)
+    w = rng.integers(0 if kind == "zeros" else 1, 2 if kind == "zeros" else 40, m).astype(float)
+    if kind == "real":
+        w = rng.random(m) * 10
+    if kind == "negative":
+        lift = rng.integers(0, 30, n)
+        w += lift[u] - lift[v]  # a cycle's sum is what it was
+    if kind != "loops":
+        u, v, w = u[u != v], v[u != v], w[u != v]
+    if kind == "undirected":
+        u, v, w = np.concatenate([u, v]), np.concatenate([v, u]), np.concatenate([w, w])
+    if kind == "parallel":
+        u, v, w = np.concatenate([u, u]), np.concatenate([v, v]), np.concatenate([w, w[::-1]])
+    return n, Arcs(u.astype(np.int64), v.astype(np.int64), w)
+
+
+def least(n: int, arcs: Arcs) -> np.ndarray:
+    matrix = np.full((n, n), np.inf)
+    np.minimum.at(matrix, (arcs.sources, arcs.targets), arcs.weights)
+    return matrix
+
+
+def by_scipy(matrix: np.ndarray) -> np.ndarray:
+    present = np.isfinite(matrix)
+    rows, columns = np.nonzero(present)
+    return shortest_path(scipy.sparse.csr_array((matrix[present], (rows, columns)), shape=matrix.shape), method="FW")
+
+
+def check_paths(matrix: np.ndarray, distances: np.ndarray, before: np.ndarray, tolerance: float) -> None:
+    """Every pair's path, walked back all at once, ends at its source and is as long as its distance."""
+    n = len(matrix)
+    reached = np.isfinite(distances) & ~np.eye(n, dtype=bool)
+    assert ((before >= 0) == reached).all() and (before[~reached] == -9999).all()
+    source, at = np.nonzero(reached)
+    goal = distances[source, at].astype(float)
+    length = np.zeros(len(source))
+    for _ in range(n - 1):
+        previous = np.where(source == at, at, before[source, at])
+        length += np.where(source == at, 0, matrix[previous, at])
+        at = previous
+    assert (at == source).all()
+    assert np.abs(length - goal).max(initial=0) <= tolerance
+
+
+class TestAgainstSciPy:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_random_graphs(self, kind: str) -> None:
+        for seed in range(500 // len(KINDS) + 1):
+            n, arcs = random_arcs(kind, seed)
+            matrix = least(n, arcs)
+            expected = by_scipy(matrix)
+            result = solve(Adjacency(n, Vertices(range(n)), arcs=arcs), predecessors=seed % 3 == 0)
+            if kind == "real":
+                assert np.allclose(result.distances, expected, rtol=1e-5) and result.stats.exact == (not result.stats.edges)
+            else:
+                assert (result.distances == expected).all() and result.stats.exact
+            assert result.distances.dtype == np.float32 and result.stats.kernel == "numpy"
+            if result.predecessors is not None:
+                check_paths(matrix, result.distances, result.predecessors, 1e-4 if kind == "real" else 0)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_dense_and_sparse_input_and_the_tiled_kernel(self, kind: str) -> None:
+        n, weights = 130, np.abs(random_arcs(kind, 7)[1].weights)  # more than one tile, and padding
+        rng = np.random.default_rng(1)
+        matrix = np.where(rng.random((n, n)) < 0.3, rng.choice(weights, (n, n)), np.inf)
+        if kind == "negative":
+            matrix += np.subtract.outer(np.arange(n) % 7, np.arange(n) % 7)
+        np.fill_diagonal(matrix, 0)
+        expected = by_scipy(matrix)
+        for given in (matrix, np.ma.masked_invalid(matrix), sparse(matrix)):
+            got = solve(given, kernel="tiled-cpu", predecessors=True)
+            assert got.stats.kernel == "tiled-cpu" and got.stats.tile
+            assert np.allclose(got.distances, expected, rtol=1e-5 if kind == "real" else 0)
+            assert got.predecessors is not None
+            check_paths(matrix, got.distances, got.predecessors, 1e-4 if kind == "real" else 0)
+
+    def test_every_cpu_kernel(self) -> None:
+        matrix = least(*random_arcs("directed", 3))
+        for kernel in ("numpy", "serial", "scipy", "tiled-cpu"):
+            assert (solve(matrix, kernel=kernel).distances == by_scipy(matrix)).all()
+
+    def test_negative_cycles(self) -> None:
+        matrix = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
+        for kernel in ("numpy", "tiled-cpu"):
+            with pytest.raises(
+                NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)$"
+            ):
+                solve(matrix, kernel=kernel)
+        with pytest.raises(NegativeCycleError, match=r"1 -> 1$"):
+            solve(np.array([[0, 5.0], [np.inf, -1]]))
+        rng = np.random.default_rng(5)
+        found = 0
+        for seed in range(40):
+            n, arcs = random_arcs("directed", seed)
+            weights = arcs.weights - rng.integers(0, 30)
+            matrix = least(n, Arcs(arcs.sources, arcs.targets, weights))
+            try:
+                expected = by_scipy(matrix)
+            except NegativeCycleError:
+                found += 1
+                with pytest.raises(NegativeCycleError):
+                    solve(matrix)
+            else:
+                assert (solve(matrix).distances == expected).all()
+        assert 5 < found < 40
+
+    def test_a_cycle_of_weight_zero_is_none_whatever_rounding_makes_of_it(self) -> None:
+        third = np.array([[0, 0.1, np.inf], [np.inf, 0, 0.2], [-0.3, np.inf, 0.0]])
+        result = solve(third, predecessors=True)
+        assert (result.distances.diagonal() == 0).all() and np.allclose(result.distances[0], [0, 0.1, 0.3])
+        assert result.path(0, 2) == [0, 1, 2]
+        with pytest.raises(NegativeCycleError):
+            solve(np.where(third == -0.3, -0.3001, third))
+
+    def test_networkx(self) -> None:
+        networkx = pytest.importorskip("networkx")
+        graph = networkx.MultiDiGraph()
+        graph.add_weighted_edges_from([("a", "b", 4), ("a", "b", 2), ("b", "c", 0), ("c", "c", 9)])
+        graph.add_edge("c", "d")
+        result = fwtui.solve(graph, predecessors=True)
+        expected = networkx.floyd_warshall_numpy(graph)
+        assert (result.distances == expected).all() and result.vertices.labels == ["a", "b", "c", "d"]
+        assert result.path(0, 3) == [0, 1, 2, 3] and result.path(3, 0) == []
+        for seed in range(20):
+            random = networkx.gnp_random_graph(12, 0.2, seed=seed)
+            assert (solve(random).distances == networkx.floyd_warshall_numpy(random)).all()
+
+
+def sparse(matrix: np.ndarray) -> scipy.sparse.coo_array:
+    rows, columns = np.nonzero(np.isfinite(matrix))
+    return scipy.sparse.coo_array((matrix[rows, columns], (rows, columns)), shape=matrix.shape)
+
+
+class TestTypes:
+    def test_the_narrowest_that_provably_holds_all(self) -> None:
+        ring = np.full((5, 5), np.inf)
+        ring[np.arange(5), (np.arange(5) + 1) % 5] = 4000
+        by_edges = solve(np.where(np.isfinite(ring), ring / 4, np.inf)).stats
+        assert (by_edges.dtype, by_edges.proof) == ("int16", "proved by (n-1) x greatest weight")
+        ring[0, 1] = 5000
+        assert solve(ring).stats.dtype == "int32"  # 17,000 out and 16,000 home
+        ring[0, 1:], ring[1:, 0] = 5000, 5000
+        by_searches = solve(ring).stats
+        assert (by_searches.dtype, by_searches.proof) == ("int16", "proved by two searches from vertex 0")
+        assert solve(ring / 3).stats.dtype == "float32"
+        assert solve(ring, dtype="int32").stats.dtype == "int32"
+
+    def test_what_is_not_proved_is_counted_and_computed_again(self) -> None:
+        chain = np.full((6, 6), np.inf)
+        chain[np.arange(5), np.arange(1, 6)] = 3300  # 16,500 to the end, and no way back
+        apart = np.full((7, 7), np.inf)
+        apart[1:, 1:] = chain  # vertex 0 sees none of it
+        result = solve(apart)
+        assert (result.stats.dtype, result.distances[1, 6]) == ("int32", 16500)
+        with pytest.raises(Refused, match="beyond what int16 can hold"):
+            solve(apart, dtype="int16")
+        apart[1:, 1:] = chain - 100  # 16,000 at most, but no search from vertex 0 can tell
+        assert (solve(apart).stats.dtype, solve(apart).stats.proof) == ("int16", "counted afterwards")
+
+    def test_large_distances_keep_their_digits(self) -> None:
+        chain = np.full((4, 4), np.inf)
+        chain[np.arange(3), np.arange(1, 4)] = 2**24 + 1
+        result = solve(chain)
+        assert result.stats.dtype == "int32" and result.distances.dtype == np.float64
+        assert result.distances[0, 3] == 3 * (2**24 + 1)
+        rounded = solve(chain * 100)
+        assert rounded.stats.dtype == "float32" and not rounded.stats.exact and "rounded" in rounded.stats.proof
+
+    def test_sums_on_the_grid_are_exact(self) -> None:
+        matrix = np.array([[0, 0.25, np.inf], [np.inf, 0, 0.5], [7.75, np.inf, 0]])
+        assert solve(matrix).stats.exact and solve(matrix).stats.dtype == "float32"
+
+    @pytest.mark.parametrize(
+        ("dtype", "change", "words"),
+        [
+            ("int16", lambda m: m - 2, "int16 takes no negative weights"),
+            ("int16", lambda m: m * 20000, "leaves no room in int16"),
+            ("int32", lambda m: m / 3, "not whole do not fit int32"),
+            ("int32", lambda m: m - 2.0**29, "leaves no room in int32; choose float32"),
+            ("float64", lambda m: m, "choose one of float32, int32, int16"),
+            (None, lambda m: m * 2e38, "leave no room for sums"),
+        ],
+    )
+    def test_types_that_do_not_fit(self, dtype: str | None, change: object, words: str) -> None:
+        matrix = np.array([[0, 1.0], [1, 0]])
+        with pytest.raises(Refused, match=words):
+            solve(change(matrix), dtype=dtype)  # type: ignore[operator]
+
+
+class TestInput:
+    def test_a_zero_in_an_array_has_to_mean_something(self) -> None:
+        zeros = np.array([[0, 0, 1], [1, 0, 1], [1, 1, 0.0]])
+        with pytest.raises(Refused, match="zeros off the diagonal may mean"):
+            solve(zeros)
+        assert solve(np.ma.array(zeros)).distances[0, 1] == 0
+        assert solve(scipy.sparse.csr_array(zeros)).distances[0, 1] == 2
+        zeros[1, 2] = np.nan
+        assert solve(zeros).distances[0, 1] == 0
+        with pytest.raises(Refused, match="zeros off"):
+            solve(np.array([[0, 0], [1, 0]]))
+
+    def test_sparse_zeros_are_edges_and_doubles_add_up_as_in_scipy(self) -> None:
+        graph = scipy.sparse.coo_array(([2.0, 3.0, 0.0], ([0, 0, 1], [1, 1, 2])), shape=(3, 3))
+        assert (solve(graph).distances == shortest_path(graph.tocsr())).all()
+        assert solve(graph).distances[0, 2] == 5
+
+    @pytest.mark.parametrize(
+        ("graph", "words"),
+        [
+            (np.zeros((2, 3)), "shape .2, 3. is no graph"),
+            (np.zeros(4), "shape .4,. is no graph"),
+            (np.array([["a"]]), "are no numbers"),
+            (np.ones((2, 2), dtype=complex), "are no numbers"),
+            (np.ones((2, 2), dtype=bool), "True and False"),
+            (np.array([[0, -np.inf], [1, 0]]), "-inf is no weight"),
+            (scipy.sparse.csr_array(np.ones((2, 3))), "no graph"),
+            (scipy.sparse.csr_array(np.ones((2, 2)) * 1j), "no numbers"),
+        ],
+    )
+    def test_what_is_no_graph(self, graph: object, words: str) -> None:
+        with pytest.raises(Refused, match=words):
+            solve(graph)
+
+    def test_other_mistakes(self) -> None:
+        with pytest.raises(TypeError, match="str is neither"):
+            solve("graph.gr")
+        with pytest.raises(Refused, match="there is no kernel 'fast'"):
+            solve(np.ones((1, 1)), kernel="fast")
+        with pytest.raises(IndexError, match="0 to 1"):
+            solve(np.array([[0, 1], [1, 0]])).path(0, 2)
+
+    def test_small_ones(self) -> None:
+        assert solve(np.zeros((0, 0))).distances.shape == (0, 0)
+        one = solve(np.zeros((1, 1)), predecessors=True)
+        assert one.distances.tolist() == [[0]] and one.predecessors is not None and one.predecessors.tolist() == [[-9999]]
+        assert one.path(0, 0) == [0]
+
+    def test_the_input_is_left_alone(self) -> None:
+        matrix = least(*random_arcs("directed", 9)).astype(np.float32)
+        before = matrix.copy()
+        solve(matrix, predecessors=True)
+        assert (matrix == before).all()
+
+
+class TestPaths:
+    def test_a_circle_of_zeros_leads_nobody_round(self) -> None:
+        n = 40
+        ring = np.full((n, n), np.inf)
+        ring[np.arange(n), (np.arange(n) + 1) % n] = 0
+        ring[np.arange(n), np.arange(n) - 1] = 0
+        ring[0, 20] = 5
+        for lift in (0, 3):  # the second one has negative weights
+            shift = lift * (np.arange(n) % 5)
+            matrix = ring + shift[:, None] - shift[None, :]
+            result = solve(matrix, predecessors=True)
+            assert result.predecessors is not None
+            check_paths(matrix, result.distances, result.predecessors, 0)
+
+    def test_single_paths_from_distances_alone(self) -> None:
+        for kind in KINDS:
+            matrix = least(*random_arcs(kind, 11))
+            result = solve(matrix)
+            assert result.paths is not None
+            before = np.array([result.paths.row(i) for i in range(len(matrix))])
+            check_paths(matrix, result.distances, before, 1e-4)
+            for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
+                assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
+
+    def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(paths, "_ROUNDINGS", 0)
+        called = []
+        mend = paths.Paths._by_dijkstra
+        monkeypatch.setattr(paths.Paths, "_by_dijkstra", lambda self, source: called.append(source) or mend(self, source))
+        for lift in (0.0, 0.7):
+            rng = np.random.default_rng(2)
+            matrix = np.where(rng.random((60, 60)) < 0.1, rng.random((60, 60)), np.inf)
+            matrix += lift * (np.sqrt(np.arange(60))[:, None] - np.sqrt(np.arange(60)))
+            np.fill_diagonal(matrix, 0)
+            result = solve(matrix, predecessors=True)
+            reach = np.isfinite(result.distances)
+            assert result.predecessors is not None and (result.predecessors[reach & ~np.eye(60, dtype=bool)] >= 0).mean() > 0.9
+        assert called
+
+
+class TestRoom:
+    def test_what_is_needed_what_is_free_and_what_fits(self) -> None:
+        with pytest.raises(
+            Refused, match=r"100,000 vertices in int32 need 37.3 GiB and 8.00 GiB are free.*up to 45,568 vertices"
+        ):
+            check_room(100_000, "int32", False, 8 << 30)
+        with pytest.raises(Refused, match=r"distances and predecessors .* or distances alone"):
+            check_room(40_000, "int32", True, 8 << 30)
+        check_room(40_000, "int32", False, 8 << 30)
+        check_room(45_568, "int32", False, 8 << 30)
+
+    def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 60_000
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1 << 30}))
+        monkeypatch.setattr(solver.host, "run", lambda *_: pytest.fail("it was computed first"))
+        arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
+        with pytest.raises(Refused, match="60,000 vertices in int16 need"):
+            solve(Adjacency(n, Vertices(range(n)), arcs=arcs))
+
+
+def test_solve_is_brought_only_when_asked_for() -> None:
+    code = "import fwtui, sys; assert not {'numpy', 'numba', 'scipy'} & set(sys.modules)\n"
+    code += "from fwtui import solve, Result, Refused; assert callable(solve) and 'numba' not in sys.modules"
+    assert subprocess.run([sys.executable, "-P", "-c", code]).returncode == 0
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        getattr(fwtui, "nothing")  # noqa: B009

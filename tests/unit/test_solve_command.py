@@ -1,0 +1,308 @@
+"""`fwtui solve`: graph files in, distances, paths and summaries out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.csgraph import shortest_path
+
+from fwtui.__main__ import main
+from fwtui.errors import Refused
+from fwtui.graphs.graph import blocks
+from fwtui.graphs.loading import load
+from fwtui.solving import __main__ as child
+from fwtui.solving.command import carry_out
+from fwtui.solving.progress import Progress
+from fwtui.solving.request import Request
+from fwtui.solving.solver import answer
+from fwtui.solving.summary import summarise
+from fwtui.solving.words import summary_lines
+
+TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
+
+
+@pytest.fixture
+def towns(tmp_path: Path) -> str:
+    path = tmp_path / "towns.csv"
+    path.write_text(TOWNS)
+    return str(path)
+
+
+def roads(side: int) -> tuple[int, np.ndarray]:
+    """Streets on a grid, some missing, both ways: (arcs, 3) from, to, metres."""
+    rng = np.random.default_rng(3)
+    at = np.arange(side * side).reshape(side, side)
+    u = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    v = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    kept = rng.random(len(u)) < 0.85
+    streets = np.column_stack([u, v, rng.integers(50, 400, len(u))])[kept]
+    return side * side, np.concatenate([streets, streets[:, [1, 0, 2]]])
+
+
+class TestAnswers:
+    def test_a_road_network_end_to_end(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        n, arcs = roads(45)
+        lines = [f"a {u + 1} {v + 1} {w}\n" for u, v, w in arcs.tolist()]
+        (tmp_path / "roads.gr").write_text(f"c streets\np sp {n} {len(arcs)}\n{''.join(lines)}")
+        out = tmp_path / "answer.npz"
+        assert main(["solve", str(tmp_path / "roads.gr"), "-o", str(out), "--paths", "--summary"]) == 0
+        said = capfd.readouterr()
+        graph = scipy.sparse.coo_array((arcs[:, 2], (arcs[:, 0], arcs[:, 1])), shape=(n, n)).tocsr()
+        expected = shortest_path(graph, method="D")
+        with np.load(out) as saved:
+            assert (saved["distances"] == expected).all() and saved["first"] == 1
+            before = saved["predecessors"]
+        reached = np.isfinite(expected) & ~np.eye(n, dtype=bool)
+        source, target = np.nonzero(reached)
+        last = before[source, target]
+        weights = np.asarray(graph[last, target]).ravel()
+        assert (expected[source, last] + weights == expected[source, target]).all()
+        assert (before[~reached] == -9999).all()
+        assert f"{expected[np.isfinite(expected)].max():,.0f}" in said.out
+        assert "2,025 vertices" in said.err and "kernels" in said.err and "outside copies and kernels" in said.err
+
+    def test_csv_of_all_pairs(self, towns: str, tmp_path: Path) -> None:
+        out = tmp_path / "all.tsv"
+        carry_out(Request(file=towns, out=str(out), paths=True))
+        rows = list(csv.reader(out.open(), delimiter="\t"))
+        assert rows[0] == ["source", "target", "distance", "before"]
+        assert ["Hamburg", "Munich", "1005", "Cologne"] in rows and len(rows) == 7
+
+    def test_chosen_pairs(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        pairs = tmp_path / "pairs.csv"
+        pairs.write_text("source,target\nHamburg, Munich\n\nMunich,Berlin\nBerlin,Berlin\n")
+        carry_out(Request(file=towns, pairs=str(pairs), paths=True))
+        rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+        assert rows[1:] == [
+            ["Hamburg", "Munich", "1005", "Hamburg -> Cologne -> Munich"],
+            ["Munich", "Berlin", "", ""],
+            ["Berlin", "Berlin", "0", "Berlin"],
+        ]
+        carry_out(Request(file=towns, pairs=str(pairs), out=str(tmp_path / "o.csv")))
+        assert (tmp_path / "o.csv").read_text().splitlines()[1] == "Hamburg,Munich,1005"
+
+    def test_one_path_on_the_screen(self, towns: str, capsys: pytest.CaptureFixture[str]) -> None:
+        carry_out(Request(file=towns, source="Berlin", target="Cologne"))
+        assert capsys.readouterr().out.splitlines() == [
+            "from Berlin to Cologne: 719 over 2 edges",
+            "  from     to       weight  distance",
+            "  Berlin   Hamburg     289       289",
+            "  Hamburg  Cologne     430       719",
+        ]
+        carry_out(Request(file=towns, source="Munich", target="Berlin"))
+        assert capsys.readouterr().out == "there is no path from Munich to Berlin\n"
+        carry_out(Request(file=towns, source="Munich", target="Berlin", undirected=True))
+        assert "585 over 1 edge\n" in capsys.readouterr().out
+
+    def test_npy_and_names(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        carry_out(Request(file=towns, out=str(tmp_path / "o.npy"), dtype="int32"))
+        assert np.load(tmp_path / "o.npy")[0].tolist() == [0, 289, 585, 719]
+        assert ".npz keeps them" in capsys.readouterr().err
+        carry_out(Request(file=towns, out=str(tmp_path / "o.npz")))
+        assert np.load(tmp_path / "o.npz")["vertices"].tolist() == ["Berlin", "Hamburg", "Munich", "Cologne"]
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--from", "Berlin"], "give both --from and --to"),
+            (["--from", "Bonn", "--to", "Berlin"], "there is no vertex 'Bonn'"),
+            (["--from", "a", "--to", "b", "--pairs", "p.csv"], "leave out either"),
+            (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .csv, .tsv"),
+            (["-o", "nowhere/out.npy"], "out.npy cannot be written: no such file"),
+            (["--pairs", "none.csv"], "none.csv cannot be read"),
+            (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, as which pairs"),
+            (["--paths", "-o", "o.npy"], "choose .npz for paths too"),
+            (["--paths"], "give -o OUT or --pairs FILE too"),
+            (["--dtype", "int8"], "'int8' is not one that kernels have"),
+            (["--kernel", "swift"], "there is no kernel 'swift'"),
+            (["--device", "first"], "device 'first' is not the one"),
+        ],
+    )
+    def test_in_one_sentence(
+        self, towns: str, words: list[str], said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(Path(towns).parent)
+        assert main(["solve", "towns.csv", *words]) == 2
+        shown = capfd.readouterr()
+        assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
+
+    def test_pairs_that_are_wrong(self, towns: str, tmp_path: Path) -> None:
+        pairs = tmp_path / "pairs.csv"
+        for text, said in (
+            ("Berlin,Hamburg\nBerlin,Bonn\n", "pairs.csv, line 2: there is no vertex 'Bonn'"),
+            ("Berlin\n", "pairs.csv, line 1 has 1 field"),
+            ("source,target\n", "pairs.csv has no pairs"),
+            ('"Berlin\n', "correct the quotes"),
+            (b"\xff,a\n", "is not UTF-8"),
+        ):
+            pairs.write_bytes(text if isinstance(text, bytes) else text.encode())
+            with pytest.raises(Refused, match=said):
+                carry_out(Request(file=towns, pairs=str(pairs)))
+
+    def test_negative_cycles_end_in_words(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "g.csv").write_text("a,b,1\nb,c,-3\nc,a,1\n")
+        assert main(["solve", str(tmp_path / "g.csv")]) == 1
+        assert "negative cycle: " in capfd.readouterr().err
+
+
+class TestStopping:
+    @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+    def test_no_half_file_is_left(self, tmp_path: Path, name: signal.Signals) -> None:
+        np.savez(tmp_path / "g.npz", weights=np.ones((144, 144)), no_edge=np.array(-1))
+        before = tmp_path / "out.csv"
+        before.write_text("as it was")
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", SLOW_WRITER, json.dumps({"file": str(tmp_path / "g.npz"), "out": str(before)})],
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 60
+        while len(list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(list(tmp_path.iterdir())) == 3, "it is writing"
+        process.send_signal(name)
+        process.send_signal(name)  # a second one does not disturb
+        assert process.wait(60) == 128 + name
+        assert before.read_text() == "as it was" and len(list(tmp_path.iterdir())) == 2
+        assert b"Traceback" not in process.stderr.read()  # type: ignore[union-attr]
+
+    def test_the_command_hands_signals_on(self, towns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[int] = []
+
+        class Child:
+            def __init__(self, *words: object, **named: object) -> None:
+                pass
+
+            def send_signal(self, signum: int) -> None:
+                told.append(signum)
+
+            def wait(self) -> int:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return 128 + told[0]
+
+        monkeypatch.setattr("subprocess.Popen", Child)
+        assert main(["solve", towns]) == 128 + signal.SIGTERM and told == [signal.SIGTERM]
+
+    def test_whoever_reads_may_leave(self, towns: str) -> None:
+        command = f"{sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns})}' | true"
+        assert b"Traceback" not in subprocess.run(["sh", "-c", command], capture_output=True).stderr
+
+
+SLOW_WRITER = """
+import sys, time
+from fwtui.solving import __main__, output
+plain = output.plain
+output.plain = lambda distance: time.sleep(0.001) or plain(distance)
+sys.exit(__main__.main())
+"""
+
+
+class TestProgress:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def test_share_and_time_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = 100.0
+        monkeypatch.setattr("time.monotonic", lambda: now)
+        screen = self.Terminal()
+        progress = Progress(screen)
+        with progress.stage("4 vertices"):
+            progress.tell(0.1)
+            assert not screen.getvalue(), "what is done at once is not worth a line"
+            now = 102.0
+            progress.tell(0.25)
+            assert "4 vertices: 25.0 %, 6.00 s left" in screen.getvalue()
+            now = 102.05
+            progress.tell(0.3)
+            assert screen.getvalue().count("left") == 1
+        assert screen.getvalue().endswith("\r\x1b[K")
+
+    def test_nothing_where_nobody_looks(self) -> None:
+        file = io.StringIO()
+        with Progress(file).stage("x"):
+            Progress(file).tell(0.5)
+        assert not file.getvalue()
+
+    def test_the_kernels_tell(self) -> None:
+        n, arcs = roads(20)
+        told: list[float] = []
+        from fwtui.graphs.adjacency import Adjacency
+        from fwtui.graphs.lines import Arcs
+        from fwtui.graphs.vertices import Vertices
+
+        graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))
+        for kernel in ("numpy", "tiled-cpu"):
+            told.clear()
+            answer(graph, kernel=kernel, tell=told.append)
+            assert told == sorted(told) and told[-1] <= 1 and len(told) > 4
+
+
+class TestSummary:
+    def test_against_networkx(self) -> None:
+        networkx = pytest.importorskip("networkx")
+        for seed in range(5):
+            graph = networkx.gnp_random_graph(30, 0.15, seed=seed)
+            if not networkx.is_connected(graph):
+                continue
+            distances = networkx.floyd_warshall_numpy(graph)
+            s = summarise(distances.astype(np.float32))
+            assert (s.diameter, s.radius) == (networkx.diameter(graph), networkx.radius(graph))
+            assert list(s.centre) == networkx.center(graph)
+            assert s.mean == pytest.approx(networkx.average_shortest_path_length(graph))
+            assert s.share == 1 and s.components == 1 and s.counts.sum() == 30 * 29
+            assert s.farthest is not None and distances[s.farthest] == s.diameter
+
+    def test_what_is_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", 8)  # several blocks of rows
+        inf = np.inf
+        d = np.array([[0, 2, 5, inf], [2, 0, 3, inf], [inf, inf, 0, inf], [inf, inf, inf, 0]], dtype=np.float32)
+        assert len(blocks(d)) == 2
+        s = summarise(d)
+        assert (s.reachable, s.pairs, s.components, s.largest) == (4, 12, 3, 2)
+        assert (s.diameter, s.farthest, s.radius, s.centre, s.mean) == (5, (0, 2), None, (), 3)
+        assert s.edges.tolist() == [2, 3, 4, 5, 6] and s.counts.tolist() == [2, 1, 0, 1]
+        assert np.isinf(s.heat[2]).tolist() == [True, True, False, True]
+
+    @pytest.mark.parametrize("n", [1, 2, 33, 100])
+    def test_sizes_and_text(self, n: int, tmp_path: Path) -> None:
+        (tmp_path / "g.gr").write_text(f"p sp {n} {n - 1}\n" + "".join(f"a {v} {v + 1} 3\n" for v in range(1, n)))
+        graph = load(str(tmp_path / "g.gr"))
+        result = answer(graph)
+        s = summarise(result.distances)
+        assert s.counts.sum() == s.reachable == n * (n - 1) // 2 and s.heat.shape == (min(n, 16), min(n, 32))
+        lines = summary_lines(s, graph.vertices, result.stats)
+        assert max(map(len, lines)) < 100
+        text = "\n".join(lines)
+        assert (f"diameter           {3 * (n - 1)}, from 1 to {n}" in text) == (n > 1)
+        assert "·" in text or n == 1
+
+    def test_real_distances(self) -> None:
+        rng = np.random.default_rng(1)
+        d = rng.random((20, 20)).astype(np.float32)
+        np.fill_diagonal(d, 0)
+        s = summarise(d)
+        assert len(s.counts) == 16 and s.counts.sum() == 380 and s.edges[0] == pytest.approx(d[d > 0].min())
+
+
+def test_the_process_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr(sys, "argv", ["x", json.dumps({"file": "none.gr"})])
+    try:
+        assert child.main() == 2
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    assert "none.gr cannot be read" in capsys.readouterr().err

@@ -1,0 +1,208 @@
+"""`solve` with CUDA kernels: in Numba's simulator, in a process of its own, as numba chooses it when it is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fwtui
+from fwtui.errors import NoGpu, Refused
+from fwtui.solving import device
+from kernels import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SIMULATED = """
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import NegativeCycleError, shortest_path
+from fwtui.graphs.objects import accept
+from fwtui.measure.host_engine import HostEngine
+from fwtui.solving.solver import answer
+from kernels.device import SIM, cuda
+from kernels.plan import Target
+assert SIM
+engine = HostEngine(Target("simulator"), cuda.stream())
+rng = np.random.default_rng(4)
+for n, low, kernel in ((5, 1, "auto"), (9, 1, "katz-kider"), (9, -2, "staged-load"), (1, 1, "naive")):
+    matrix = np.where(rng.random((n, n)) < 0.5, rng.integers(1, 30, (n, n)), np.inf)
+    lift = rng.integers(0, 20, n) * (low < 0)
+    matrix += lift[:, None] - lift[None, :]
+    np.fill_diagonal(matrix, 0)
+    told = []
+    result = answer(accept(matrix), kernel=kernel, predecessors=True, engine=engine, tell=told.append)
+    present = np.isfinite(matrix)
+    explicit = csr_array((matrix[present], np.nonzero(present)), shape=(n, n))  # which keeps edges of weight 0
+    expected, before = shortest_path(explicit, return_predecessors=True, method="FW")
+    assert (result.distances == expected).all() and ((result.predecessors >= 0) == (before >= 0)).all()
+    stats = result.stats
+    assert stats.device == "simulator" and (kernel == "auto" or stats.kernel == kernel)
+    assert stats.dtype == ("int32" if low < 0 else "int16") and {"compile", "copy in", "kernels"} <= set(stats.seconds)
+    assert told and told == sorted(told)
+try:
+    answer(accept(np.array([[0, 1.0], [-2, 0]])), engine=engine)
+except NegativeCycleError as error:
+    print("cycle", error)
+"""
+
+
+# as above, for arrays that are on the device; the file's own module global `cuda` is what the simulator swaps
+RESIDENT = """
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import NegativeCycleError, shortest_path
+from fwtui.errors import Refused
+from fwtui.measure.host_engine import HostEngine
+from fwtui.solving import resident
+from kernels import registry
+from kernels.device import cuda
+from kernels.plan import Target
+resident._THREADS = 4
+engine = HostEngine(Target("simulator"), cuda.stream())
+
+def ask(matrix, dtype=None, kernel=None):
+    return resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine)
+
+rng = np.random.default_rng(4)
+chain = np.full((5, 5), np.inf)
+chain[np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
+for kernel, low, scale, dtype, back in (
+    (None, 1, 1, "int16", "float32"),
+    ("katz-kider", 1, 1000, "int32", "float32"),
+    ("staged-load", -2, 1, "int32", "float32"),
+    ("naive-vector", 1, 0.25, "float32", "float32"),
+    ("naive", 1, 0.1, "float32", "float32"),
+):
+    matrix = np.where(rng.random((7, 7)) < 0.5, rng.integers(1, 30, (7, 7)) * scale, np.inf)
+    lift = rng.integers(0, 20, 7) * (low < 0)
+    matrix += lift[:, None] - lift[None, :]
+    matrix[0, 1] = np.nan
+    np.fill_diagonal(matrix, 0)
+    result = ask(matrix, kernel=kernel if kernel in registry() else None)
+    got = result.distances.copy_to_host()
+    present = np.isfinite(matrix)
+    expected = shortest_path(csr_array((matrix[present], np.nonzero(present)), shape=(7, 7)), method="FW")
+    assert (np.allclose(got, expected, rtol=1e-6) if scale == 0.1 else (got == expected).all()), kernel
+    assert (result.stats.dtype, got.dtype.name, result.stats.exact) == (dtype, back, scale != 0.1)
+    assert result.stats.edges == np.isfinite(matrix).sum() - 7 and result.predecessors is None
+far = ask(chain)
+assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
+try:
+    ask(np.array([[0, 1.0], [-2, 0]]))
+except NegativeCycleError as error:
+    print(error)
+for matrix, dtype in ((np.ones((2, 3)), None), (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
+                      (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None)):
+    try:
+        ask(matrix, dtype)
+    except Refused as refusal:
+        print(refusal)
+"""
+
+
+def test_arrays_on_the_device_stay_there() -> None:
+    said = simulated(RESIDENT).splitlines()
+    for line, words in zip(
+        said,
+        (
+            "the graph has a negative cycle",
+            "of shape (2, 3) is no graph",
+            "zeros off the diagonal may mean",
+            "-inf is no weight",
+            "leaves no room in int16",
+            "nothing proves that they do",
+            "dtype 'int8' is not one",
+            "weights of type bool are no numbers",
+        ),
+        strict=True,
+    ):
+        assert words in line
+
+
+def test_what_arrays_on_the_device_cannot_have() -> None:
+    class Array:
+        __cuda_array_interface__: dict[str, object] = {}
+
+    for asked, words in ((True, "predecessors are found on the host"), (False, "runs on the host and the array is on a GPU")):
+        with pytest.raises(Refused, match=words):
+            fwtui.solve(Array(), predecessors=asked, kernel="serial")
+
+
+def test_cuda_kernels_answer_too() -> None:
+    assert "the graph has a negative cycle" in simulated(SIMULATED)
+
+
+def simulated(code: str) -> str:
+    """What the program says that runs with the simulator."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class TestChoice:
+    def test_no_gpu_is_no_reason_to_fail_unless_one_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def none(index: int) -> None:
+            raise RuntimeError("no driver\nin many lines")
+
+        monkeypatch.setattr(device, "_cuda_engine", none)
+        monkeypatch.setattr("fwtui.hardware.driver_present", lambda: True)
+        assert device.engine_for(None, 5000, needed=False) is None
+        assert device.engine_for("cpu", 5000, needed=False) is None
+        for asked, needed in ((0, False), ("1", False), (None, True)):
+            with pytest.raises(NoGpu, match=r"cannot be used \(no driver\); run `fwtui doctor`"):
+                device.engine_for(asked, 5, needed)
+        with pytest.raises(Refused, match="'cpu' is not the one"):
+            device.engine_for("cpu", 5, needed=True)
+
+    def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(device, "_cuda_engine", lambda index: pytest.fail("it was started"))
+        monkeypatch.setattr("fwtui.hardware.driver_present", lambda: True)
+        assert device.engine_for(None, device.WORTH - 1, needed=False) is None
+        monkeypatch.setattr("fwtui.hardware.driver_present", lambda: False)
+        assert device.engine_for(None, device.WORTH, needed=False) is None
+
+    def test_every_type_has_a_kernel(self) -> None:
+        from fwtui.measure.host_engine import HostEngine
+        from kernels.plan import Target
+
+        engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
+        for dtype in ("int16", "int32", "float32"):
+            for n in (1, 500, 5000, 50000):
+                kernel, shape = device.suited(None, n, dtype, True, engine)
+                assert dtype in kernel.dtypes and kernel.refuses(shape) is None
+        naive = registry()["naive"]
+        assert device.suited(naive, 50, "int32", True, engine)[0] is naive
+
+    def test_refusals_of_the_library(self) -> None:
+        import numpy as np
+
+        with pytest.raises(Refused, match="'fastest one' is not the one for it"):
+            fwtui.solve(np.ones((2, 2)), device="fastest one")
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
+def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
+    pytest.importorskip("numba.cuda")
+    from numba import float32, float64, int16, int32, int64
+
+    from fwtui.solving import resident
+
+    survey, enter, leave, look = resident._functions()
+    found = float64[::1]
+    cases = [(survey, (given, int32, found)) for given in (float64[:, ::1], float32[::1, :], int64[:, :])]
+    cases += [(enter, (float64[:, ::1], to[:, ::1], int32, float64)) for to in (int16, int32, float32)]
+    cases += [(leave, (raw[:, ::1], to[:, ::1], int32, float64)) for raw in (int16, int32, float32) for to in (float32, float64)]
+    cases += [(look, (raw[:, ::1], int32, float64, found)) for raw in (int16, int32, float32)]
+    for function, signature in cases:
+        code, _ = resident.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+        assert code

@@ -1,0 +1,416 @@
+"""Axes, the grid they span, running it within a time, and what the results say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_sessions import Made
+
+from fwtui import events
+from fwtui.__main__ import main
+from fwtui.errors import Refused
+from fwtui.expected import one_pass, whole_run
+from fwtui.experiment import Experiment, changed, identity, settle
+from fwtui.model import Model
+from fwtui.sessions.library import load_model
+from fwtui.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
+from fwtui.sweep.findings import best, bracket, break_even, findings, finished, fit, series
+from fwtui.sweep.grid import Grid, Known, levels
+from fwtui.sweep.running import Sweep
+from kernels import registry
+
+CPU = settle(Experiment(kernel="tiled-cpu", n=256))
+
+
+def settled(experiment: Experiment) -> tuple[Experiment, bool]:
+    return settle(experiment), False
+
+
+def axis(name: str, *values: str) -> Axis:
+    return Axis(name, values)
+
+
+class Session:
+    """A live session without processes: a run takes `seconds(experiment)` of its clock and then is done."""
+
+    def __init__(self, rate: float = 1e9):
+        self.model = Model()
+        self.clock = 0.0
+        self.rate = rate
+        self.started: list[Experiment] = []
+        self.marks: list[str] = []
+        self.outcome = "done"
+        self._ends: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._ends is not None
+
+    def start(self, experiment: Experiment) -> int:
+        self.started.append(experiment)
+        number = len(self.started)
+        self._ends = self.clock + 2 * experiment.n**3 / self.rate
+        self._tell(
+            events.RunStarted(t=self.clock, run=number, experiment=experiment, title="", backend="cpu", phases=()),
+        )
+        return number
+
+    def cancel(self) -> None:
+        self._end("cancelled")
+
+    def mark(self, text: str) -> None:
+        self.marks.append(text)
+
+    def go(self, seconds: float) -> None:
+        self.clock += seconds
+        if self._ends is not None and self.clock >= self._ends:
+            self._end(self.outcome)
+
+    def _end(self, outcome: str) -> None:
+        number, n = len(self.started), self.started[-1].n
+        self._ends = None
+        self._tell(
+            events.Verdict(t=self.clock, run=number, verdict="verified", how=""),
+            events.RunDone(t=self.clock, run=number, outcome=outcome, median=n**3 / self.rate, count=5),
+        )
+
+    def _tell(self, *told: events.Event) -> None:
+        for event in told:
+            self.model.apply(event)
+
+
+def swept(session: Session, axes: list[Axis], within: float = 1000.0) -> Sweep:
+    return Sweep(session, Grid(CPU, axes, settled), within, clock=lambda: session.clock)
+
+
+def finish(sweep: Sweep, session: Session, step: float = 0.01) -> None:
+    for _ in range(100_000):
+        sweep.tick()
+        if not sweep.going and not session.busy:
+            return
+        session.go(step)
+    raise AssertionError("the sweep goes on and on")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("n", "64, 32,64", ("32", "64")),
+        ("n", "100..900", ("100", "200", "400", "800")),
+        ("n", "256..1024+256", ("256", "512", "768", "1024")),
+        ("density", "50%,0.1", ("0.1", "0.5")),
+        ("tile", "all", ("16", "32", "64", "128")),
+        ("kernel", "naive,serial", ("serial", "naive")),
+        ("threads", "256,64", ("64", "256")),
+        ("dtype", "all", ("float32", "int32", "int16")),
+    ],
+)
+def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[str, ...]) -> None:
+    assert read_axis(name, text, [registry()["tiled-cpu"]]).values == values
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("n", "900..100", "runs backwards"),
+        ("n", "1..65536+1", "take larger steps"),
+        ("n", "x", "not a whole number"),
+        ("n", ",".join(map(str, range(1, MOST_VALUES + 2))), "give fewer"),
+        ("n", " , ", "has no values"),
+        ("density", "all", "no end of values"),
+        ("threads", "7", "is offered by no kernel"),
+        ("kernel", "fastest", "there is no kernel"),
+        ("seed", "1,2", "cannot be swept"),
+    ],
+)
+def test_what_is_no_axis_is_refused_in_words(name: str, text: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        read_axis(name, text, [])
+
+
+def test_every_value_of_every_axis_is_read_back_from_an_experiment() -> None:
+    for kernel in registry().values():
+        told = settle(Experiment(kernel=kernel.id, n=64, dtype=kernel.dtypes[0]))
+        for name in names():
+            text = value(told, name)
+            assert text == "" or read_axis(name, text, [kernel]).values == (text,)
+
+
+def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> None:
+    grid = Grid(CPU, [axis("kernel", "serial", "naive", "katz-kider"), axis("tile", "16", "64"), axis("threads", "64")], settled)
+    naive, katz = grid.cells["naive", "64", "64"], grid.cells["katz-kider", "16", "64"]
+    assert naive.experiment is not None and naive.experiment.tile == 0 and naive.experiment.options["threads"] == 64
+    assert katz.experiment is not None and katz.experiment.tile == 16 and katz.experiment.launch == "graph"
+    assert grid.cells["serial", "16", "64"].experiment == grid.cells["serial", "64", "64"].experiment
+    assert "tile 64 is not offered by katz-kider" in grid.cells["katz-kider", "64", "64"].reason
+    assert grid.words == "kernel serial,naive,katz-kider x tile 16,64 x threads 64"
+
+
+def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
+    with pytest.raises(Refused, match="tile 8 is not offered"):
+        Grid(CPU, [axis("tile", "8")], settled)
+    many = axis("n", *map(str, range(1, 101)))
+    with pytest.raises(Refused, match="10000 cells"):
+        Grid(CPU, [many, axis("density", *(f"0.{i:03}" for i in range(100)))], settled)
+    with pytest.raises(Refused, match="nothing simulated is timed"):
+        Grid(CPU, [axis("n", "8")], lambda e: (e, True))
+
+
+def test_sizes_run_upwards_and_ends_before_what_is_between_them() -> None:
+    assert levels(5) == [0, 2, 1, 2, 0] and levels(1) == [0] and levels(2) == [0, 0] and levels(0) == []
+    grid = Grid(CPU, [axis("tile", "16", "32", "64"), axis("n", "64", "128")], settled)
+    assert [cell.at for cell in grid.order] == [
+        *(("16", "64"), ("64", "64"), ("16", "128"), ("64", "128")),
+        *(("32", "64"), ("32", "128")),
+    ]
+
+
+def test_a_sweep_runs_everything_once_and_a_second_one_nothing() -> None:
+    session = Session()
+    sweep = swept(session, [axis("kernel", "serial", "tiled-cpu"), axis("n", "32", "64"), axis("tile", "16", "32")])
+    sweep.start()
+    finish(sweep, session)
+    assert [(e.kernel, e.n, e.tile) for e in session.started] == [
+        *(("serial", 32, 0), ("tiled-cpu", 32, 16), ("tiled-cpu", 32, 32)),
+        *(("serial", 64, 0), ("tiled-cpu", 64, 16), ("tiled-cpu", 64, 32)),
+    ]
+    assert sweep.done == len(sweep.grid.order) == 8 and session.marks == [f"sweep {sweep.grid.words}"]
+    again = swept(session, [axis("n", "32", "64", "128"), axis("kernel", "serial")])
+    again.start()
+    finish(again, session)
+    assert [(e.kernel, e.n) for e in session.started[6:]] == [("serial", 128)]
+
+
+def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
+    session = Session(rate=1e6)
+    sweep = swept(session, [axis("n", "32", "64", "128")])
+    sweep.start()
+    while len(session.started) < 2:
+        sweep.tick()
+        session.go(0.01)
+    sweep.cancel()
+    assert not session.busy and not sweep.going
+    spent = sweep.spent
+    session.go(100.0)
+    sweep.tick()
+    assert sweep.spent == spent and len(session.started) == 2
+    sweep.start()
+    finish(sweep, session)
+    assert [e.n for e in session.started] == [32, 64, 64, 128] and sweep.done == 3
+
+
+def test_what_will_not_fit_is_left_out_and_smaller_ones_have_their_turn() -> None:
+    session = Session(rate=1e6)
+    grid = [axis("n", "32", "64", "512"), axis("tile", "16", "32", "64")]
+    sweep = swept(session, grid, within=20.0)
+    sweep.start()
+    finish(sweep, session)
+    assert {e.n for e in session.started} == {32, 64} and len(session.started) == 6
+    assert set(sweep.left_out) == {("512", tile) for tile in ("16", "32", "64")}
+    assert all("expected to take" in why and "are left" in why for why in sweep.left_out.values())
+    assert sweep.spent < 20
+    sweep.start(within=5000.0)
+    finish(sweep, session, step=1.0)
+    assert sweep.done == 9 and not sweep.left_out
+
+
+def test_slow_cells_get_enough_passes_for_a_verdict_where_their_share_of_the_time_allows_it() -> None:
+    base = changed(CPU, budget=1.0)
+    for within, repeats in ((1000.0, 5), (5.0, 0)):
+        session = Session(rate=2e7)  # 0.84 s of a pass at 256
+        sweep = Sweep(session, Grid(base, [axis("n", "32", "256")], settled), within, clock=lambda session=session: session.clock)
+        sweep.start()
+        finish(sweep, session)
+        assert [e.repeats for e in session.started] == [0, repeats]
+    asked = changed(base, repeats=2)
+    session = Session(rate=2e7)
+    sweep = Sweep(session, Grid(asked, [axis("n", "32", "256")], settled), 1000.0, clock=lambda: session.clock)
+    sweep.start()
+    finish(sweep, session)
+    assert [e.repeats for e in session.started] == [2, 2]
+
+
+def test_a_run_that_dies_without_a_word_is_not_tried_for_ever() -> None:
+    session = Session()
+    session.outcome = "cancelled"
+    sweep = swept(session, [axis("n", "32", "64")])
+    sweep.start()
+    finish(sweep, session)
+    assert len(session.started) == 2 and set(sweep.left_out.values()) == {"its run did not come to an end"}
+
+
+def test_a_time_that_is_none_is_refused() -> None:
+    for within in (0.0, float("nan"), 1e9):
+        with pytest.raises(Refused, match="outside 1 to 86400"):
+            swept(Session(), [axis("n", "32")], within)
+
+
+def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
+    made = Made(None)
+    for seconds, outcome in ((1.0, "done"), (2.0, "done"), (3.0, "failed")):
+        made.add(CPU, seconds, outcome=outcome)
+    known = Known(made.model)
+    found = known.run(identity(CPU))
+    assert found is not None and found.id == 2
+    other = settle(Experiment(kernel="serial", n=256))
+    assert known.run(identity(other)) is None
+    made.add(other, 1.0)
+    assert known.run(identity(other)) is made.model.runs[4]
+    del made.model.runs[4]  # as a rewound replay does
+    assert known.run(identity(other)) is None and known.run(identity(CPU)) is found
+
+
+def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
+    made = Made(None)
+    assert one_pass(made.model, CPU) == pytest.approx(256**3 / 1e9)
+    made.add(settle(Experiment(kernel="tiled-cpu", n=128)), 0.1)
+    assert one_pass(made.model, CPU) == pytest.approx(0.8)
+    assert whole_run(made.model, settle(Experiment(kernel="tiled-cpu", n=512))) >= 8 * 3 * 0.8
+    assert whole_run(made.model, settle(Experiment(kernel="tiled-cpu", n=256, repeats=20))) > 20 * 0.8
+
+
+def lines(**seconds: dict[int, float]) -> Any:
+    made = Made(None)
+    for kernel, times in seconds.items():
+        for n, s in times.items():
+            made.add(settle(Experiment(kernel=kernel.replace("_", "-"), n=n)), s)
+    return made.model, series(finished(made.model), "n")
+
+
+def test_the_exponent_is_that_of_the_power_law() -> None:
+    found = fit({n: 2e-9 * n**2.5 for n in (64, 128, 256, 1024)})
+    assert found is not None and found.exponent == pytest.approx(2.5)
+    assert found.error == pytest.approx(0, abs=1e-6) and (found.low, found.high, found.sizes) == (64, 1024, 4)
+    assert fit({64: 1.0}) is None and fit({}) is None
+    two = fit({10: 1.0, 100: 1000.0})
+    assert two is not None and two.exponent == pytest.approx(3) and two.error is None
+
+
+def test_the_exponents_error_is_the_regressions() -> None:
+    points = {32: 1.0, 64: 9.0, 128: 50.0, 256: 600.0}
+    slopes, covariance = np.polyfit(np.log(list(points)), np.log(list(points.values())), 1, cov=True)
+    found = fit(points)
+    assert found is not None
+    assert (found.exponent, found.error) == pytest.approx((slopes[0], covariance[0, 0] ** 0.5))
+
+
+def test_break_even_lies_where_the_lines_cross() -> None:
+    _, (slow_start, quick_start) = lines(
+        serial={n: 1e-6 * n**2 for n in (32, 128, 512)}, tiled_cpu={n: 1e-8 * n**3 for n in (32, 128, 512)}
+    )
+    found = break_even(slow_start, quick_start)
+    assert found is not None
+    assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
+    assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
+    assert "serial is faster than tiled-cpu from about n = 100 on" in found.words
+    assert break_even(quick_start, slow_start) == found
+
+
+@given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(1e-320, 1e9), st.floats(1e-320, 1e9)), max_size=5))
+def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> None:
+    made = Made(None)
+    for n, one, other in told:
+        made.add(Experiment(kernel="serial", n=n), one)
+        made.add(Experiment(kernel="tiled-cpu", n=n), other)
+    found = findings(made.model, finished(made.model))
+    assert all(isinstance(sentence, str) for sentence in found.sentences) and json.dumps(found.data())
+    assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.break_evens)
+
+
+def test_who_always_wins_has_no_break_even() -> None:
+    _, pair = lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})
+    assert break_even(*pair) is None
+    _, apart = lines(serial={32: 1.0}, tiled_cpu={64: 1.0})
+    assert break_even(*apart) is None
+    assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
+
+
+def test_a_gpu_pays_for_its_copies_at_the_break_even() -> None:
+    made = Made()
+    for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):
+        made.add(settle(Experiment(kernel="serial", n=n)), cpu)
+        made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0})
+    found = findings(made.model, finished(made.model)).break_evens
+    assert [(b.late, b.low, b.high, b.copies) for b in found] == [("naive", 64, 128, True)]
+
+
+def test_the_best_configuration_is_one_sentence_with_a_verdict() -> None:
+    made = Made(None)
+    for tile, seconds in (("16", 3.0), ("32", 1.0), ("64", 2.0)):
+        made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=int(tile))), seconds)
+    made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=128)), 0.1, verdict="unverified")
+    told = best(made.model, finished(made.model))
+    assert told.startswith("Fastest at n = 256: tiled-cpu, tile 32, 1.00 s")
+    assert "against the next, tiled-cpu, tile 64: UNCLEAR" in told and "3.00x as fast as the slowest, tiled-cpu, tile 16" in told
+    assert best(Model(), []) == ""
+
+
+def test_axes_of_a_recording_are_those_that_differ() -> None:
+    experiments = [settle(Experiment(kernel="tiled-cpu", n=n, tile=t)) for n in (128, 64) for t in (16, 32)]
+    assert varied([*experiments, settle(Experiment(kernel="serial", n=64))]) == (
+        Axis("kernel", ("serial", "tiled-cpu")),
+        Axis("n", ("64", "128")),
+        Axis("tile", ("16", "32")),
+    )
+
+
+def test_the_command_prints_cells_findings_and_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["-k", "serial,tiled-cpu", "-n", "16..32", "--tile", "16,7", "--repeats", "2", "--telemetry-hz", "0"]
+    assert main(["sweep", *asked]) == 0
+    out = capsys.readouterr().out
+    assert "Fastest at n = 32" in out and "time ~ n^" in out
+    assert "left out: kernel tiled-cpu, n 16, tile 7: tile 7 is not offered by tiled-cpu" in out
+    assert out.count("serial ") >= 2 and "verified" in out
+
+
+def test_the_command_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
+    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
+    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
+    assert last["findings"]["fits"]["all"]["sizes"] == 2
+
+
+def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["sweep", "-k", "serial", "--repeats", "2", "--telemetry-hz", "0"]
+    first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
+    assert main([*asked, "-n", "8,16", "--record", str(first)]) == 0
+    capsys.readouterr()
+    assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
+    out = capsys.readouterr().out
+    assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
+    recorded = Path(__file__).resolve().parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+    assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
+    assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
+
+
+def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "fwtui", "sweep", "-k", "serial", "-n", "8,2048", "--repeats", "9", "--within", "9999"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PYTHONUNBUFFERED": "1"}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "1 of 2" in line:
+            break
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 130
+    first = out.splitlines()[1]
+    assert first.split()[0] == "8" and "verified" in first
+    assert "left out: n 2048: not run" in out or "cancelled" in out
+
+
+@pytest.mark.parametrize("words", [["-n", "64"], ["--within", "0", "-n", "8,9"], ["-n", "8,9", "-k", "serial", "--threads", "7"]])
+def test_the_command_refuses_in_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", *words]) == 2
+    assert capsys.readouterr().err.startswith("fwtui: ")
