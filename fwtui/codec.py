@@ -47,6 +47,9 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
     kind.__struct_config__.tag: msgspec.json.Decoder(kind)  # type: ignore[misc]
     for kind in events.ALL
 }
+_KIND_FIRST = b'{"kind":"'
+_LONGEST_KIND = 40
+_decoders_of_bytes = {kind.encode(): decoder for kind, decoder in _decoders.items()}
 
 
 def encode(event: Event) -> bytes:
@@ -76,10 +79,12 @@ def decode(raw: bytes) -> Event | Unknown:
     """The event on one line (no newline). Raises Corrupt for anything that is not a whole, undamaged, bounded line."""
     body = _unseal(raw)
     try:
-        tag = _tag.decode(body)
-        decoder = _decoders.get(tag.kind)
+        decoder = _named_first(body)
         if decoder is None:
-            return Unknown(kind=clean(tag.kind), raw=raw, t=tag.t)
+            tag = _tag.decode(body)
+            decoder = _decoders.get(tag.kind)
+            if decoder is None:
+                return Unknown(kind=clean(tag.kind), raw=raw, t=tag.t)
         event = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(clean(str(error))) from None
@@ -124,6 +129,14 @@ def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
             held, skipping = b"", True
     if skipping:
         yield None
+
+
+def _named_first(body: bytes) -> msgspec.json.Decoder[Any] | None:
+    """The decoder of a body that begins with its kind, as every writer of ours makes it: half of the time of an hour's file."""
+    if not body.startswith(_KIND_FIRST):
+        return None
+    begin = len(_KIND_FIRST)
+    return _decoders_of_bytes.get(body[begin : body.find(b'"', begin, begin + _LONGEST_KIND)])
 
 
 def _unseal(raw: bytes) -> bytes:

@@ -34,12 +34,19 @@ def rewrite(path: Path, check: bool = False) -> bool:
     after = before
     for name, lines in PARTS.items():
         after = _replaced(after, name, lines(), path.name)
-    if after != before and not check:
-        try:
-            path.write_text(after, encoding="utf-8")
-        except OSError as error:
-            raise Refused(f"{path.name} cannot be written: {why(error)}; check its permissions") from None
-    return after != before
+    return update(path, after, check)
+
+
+def update(path: Path, text: str, check: bool = False) -> bool:
+    """Make this the file's text; returns whether that changes it. With `check` the file is left alone. Raises Refused."""
+    try:
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return False
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path.name} cannot be written: {why(error)}; check its permissions") from None
+    return True
 
 
 def ladder(folder: Path | None = None) -> list[str]:

@@ -21,6 +21,7 @@ from fwtui.errors import Corrupt, Refused
 from fwtui.experiment import Experiment, kernel_named, settle
 from fwtui.model import Model
 from fwtui.placement import gpu_index, is_simulated
+from fwtui.privacy import anonymous
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
 
@@ -44,6 +45,7 @@ class Live:
         self._worker: Child | None = None
         self._worker_kind = ""
         self._sampler: Child | None = None
+        self._identify = identify
         self._sampler_arguments = ["--hz", f"{telemetry_hz:g}", *(["--identify"] * identify)] if telemetry_hz > 0 else None
         self._sampled = device if device.isdecimal() else "0"  # the GPU that is watched
         self._sampler_deaths = 0
@@ -318,6 +320,8 @@ class Live:
         sampler.close(grace=0)
 
     def _publish(self, line: Line) -> None:
+        if not self._identify:
+            line = anonymous(line)
         match line.event:
             case events.RunStarted():
                 self._run_lines = [line]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -55,7 +55,7 @@ class _Checkpoint:
 
 @dataclass
 class Model:
-    """State after `index` events. Lists only grow (until rewind); runs are immutable and replaced."""
+    """State after `index` events. Lists only grow (until seek); runs are immutable and replaced."""
 
     index: int = 0
     t: float = 0.0
@@ -71,6 +71,7 @@ class Model:
     unknown: int = 0  # events of kinds that this version does not know
     limits: dict[str, events.Limits] = field(default_factory=dict)  # what the devices can do at most, by backend
     _checkpoints: list[_Checkpoint] = field(default_factory=list, compare=False, repr=False)
+    _longest: tuple[list[Any], ...] = field(default_factory=lambda: ([], [], []), compare=False, repr=False)  # before a seek
 
     @property
     def run(self) -> Run | None:
@@ -123,17 +124,21 @@ class Model:
             case _:
                 self._take_run_event(event)
 
-    def rewind(self, index: int) -> int:
-        """Go back to the last checkpoint at or before `index`; returns its index, from which events are applied again."""
-        while self._checkpoints and self._checkpoints[-1].index > index:
-            self._checkpoints.pop()
-        if not self._checkpoints:
+    def seek(self, index: int) -> int:
+        """Go to the last known state at or before `index`, backwards or forwards; returns from where events are applied again."""
+        place = bisect_right(self._checkpoints, index, key=lambda c: c.index)
+        if not place:
             return self.index  # nothing was applied yet
-        c = self._checkpoints[-1]
+        c = self._checkpoints[place - 1]
+        if c.index <= self.index <= index:
+            return self.index
+        told = (self.telemetry, self.log, self.markers)
+        self._longest = tuple(max(known, now, key=len) for known, now in zip(self._longest, map(list, told), strict=True))
+        for kept, known, count in zip(told, self._longest, (c.telemetry, c.log, c.markers), strict=True):
+            kept[:] = known[:count]
         self.index, self.t, self.header, self.device = c.index, c.t, c.header, c.device
         self.runs, self.current, self.fault, self.end = dict(c.runs), c.current, c.fault, c.end
         self.unknown, self.limits = c.unknown, c.limits
-        del self.telemetry[c.telemetry :], self.log[c.log :], self.markers[c.markers :]
         return c.index
 
     def frozen(self) -> Model:

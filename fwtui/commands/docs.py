@@ -1,4 +1,4 @@
-"""`fwtui docs`: what the README says of kernels, made from the kernels and from a recorded session."""
+"""`fwtui docs`: what the README says of kernels, made from the kernels and from a recorded session; and the format's schema."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 
 from fwtui.commands import OK, WRONG
 from fwtui.commands.pictures import redraw
-from fwtui.docs import README, rewrite
+from fwtui.docs import README, rewrite, update
+from fwtui.sessions import schema
 
 NAME = "docs"
-HELP = 'make the README\'s generated parts and pictures: the ladder is from the newest shipped session titled "ladder ..."'
+HELP = (
+    'make the README\'s generated parts and pictures, the ladder from the newest shipped session titled "ladder ..."; '
+    f"and sessions/{schema.FILE} from the types of events"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +29,8 @@ def execute(given: argparse.Namespace) -> int:
     path = Path(given.file)
     changed = [path.name] if rewrite(path, check=given.check) else []
     changed += redraw(path, check=given.check)
+    if path == README and update(schema.path(), schema.text(), check=given.check):
+        changed.append(schema.FILE)
     for name in changed:
         said = "is not what `fwtui docs` makes; run it" if given.check else "made again"
         print(f"fwtui: {name} {said}", file=sys.stderr)

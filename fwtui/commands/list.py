@@ -6,16 +6,17 @@ import argparse
 import sys
 
 from fwtui.commands import OK
-from fwtui.sessions.library import print_list
+from fwtui.sessions.listing import ORDERS, print_list
 
 NAME = "list"
 HELP = "list the shipped and your own recorded sessions"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
+    parser.add_argument("words", nargs="*", help="only sessions with all these words in name, title, machine, kernels, state ...")
+    parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="default: newest first")
 
 
 def execute(given: argparse.Namespace) -> int:
-    print_list(sys.stdout)
+    print_list(sys.stdout, " ".join(given.words), given.sort)
     return OK

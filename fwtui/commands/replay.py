@@ -1,44 +1,100 @@
-"""`fwtui replay FILE`: a recorded session on the screen, or its results where there is no screen."""
+"""`fwtui replay FILE`: a recorded session on the screen, or its results where there is no screen; `-` is one on a pipe."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 
+from fwtui.codec import Line
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
+from fwtui.errors import Refused
+from fwtui.events import RunStarted
+from fwtui.model import Model
 from fwtui.report import COLUMNS, result, row, table
+from fwtui.run import Run
+from fwtui.sessions.check import missing
 from fwtui.sessions.library import load_model, resolve
+from fwtui.sessions.stream import Inlet, piped
 
 NAME = "replay"
 HELP = "replay a recorded session; without a terminal, or with --json or --table, print its results"
+PIPE = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
+    parser.add_argument(
+        "session", help="a file, the name of a session that `fwtui list` shows, or - for what `fwtui run --stream` writes"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table of the runs on stdout")
-    parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 16")
+    parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
+    parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
     add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
-    from fwtui.tui import check_moment, check_speed, run_replay
+    from fwtui.tui import check_gap, check_moment, check_speed, run_replay, run_stream
 
     check_speed(given.speed)
     check_moment(given.at)
+    check_gap(given.max_gap)
+    as_table = given.table or (sys.stdout.isatty() and not given.json)
+    on_screen = as_table and not given.table
+    how = {"speed": given.speed, "start": given.at, "max_gap": given.max_gap}
+    if given.session == PIPE:
+        inlet = piped(sys.stdin.fileno())
+        return run_stream(inlet, settings=preferred(given), **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(given.session)
-    if sys.stdout.isatty() and not (given.json or given.table):
-        return run_replay(path, speed=given.speed, start=given.at, settings=preferred(given))
+    if on_screen:
+        return run_replay(path, settings=preferred(given), **how)
     model, complete = load_model(path)
-    if given.table:
-        print("\n".join(table([COLUMNS, *(row(model, run) for run in model.runs.values())])))
+    if as_table:
+        _print_table(model)
     else:
         for run in model.runs.values():
-            print(json.dumps(result(model, run)))
+            _print_result(model, run)
     if not complete:
         print(f"fwtui: {path.name} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
     return OK if complete else WRONG
+
+
+def _print_stream(inlet: Inlet, as_table: bool) -> int:
+    """The results as the runs end; what came before a stream is refused is printed too."""
+    refusal = ""
+
+    def until_refused() -> Iterator[Line]:
+        nonlocal refusal
+        try:
+            yield from inlet.lines()
+        except Refused as error:
+            if inlet.header is None:
+                raise
+            refusal = str(error)
+
+    model = Model()
+    for line in until_refused():
+        if isinstance(line.event, RunStarted) and model.run is not None and not as_table:
+            _print_result(model, model.run)  # only now nothing more is told of it
+        model.apply(line.event)
+    if as_table:
+        _print_table(model)
+    elif model.run is not None:
+        _print_result(model, model.run)
+    lost = missing(inlet.condition)
+    if refusal or lost:
+        print(f"fwtui: {refusal or f'the session on {inlet.name} is not whole: {lost}'}", file=sys.stderr)
+        return WRONG
+    return OK
+
+
+def _print_table(model: Model) -> None:
+    print("\n".join(table([COLUMNS, *(row(model, run) for run in model.runs.values())])))
+
+
+def _print_result(model: Model, run: Run) -> None:
+    print(json.dumps(result(model, run)), flush=True)

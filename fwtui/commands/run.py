@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
+import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+
+import msgspec
 
 from fwtui import counters, events, hardware, units
 from fwtui.codec import Line
@@ -19,11 +25,13 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.live import Live
 from fwtui.report import COLUMNS, result, row, table
+from fwtui.sessions.stream import Outlet
 from fwtui.text import clean, shown
 
 NAME = "run"
 HELP = "run experiments and print their results: a table on a terminal, JSON lines otherwise"
 DRAIN_EVERY = 0.02
+LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 LEAST_HZ, MOST_HZ = 0.01, 10
 
 
@@ -44,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
+    form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
     add_recording(parser)
 
 
@@ -57,7 +66,7 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
     )
-    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID in the recording")
+    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
 def live_session(given: argparse.Namespace) -> Live:
@@ -79,7 +88,11 @@ def live_session(given: argparse.Namespace) -> Live:
 def execute(given: argparse.Namespace) -> int:
     gpu = hardware.driver_present() and bool(hardware.gpus().gpus)
     asked = [] if given.all else experiments(given, gpu)
+    if given.stream and sys.stdout.isatty():
+        raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
     live = live_session(given)
+    outlet = _outlet(live, given) if given.stream else None
+    reason = "closed"
     try:
         if given.all:
             asked = _every(live, given, gpu)
@@ -87,13 +100,39 @@ def execute(given: argparse.Namespace) -> int:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
         if given.baseline is not None:
             asked = _first(given.baseline, asked)
-        return _run_all(live, asked, given)
+        # whoever reads a pipe shows what goes wrong, and may do so on this very terminal
+        with contextlib.redirect_stderr(io.StringIO()) if outlet is not None and _on_pipe() else contextlib.nullcontext():
+            code = _run_all(live, asked, given, outlet)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
-        live.close(reason="signal")
-        return 128 + stopped.signum
+        reason, code = "signal", 128 + stopped.signum
     finally:
-        live.close()
+        if outlet is not None:
+            on_signals(signal.SIG_IGN)
+            outlet.patience = LAST_PATIENCE[reason]
+        live.close(reason)
+        if outlet is not None:
+            outlet.close(reason, t=live.now)
+    if outlet is None or outlet.failure is None:
+        return code
+    if outlet.unread:
+        return code or 128 + signal.SIGPIPE
+    say(outlet.failure)
+    return code or NOT_RECORDED
+
+
+def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
+    """The session on standard output, from its beginning."""
+    assert live.model.header is not None
+    header = msgspec.structs.replace(live.model.header, title=clean(given.title))
+    outlet = Outlet(sys.stdout.fileno(), header, given.record_hz or None)
+    live.sinks.append(outlet.write)
+    return outlet
+
+
+def _on_pipe() -> bool:
+    """Whether standard output is read by another program while it is written."""
+    return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]:
@@ -113,8 +152,9 @@ def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
     return sorted(asked, key=lambda e: e.kernel != baseline)
 
 
-def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace) -> int:
-    as_table, wanted = given.table or (sys.stdout.isatty() and not given.json), given.record is not None
+def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, outlet: Outlet | None) -> int:
+    as_table = given.table or (sys.stdout.isatty() and not given.json)
+    wanted = given.record is not None
     on_signals(stop)
     live.sinks.append(narrate)
     if live.recorder is not None:
@@ -123,7 +163,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace) -> 
     rows: list[tuple[str, ...]] = [COLUMNS]
     for experiment in asked:
         before = live.model.current
-        code = _run_one(live, experiment)
+        code = _run_one(live, experiment, outlet)
         if given.counters and live.model.run is not None and live.model.run.state == "done":
             _count(live, experiment, live.model.run.id)
         run = live.model.run
@@ -131,7 +171,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace) -> 
             if as_table:
                 rows.append(row(live.model, run, given.baseline))
                 say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
-            else:
+            elif outlet is None:
                 print(json.dumps(result(live.model, run, given.baseline)), flush=True)
         worst = worst or code
     if as_table and len(rows) > 1:
@@ -147,12 +187,14 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace) -> 
     return worst
 
 
-def _run_one(live: Live, experiment: Experiment) -> int:
-    """Run to the end; returns the exit code that this run alone would have."""
+def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
+    """Run to the end; returns the exit code that this run alone would have. Raises Stopped where nobody reads the stream."""
     before = live.model.current
     live.start(experiment)
     while live.busy or live.drain():
         live.drain()
+        if outlet is not None and outlet.unread:
+            raise Stopped(signal.SIGPIPE)
         if live.busy:
             time.sleep(DRAIN_EVERY)
     show_progress("")

@@ -44,9 +44,14 @@ def _origin(header: Header) -> str:
 def _verdict(condition: Condition) -> str:
     if condition.closed and condition.end:
         lost = condition.end.dropped
-        dropped = f" {_count(lost, 'event')} came too fast to be recorded." if lost else ""
+        dropped = f" {_count(lost, 'event')} had been lost before." if lost else ""
         ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
         return f"Whole and closed{ended}.{dropped}"
+    return f"Not whole: {missing(condition)}. {_count(condition.whole, 'event')} can be replayed."
+
+
+def missing(condition: Condition) -> str:
+    """What is not whole about a session that has been seen to its end, in words; empty where it is closed."""
     faults = []
     if condition.damaged:
         faults.append(f"{_count(condition.damaged, 'damaged line')} left out")
@@ -56,7 +61,7 @@ def _verdict(condition: Condition) -> str:
         faults.append("there is no end, so later events may be missing")
     elif condition.end.events != condition.whole - 1:
         faults.append(f"the end counts {_count(condition.end.events, 'event')} before it and {condition.whole - 1} are here")
-    return f"Not whole: {'; '.join(faults)}. {_count(condition.whole, 'event')} can be replayed."
+    return "; ".join(faults)
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
-from fwtui import units
 from fwtui.errors import Refused
 from fwtui.events import Header
 from fwtui.model import Model
@@ -18,6 +16,7 @@ from fwtui.sessions.summary import summarise
 from fwtui.text import clean
 
 _MOST_NAMED = 12
+SHIPPED, OWN = "shipped", "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Entry:
     """One file in the library; `problem` says in words why it cannot be replayed, or not to its end."""
 
     path: Path
-    origin: str  # "shipped" | "own"
+    origin: str  # SHIPPED or OWN
     size: int = 0  # bytes
     header: Header | None = None
     runs: int = 0
@@ -38,15 +37,56 @@ class Entry:
     problem: str = ""
 
     @property
+    def own(self) -> bool:
+        """It is the user's and may be changed."""
+        return self.origin == OWN
+
+    @property
+    def title(self) -> str:
+        return self.header.title if self.header else ""
+
+    @property
+    def created(self) -> str:
+        """ISO 8601, UTC; empty where nobody can tell."""
+        return self.header.created if self.header else ""
+
+    @property
+    def machine(self) -> str:
+        """Its processor."""
+        return self.header.machine.cpu if self.header else ""
+
+    @property
+    def state(self) -> str:
+        """Complete, or what is wrong."""
+        return self.problem or ("complete" if self.complete else "incomplete")
+
+    @property
     def name(self) -> str:
         """What resolve() takes: the file's name without its suffix."""
         return clean(_stem(self.path))
 
 
-def find() -> list[Entry]:
-    """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised."""
-    entries = [_entry(path, origin) for path, origin in _files()]
+Known = MutableMapping[tuple[Path, int, int], Entry]  # by path, size, and when it was changed
+
+
+def find(known: Known | None = None) -> list[Entry]:
+    """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
+
+    What is in `known` and has not changed since is not read again.
+    """
+    entries = [_known_entry(path, origin, known if known is not None else {}) for path, origin in _files()]
     return sorted(entries, key=lambda entry: (entry.header.created if entry.header else "", entry.path.name), reverse=True)
+
+
+def _known_entry(path: Path, origin: str, known: Known) -> Entry:
+    try:
+        status = path.lstat()
+    except OSError:  # gone meanwhile: reading says so
+        return _entry(path, origin)
+    key = (path, status.st_size, status.st_mtime_ns)
+    if key not in known:
+        known[key] = _entry(path, origin)
+    return known[key]
 
 
 def resolve(name: str) -> Path:
@@ -61,10 +101,10 @@ def resolve(name: str) -> Path:
     if len(matches) == 1:
         return known[matches[0]]
     if matches:
-        raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {_some(matches)}")
+        raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
         raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {_some(sorted(known, reverse=True))}")
+    raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {some(sorted(known, reverse=True))}")
 
 
 def paths(most: int = 50) -> list[Path]:
@@ -85,21 +125,8 @@ def load_model(path: Path) -> tuple[Model, bool]:
     return model, loaded.complete
 
 
-def print_list(out: TextIO) -> None:
-    """The library as a table in aligned columns."""
-    entries = find()
-    if not entries:
-        print(f"There are no sessions yet; recordings go to {clean(str(own_folder()))}.", file=out)
-        return
-    rows = [("NAME", "FROM", "RUNS", "KERNELS", "N", "BEST", "GPU", "LENGTH", "SIZE", "")]
-    rows += [_row(entry) for entry in entries]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(), file=out)
-
-
 def _files() -> Iterator[tuple[Path, str]]:
-    for folder, origin in ((shipped_folder(), "shipped"), (own_folder(), "own")):
+    for folder, origin in ((shipped_folder(), SHIPPED), (own_folder(), OWN)):
         try:
             paths = sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
         except OSError:  # the user's folder comes with the first recording
@@ -146,25 +173,8 @@ def _problem(damaged: int, closed: bool, dropped: int) -> str:
     return f"{dropped} events dropped" if dropped else ""
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
-    size = f"{entry.size / 1000:,.1f} kB"
-    if not entry.header or not entry.runs:
-        return (entry.name, entry.origin, "", "", "", "", entry.gpu, "", size, entry.problem)
-    return (
-        entry.name,
-        entry.origin,
-        str(entry.runs),
-        _some(entry.kernels, 3),
-        _some([str(n) for n in entry.sizes], 3),
-        units.rate(entry.best_rate) if entry.best_rate else "",
-        entry.gpu,
-        units.clock(entry.duration),
-        size,
-        entry.problem,
-    )
-
-
-def _some(words: list[str] | tuple[str, ...], most: int = _MOST_NAMED) -> str:
+def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
+    """The first of them with commas, safe to show."""
     more = ", ..." if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more
 

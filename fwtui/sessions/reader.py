@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from fwtui.text import clean
 
 MAX_BYTES = 256 * 2**20
 MAX_LINES = 2_000_000  # held in memory at once
+WATCHED = 2000  # lines between two words on how far it is
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
 
@@ -78,6 +79,21 @@ class Loaded:
     duration: float  # seconds
     reason: str  # of the end; empty without one
 
+    @classmethod
+    def of(cls, header: Header, lines: list[Line], condition: Condition) -> Loaded:
+        """These lines, as whole as they were seen to be."""
+        end = condition.end
+        return cls(
+            header=header,
+            lines=lines,
+            damaged=condition.damaged,
+            torn=condition.torn,
+            closed=condition.closed,
+            dropped=end.dropped if end else 0,
+            duration=condition.duration,
+            reason=end.reason if end else "",
+        )
+
     @property
     def complete(self) -> bool:
         """Closed, and nothing was lost on the way to the file."""
@@ -91,6 +107,7 @@ class Session:
         """Takes over the descriptor. Raises Refused, and leaves it open, where it is no session."""
         self.name = name
         self._descriptor = descriptor
+        self._offset = 0
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
@@ -102,43 +119,28 @@ class Session:
 
     def lines(self) -> Iterator[Line | Corrupt]:
         """Every line in file order, the header first; a damaged line is its Corrupt, a torn last one is left out."""
-        ended = False
-        for place, item in enumerate(decode_lines(self._chunks())):
-            if isinstance(item, Corrupt):
-                yield item
-            elif ended:
-                yield Corrupt("a line after the end")
-            elif place and isinstance(item.event, Header):
-                yield Corrupt("a second header")
-            else:
-                ended = isinstance(item.event, End)
-                yield item
+        return in_order(decode_lines(self._chunks()))
 
     def condition(self) -> Condition:
         """A fresh count for this session, to be shown every item of lines()."""
         return Condition(torn=self.torn)
 
-    def read_all(self) -> Loaded:
-        """The whole session in memory. Raises Refused above two million lines."""
+    def read_all(self, watch: Callable[[float], None] = lambda share: None) -> Loaded:
+        """The whole session in memory. Raises Refused above two million lines.
+
+        `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
+        """
         condition = self.condition()
         lines: list[Line] = []
         for item in self.lines():
             condition.see(item)
             if isinstance(item, Line):
                 lines.append(item)
+                if len(lines) % WATCHED == 0:
+                    watch(self._offset / self.size)
             if len(lines) > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-        end = condition.end
-        return Loaded(
-            header=self.header,
-            lines=lines,
-            damaged=condition.damaged,
-            torn=condition.torn,
-            closed=condition.closed,
-            dropped=end.dropped if end else 0,
-            duration=condition.duration,
-            reason=end.reason if end else "",
-        )
+        return Loaded.of(self.header, lines, condition)
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
@@ -154,25 +156,13 @@ class Session:
 
     def _read_header(self) -> Header:
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
-        header = None
-        if newline:
-            with suppress(Corrupt, msgspec.ValidationError):
-                event = decode(line)
-                msgspec.json.decode(line, type=_Magic)
-                header = event
-        if not isinstance(header, Header) or header.format != FORMAT:
-            raise Refused(
-                f"{self.name} is not a fwtui session: its first line is no whole header; `fwtui list` shows the sessions here"
-            )
-        if header.version > VERSION:
-            raise TooNew(self.name, header)
-        return header
+        return first_line(self.name, line if newline else b"")
 
     def _chunks(self) -> Iterator[bytes]:
-        offset = 0
+        self._offset = offset = 0
         # no further than the size at opening: the file may be growing under a recorder
         while offset < self.size and (chunk := self._read(offset, min(_CHUNK, self.size - offset))):
-            offset += len(chunk)
+            self._offset = offset = offset + len(chunk)
             yield chunk
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -180,6 +170,35 @@ class Session:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
             raise Refused(f"{self.name} cannot be read: {why(error)}; copy it to another disk") from None
+
+
+def first_line(name: str, raw: bytes) -> Header:
+    """The header of the session of that name from its first line, no newline. Raises Refused, and TooNew for a later version."""
+    header = None
+    with suppress(Corrupt, msgspec.ValidationError):
+        event = decode(raw)
+        msgspec.json.decode(raw, type=_Magic)
+        header = event
+    if not isinstance(header, Header) or header.format != FORMAT:
+        raise Refused(f"{name} is not a fwtui session: its first line is no whole header; `fwtui list` shows the sessions here")
+    if header.version > VERSION:
+        raise TooNew(name, header)
+    return header
+
+
+def in_order(items: Iterable[Line | Corrupt]) -> Iterator[Line | Corrupt]:
+    """The items of a session, in which a second header and whatever comes after the end are damage."""
+    ended = False
+    for place, item in enumerate(items):
+        if isinstance(item, Corrupt):
+            yield item
+        elif ended:
+            yield Corrupt("a line after the end")
+        elif place and isinstance(item.event, Header):
+            yield Corrupt("a second header")
+        else:
+            ended = isinstance(item.event, End)
+            yield item
 
 
 def open_session(path: str | os.PathLike[str]) -> Session:
@@ -199,7 +218,7 @@ def open_session(path: str | os.PathLike[str]) -> Session:
         raise
 
 
-def load(path: str | os.PathLike[str]) -> Loaded:
+def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
     """All of the session at that path; raises what open_session() and read_all() raise."""
     with open_session(path) as session:
-        return session.read_all()
+        return session.read_all(watch)

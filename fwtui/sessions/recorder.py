@@ -13,10 +13,9 @@ from pathlib import Path
 from fwtui.codec import Line, encode
 from fwtui.errors import Refused
 from fwtui.events import End, Header, RunDone, Telemetry
-from fwtui.sessions.folders import SUFFIX, own_folder, why
+from fwtui.sessions.folders import NEW, SUFFIX, new_file, own_folder, why
 from fwtui.text import clean
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _MAX_SAME_NAME = 1000
 
 
@@ -25,14 +24,15 @@ class Recorder:
 
     Every line is one unbuffered write, so what was accepted survives the death of this process; a finished run and
     the end also reach the disk. Nothing is raised out of write() and close(): the first failure ends the recording
-    for good and `failure` says why. `telemetry_hz` thins telemetry to at most that rate.
+    for good and `failure` says why. `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is
+    copied as it is.
     """
 
     def __init__(
         self,
         path: Path,
         descriptor: int,
-        header: Header,
+        header: Header | Line,
         preface: Iterable[Line] = (),
         telemetry_hz: float | None = None,
     ) -> None:
@@ -43,8 +43,9 @@ class Recorder:
         self._descriptor: int | None = descriptor
         self._telemetry_hz = telemetry_hz
         self._telemetry_slot = -1
-        self._latest = header.t
-        self._append(encode(header))
+        self._latest = header.event.t if isinstance(header, Line) else header.t
+        self.error: OSError | None = None  # behind the failure
+        self._append(header.raw + b"\n" if isinstance(header, Line) else encode(header))
         for line in preface:
             self.write(line)
 
@@ -53,7 +54,7 @@ class Recorder:
         cls,
         folder: Path | None,
         slug: str,
-        header: Header,
+        header: Header | Line,
         preface: Iterable[Line] = (),
         telemetry_hz: float | None = None,
     ) -> Recorder:
@@ -71,7 +72,7 @@ class Recorder:
         for number in range(1, _MAX_SAME_NAME + 1):
             path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
             try:
-                descriptor = os.open(path, _NEW, 0o644)
+                descriptor = os.open(path, NEW, 0o644)
             except FileExistsError:
                 continue
             except OSError as error:
@@ -85,22 +86,18 @@ class Recorder:
     def at(
         cls,
         path: str | os.PathLike[str],
-        header: Header,
+        header: Header | Line,
         preface: Iterable[Line] = (),
         telemetry_hz: float | None = None,
     ) -> Recorder:
         """A new session at exactly that path. Raises Refused where something is there already or nothing can be."""
-        name = clean(os.fspath(path))
-        try:
-            descriptor = os.open(path, _NEW, 0o644)
-        except FileExistsError:
-            raise Refused(f"{name} exists already and is not overwritten; choose another name") from None
-        except (OSError, ValueError) as error:
-            raise Refused(f"{name} cannot be recorded to: {why(error)}; choose another path") from None
+        descriptor = new_file(path, "recorded to")
         return cls._begin(Path(path), descriptor, header, preface, telemetry_hz)
 
     @classmethod
-    def _begin(cls, path: Path, descriptor: int, header: Header, preface: Iterable[Line], telemetry_hz: float | None) -> Recorder:
+    def _begin(
+        cls, path: Path, descriptor: int, header: Header | Line, preface: Iterable[Line], telemetry_hz: float | None
+    ) -> Recorder:
         recorder = cls(path, descriptor, header, preface, telemetry_hz)
         if recorder.failure:
             with suppress(OSError):
@@ -148,7 +145,7 @@ class Recorder:
         try:
             while rest:
                 # a full disk takes a part without complaint and complains about the next
-                written = os.write(self._descriptor, rest)
+                written = self._put(self._descriptor, rest)
                 if not written:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 rest = rest[written:]
@@ -157,6 +154,14 @@ class Recorder:
         else:
             self.bytes += len(data)
             self.events += 1
+
+    def _put(self, descriptor: int, data: memoryview) -> int:
+        """Write some of the bytes; how many. Raises OSError."""
+        return os.write(descriptor, data)
+
+    def _take_back(self, descriptor: int) -> None:
+        """Leave whole lines where a part of one was written. Raises OSError."""
+        os.ftruncate(descriptor, self.bytes)
 
     def _sync(self) -> None:
         if self._descriptor is None:
@@ -178,10 +183,11 @@ class Recorder:
     def _fail(self, error: OSError) -> None:
         if self.failure is not None:
             return
+        self.error = error
         self.failure = f"recording stopped: {why(error)}, {self.events} events kept in {clean(self.path.name)}"
         if self._descriptor is not None:
             with suppress(OSError):
-                os.ftruncate(self._descriptor, self.bytes)
+                self._take_back(self._descriptor)
             self._release()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
+from fwtui.sessions.stream import Inlet, Listener
 from fwtui.text import clean, shown
 from fwtui.tui import terminal
 from fwtui.tui.places import place_names
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from fwtui.live import Live
     from fwtui.settings import Settings
 
-__all__ = ["check_moment", "check_speed", "render", "run_dashboard", "run_replay"]
+__all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
+LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
 def run_dashboard(live: Live, experiment: Experiment | None = None, settings: Settings | None = None) -> int:
@@ -51,19 +53,46 @@ def run_dashboard(live: Live, experiment: Experiment | None = None, settings: Se
         live.close(reason)
 
 
-def run_replay(path: Path, speed: float = 1.0, start: float = 0.0, settings: Settings | None = None) -> int:
+def run_replay(
+    path: Path, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+) -> int:
     """Replay a session from `start` seconds and return the exit code.
 
-    Raises Refused for what is no session, no speed or no moment, for settings that cannot be, and where there is no terminal.
+    Raises Refused for what is no session, no speed, no moment or no gap, for settings that cannot be, and where there is
+    no terminal.
     """
+    return _play(Path(path), speed, start, max_gap, settings)
+
+
+def run_stream(
+    inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+) -> int:
+    """Show a session that comes down standard input while it comes, with keys from the terminal; as run_replay() else."""
+    pipe = os.dup(0)
+    try:
+        terminal_keys = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        os.close(pipe)
+        raise Refused(f"there is no terminal for the keys: {why(error)}; print the results with --table or --json") from None
+    # Textual takes its keys from standard input
+    os.dup2(terminal_keys, 0)
+    os.close(terminal_keys)
+    try:
+        return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
+    finally:
+        os.dup2(pipe, 0)
+
+
+def _play(what: Path | Listener, speed: float, start: float, max_gap: float | None, settings: Settings | None) -> int:
     check_speed(speed)
     check_moment(start)
+    check_gap(max_gap)
     _need_terminal("the replay")
     from fwtui.tui.app import FwtuiApp
     from fwtui.tui.look import Look, look_of
 
     look = look_of(settings) if settings is not None else Look()
-    app = FwtuiApp(replay=Path(path), speed=speed, start=start, look=look)
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look)
     app.run()
     if app.refusal is not None:
         raise Refused(app.refusal)
@@ -117,6 +146,12 @@ def check_speed(speed: float) -> None:
 
     if speed not in SPEEDS:
         raise Refused(f"speed {speed:g} is not offered; choose one of {', '.join(f'{s:g}' for s in SPEEDS)}")
+
+
+def check_gap(seconds: float | None) -> None:
+    """Raises Refused for what is no length of a gap; None leaves gaps as they are."""
+    if seconds is not None and not LEAST_GAP <= seconds <= MOST_GAP:
+        raise Refused(f"a gap of {seconds:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 
 
 @contextlib.contextmanager

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from rich.console import RenderableType
@@ -17,17 +15,15 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.driver import Driver
 from textual.filter import LineFilter
-from textual.message import Message
 from textual.screen import Screen
 from textual.theme import ThemeProvider
+from textual.widget import AwaitMount
 from textual.widgets import Static
 
-from fwtui.errors import Refused
 from fwtui.experiment import Experiment
-from fwtui.sessions import reader
 from fwtui.sessions.library import paths
+from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
-from fwtui.text import clean
 from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
 from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
@@ -35,6 +31,8 @@ from fwtui.tui.commands import Command, Palette
 from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
 from fwtui.tui.look import USUAL, Look
+from fwtui.tui.opening import BESIDE, PATIENCE, Brings, SessionWanted
+from fwtui.tui.opens import Opens
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.plain import Plain
 from fwtui.tui.playback import Playback
@@ -48,15 +46,7 @@ WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the clas
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 
 
-class Opened(Message):
-    """A session has been read, or could not be."""
-
-    def __init__(self, outcome: Recording | Exception):
-        super().__init__()
-        self.outcome = outcome
-
-
-class FwtuiApp(App[None]):
+class FwtuiApp(Opens):
     TITLE = "fwtui"
     CSS = """
     Screen { background: $background; }
@@ -71,9 +61,10 @@ class FwtuiApp(App[None]):
         self,
         source: Source | None = None,
         experiment: Experiment | None = None,
-        replay: Path | Recording | None = None,
+        replay: Path | Recording | Listener | None = None,
         speed: float = 1.0,
         start: float = 0.0,
+        max_gap: float | None = None,
         still: bool = False,
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
@@ -94,11 +85,10 @@ class FwtuiApp(App[None]):
         self.meter = Meter()
         self.source = source
         self.left_by_signal = False
-        self.refusal: str | None = None  # why there was nothing to show
         self._experiment = experiment or Experiment()
         self._replay = replay
-        self._speed = speed
-        self._start = start
+        self.how = {"speed": speed, "start": start, "max_gap": max_gap}
+        self.awaited = replay if isinstance(replay, Listener) else None
         self.still = still
         self._found = found
         self._last_resort = last_resort
@@ -140,7 +130,9 @@ class FwtuiApp(App[None]):
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
         elif isinstance(self._replay, Recording):
             self._enter(self._played(self._replay))
-        elif self._replay is not None:
+        elif self.awaited is not None:
+            self.set_timer(PATIENCE, self.show_waiting)
+        elif isinstance(self._replay, Path):
             self.open(self._replay)
 
     @property
@@ -174,9 +166,9 @@ class FwtuiApp(App[None]):
         self._go(self._views[-1], self._views[-1].place)
         self._forget(gone)
 
-    def _go(self, view: View, place: str) -> None:
+    def _go(self, view: View, place: str) -> AwaitMount:
         view.place = place
-        self.switch_mode(_mode(view, place))
+        return self.switch_mode(_mode(view, place))
 
     def _forget(self, view: View) -> None:
         for tab in view.tabs:
@@ -196,34 +188,17 @@ class FwtuiApp(App[None]):
             return self.view is not None and any(tab.name in parameters for tab in self.view.tabs)
         return super().check_action(action, parameters)
 
-    def open(self, path: Path) -> None:
-        """Read a session in the background and show it over what is there."""
-        # a daemon thread: leaving must not wait for a big file
-        Thread(target=self._open, args=(path,), name="reader", daemon=True).start()
-        self.say(f"opening {clean(path.name)}")
+    def enter(self, recording: Recording) -> None:
+        """Show a recording over what is there."""
+        self._enter(self._played(recording))
 
-    def _open(self, path: Path) -> None:
-        try:
-            outcome: Recording | Exception = Recording(named(path), reader.load(path), self._speed, self._start)
-        except Exception as error:
-            outcome = error
-        with contextlib.suppress(RuntimeError):
-            self.post_message(Opened(outcome))
-
-    def on_opened(self, event: Opened) -> None:
-        if isinstance(event.outcome, Recording):
-            self._enter(self._played(event.outcome))
-            return
-        sentence = (
-            str(event.outcome)
-            if isinstance(event.outcome, Refused)
-            else f"the session could not be read: {clean(str(event.outcome))}"
-        )
-        if self.view is not None:
-            self.say(sentence, "error")
-        else:
-            self.refusal = sentence
-            self.exit(return_code=2)
+    async def on_session_wanted(self, event: SessionWanted) -> None:
+        if not event.beside:
+            self.open(event.path)
+        elif self.view is not None:
+            await self._go(self.view, BESIDE)
+            if isinstance(self.screen, Brings):
+                self.screen.bring(str(event.path))
 
     def on_answered(self, event: Answered) -> None:
         self.say("")
@@ -249,6 +224,7 @@ class FwtuiApp(App[None]):
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
+        self.hear()
         if self.source is not None:
             self.source.drain()
         for view in self._views:

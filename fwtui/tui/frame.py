@@ -25,7 +25,8 @@ from fwtui.tui.notices import Entry, LogLine
 from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
-from fwtui.tui.transport import Timeline, Transport
+from fwtui.tui.transport import Transport
+from fwtui.tui.transported import Transported
 from fwtui.tui.view import View
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
@@ -33,7 +34,7 @@ ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 Words = tuple[tuple[str, str], ...]
 
 
-class Frame(Saved):
+class Frame(Transported, Saved):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.places. The subclass provides
@@ -68,6 +69,7 @@ class Frame(Saved):
 
     def __init__(self, view: View):
         super().__init__(view)
+        self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
 
@@ -106,7 +108,11 @@ class Frame(Saved):
         return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
-        self.call_after_refresh(self.update)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._complete = True
+        self.update()
 
     def on_screen_resume(self) -> None:
         self.update()
@@ -124,7 +130,7 @@ class Frame(Saved):
 
     def update(self, forced: bool = False) -> None:
         """Agree with the view; costs nothing where nothing happened."""
-        if not self.is_mounted:
+        if not self._complete:
             return
         if self.view.playback is not None:
             self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
@@ -177,44 +183,6 @@ class Frame(Saved):
         """A sentence of the program itself on the log line, until something newer happens."""
         self.view.told = Entry(self.model.t, text, level) if text else None
         self.update()
-
-    def on_timeline_sought(self, event: Timeline.Sought) -> None:
-        event.stop()
-        self.action_seek(event.share)
-
-    def action_play(self) -> None:
-        self._move("play")
-
-    def action_step(self, count: int) -> None:
-        self._move("step", count)
-
-    def action_next_run(self, count: int) -> None:
-        self._move("next_run", count)
-
-    def action_jump(self, direction: int) -> None:
-        self._move("jump", direction)
-
-    def action_leap(self, direction: int) -> None:
-        self._move("leap", direction)
-
-    def action_seek(self, share: float) -> None:
-        self._move("seek", share)
-
-    def action_speed(self, direction: int) -> None:
-        if self.view.playback is not None:
-            self.view.playback.speed(direction)
-            self.update()
-
-    def action_loop(self) -> None:
-        if self.view.playback is not None:
-            self.view.playback.loop()
-            self.update()
-
-    def _move(self, how: str, *amount: float) -> None:
-        if self.view.playback is not None:
-            self.view.selected = None
-            getattr(self.view.playback, how)(*amount)
-            self.update()
 
     def action_cancel(self) -> None:
         if self.view.campaign is not None:

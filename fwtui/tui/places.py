@@ -24,6 +24,7 @@ class Place(NamedTuple):
     live: str = ""
     recorded: str = ""
     recorded_title: str = ""  # where a recording calls it something else
+    pictured: bool = True  # what it shows of a recording is nothing but that recording
 
     def screen(self, view: View) -> Frame:
         """A new screen of this place. Raises LookupError where the place is not there for such a view."""
@@ -76,6 +77,15 @@ PLACES: tuple[Place, ...] = (
         "telemetry_screen:TelemetryScreen",
     ),
     Place("6", "learn", "Learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen"),
+    Place(
+        "7",
+        "sessions",
+        "Sessions",
+        "recordings that are here",
+        "sessions_screen:SessionsScreen",
+        "sessions_screen:SessionsScreen",
+        pictured=False,
+    ),
 )
 
 
@@ -86,4 +96,4 @@ def places(view: View) -> tuple[Place, ...]:
 
 def place_names() -> tuple[str, ...]:
     """The places of a recording, for `fwtui render --screen`."""
-    return tuple(place.name for place in PLACES if place.recorded)
+    return tuple(place.name for place in PLACES if place.recorded and place.pictured)

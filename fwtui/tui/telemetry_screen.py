@@ -138,7 +138,7 @@ class TelemetryScreen(Frame):
     def _whole(self) -> float:
         """How long the session is: a recording's length is known, a live one is as long as the next round time."""
         playback = self.view.playback
-        return max(playback.player.duration, 1.0) if playback is not None else span_for(self.model.t)
+        return max(playback.player.length, 1.0) if playback is not None else span_for(self.model.t)
 
     def _window(self) -> tuple[float, float]:
         """Session time at both ends."""

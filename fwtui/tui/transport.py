@@ -29,6 +29,9 @@ class Position(NamedTuple):
     file: str
     origin: str  # recorded on what, when
     problems: tuple[str, ...]
+    gap: float | None = None  # seconds that nothing may happen for; None: as long as it was
+    stops: bool = False  # at markers
+    live: bool = False  # it is still going, and followed
 
 
 class Band(NamedTuple):
@@ -42,13 +45,15 @@ class Band(NamedTuple):
 class PositionLine(Drawn[Position]):
     def draw(self, subject: Position, width: int) -> Sequence[Content]:
         p = subject
-        state = "▶ playing" if p.playing else "‖ paused "
-        at_end = " (end)" if p.duration and p.seconds >= p.duration else ""
+        state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "
+        at_end = " (end)" if p.duration and p.seconds >= p.duration and not p.live else ""
         left = line(
             (state, f"{STRONG} $text-primary"),
             (f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}", STRONG),
             (f"  speed {p.speed:g}x", ""),
             ("  loop" if p.loop else "", ""),
+            ("  stops at ◆" if p.stops else "", ""),
+            (f"  gaps ≤ {units.duration(p.gap)}" if p.gap is not None else "", ""),
         )
         problems = line((f"! {', '.join(p.problems)}  ", "$text-warning")) if p.problems else line("")
         room = width - left.cell_length - problems.cell_length - 4
@@ -62,19 +67,29 @@ def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int)
     cells = [("─", "track")] * width
     if width < 1:
         return []
-
-    def cell(t: float) -> int:
-        return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
-
     for band in bands:
         if band.kind == "run":
-            for place in range(cell(band.start), cell(band.end) + 1):
+            for place in range(_cell(band.start, duration, width), _cell(band.end, duration, width) + 1):
                 cells[place] = ("━", "run")
     for band in bands:
         if band.kind != "run":
-            cells[cell(band.start)] = ("◆", "marker") if band.kind == "marker" else ("✗", "fault")
-    cells[min(width - 1, cell(seconds))] = ("┃", "position")
+            cells[_cell(band.start, duration, width)] = ("◆", "marker") if band.kind == "marker" else ("✗", "fault")
+    cells[min(width - 1, _cell(seconds, duration, width))] = ("┃", "position")
     return cells
+
+
+def aim(bands: Sequence[Band], x: int, duration: float, width: int) -> float:
+    """The share (0..1) of the session under a cell: a marker's, a fault's or a run's beginning where the cell has one."""
+    x = min(max(x, 0), width - 1)
+    here = [band for band in bands if _cell(band.start, duration, width) == x]
+    exact = next((band for band in here if band.kind != "run"), here[0] if here else None)
+    if exact is not None and duration > 0:
+        return exact.start / duration
+    return x / max(width - 1, 1)
+
+
+def _cell(t: float, duration: float, width: int) -> int:
+    return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
 
 
 class Timeline(Widget):
@@ -118,19 +133,15 @@ class Timeline(Widget):
     def on_mouse_down(self, event: ui.MouseDown) -> None:
         self._dragged = True
         self.capture_mouse()
-        self._point(event.x)
+        self.post_message(self.Sought(aim(self._bands, event.x, self._duration, self.size.width)))
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
         if self._dragged:
-            self._point(event.x)
+            self.post_message(self.Sought(aim((), event.x, self._duration, self.size.width)))
 
     def on_mouse_up(self, event: ui.MouseUp) -> None:
         self._dragged = False
         self.release_mouse()
-
-    def _point(self, x: int) -> None:
-        share = x / max(self.size.width - 1, 1)
-        self.post_message(self.Sought(min(1.0, max(0.0, share))))
 
 
 class Transport(Vertical):

@@ -301,7 +301,7 @@ def test_checkpoints_know_the_limits_of_their_time() -> None:
     for event in told:
         model.apply(event)
     assert model.limits == {"cuda": GPU}
-    for event in told[model.rewind(560) : 560]:
+    for event in told[model.seek(560) : 560]:
         model.apply(event)
     assert model.limits == {} and model.index == 560
 

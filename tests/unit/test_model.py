@@ -91,9 +91,10 @@ def test_seeking_gives_the_model_of_that_moment(sequence: list[Any], every: int,
         state = folded(sequence)
         for _ in range(5):
             index = data.draw(st.integers(0, len(sequence)))
-            if index < state.index:
-                start = state.rewind(index)
-                assert start == state.index <= index < start + every
+            before = state.index
+            start = state.seek(index)
+            assert start == state.index <= index
+            assert index < start + every if index < before else before <= start
             for event in sequence[state.index : index]:
                 state.apply(event)
             assert state == folded(sequence[:index])
@@ -103,9 +104,11 @@ def test_seeking_gives_the_model_of_that_moment(sequence: list[Any], every: int,
 def test_seeking_over_a_long_session_is_cheap() -> None:
     count = 3 * model.CHECKPOINT_EVERY
     state = folded([events.Notice(t=float(i), text=str(i)) for i in range(count)])
-    assert state.rewind(count - 1) == 2 * model.CHECKPOINT_EVERY
-    assert state.rewind(0) == 0 and state == Model()
-    assert Model().rewind(5) == 0
+    assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY
+    assert state.seek(0) == 0 and state == Model()
+    assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY, "forwards too, over what has been seen"
+    assert [n.text for n in state.log] == [str(i) for i in range(state.index)]
+    assert Model().seek(5) == 0
 
 
 def begun(**experiment: Any) -> events.RunStarted:

@@ -81,7 +81,7 @@ def test_speed_and_pause() -> None:
     assert player.position == 6.0
     for _ in range(10):
         player.faster()
-    assert player.speed == 16.0
+    assert player.speed == 64.0
     for _ in range(10):
         player.slower()
     assert player.speed == 0.25

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fwtui import codec, events, units
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
-from fwtui.sessions import folders, library, recorder
+from fwtui.sessions import folders, library, listing, recorder
 from fwtui.sessions.check import check
 from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder, safe_slug
@@ -73,6 +73,7 @@ def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     own.mkdir()
     monkeypatch.setattr(library, "shipped_folder", lambda: shipped)
     monkeypatch.setattr(library, "own_folder", lambda: own)
+    monkeypatch.setattr(listing, "own_folder", lambda: own)
     return shipped, own
 
 
@@ -327,7 +328,7 @@ class TestCheck:
         session.close("signal", dropped=12)
         out = io.StringIO()
         assert check(session.path, out) == 0
-        assert "Whole and closed (ended by signal). 12 events came too fast to be recorded." in out.getvalue()
+        assert "Whole and closed (ended by signal). 12 events had been lost before." in out.getvalue()
 
 
 class TestLibrary:
@@ -360,7 +361,7 @@ class TestLibrary:
         assert "no such file" in lost.problem
         assert "not a fwtui session" in broken.problem
         out = io.StringIO()
-        library.print_list(out)
+        listing.print_list(out)
         table = out.getvalue().splitlines()
         assert len(table) == 7
         assert "\x1b" not in out.getvalue()
@@ -371,7 +372,7 @@ class TestLibrary:
     def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path]) -> None:
         shelves[1].rmdir()
         out = io.StringIO()
-        library.print_list(out)
+        listing.print_list(out)
         assert out.getvalue().startswith("There are no sessions yet; recordings go to ")
         with pytest.raises(Refused, match=r"there is no session 'x', and none in .*; give the path"):
             library.resolve("x")

@@ -1,0 +1,51 @@
+"""`fwtui trim`: a part of a session as a session."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from fwtui.commands import OK, WRONG
+from fwtui.commands.merge import tell
+from fwtui.errors import Refused
+from fwtui.sessions.library import resolve
+from fwtui.sessions.rewrite import Cut, trim
+from fwtui.text import shown
+
+NAME = "trim"
+HELP = "write a part of a session as a new one: a stretch of time, some runs, or less telemetry"
+LEAST_HZ, MOST_HZ = 0.001, 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
+    parser.add_argument("--from", dest="start", type=float, default=0.0, metavar="SECONDS", help="leave out what was before")
+    parser.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="leave out what came later")
+    parser.add_argument("--runs", metavar="1,3", help="these runs and what happened during them")
+    parser.add_argument("--hz", type=float, metavar="HZ", help="keep at most so many readings of telemetry per second")
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
+
+
+def execute(given: argparse.Namespace) -> int:
+    cut = _cut(given)
+    written = trim(resolve(given.session), cut, given.out)
+    tell(written, given.out)
+    return OK if written.complete else WRONG
+
+
+def _cut(given: argparse.Namespace) -> Cut:
+    stop = math.inf if given.stop is None else given.stop
+    if not (math.isfinite(given.start) and 0 <= given.start <= stop):  # also for what is no number
+        raise Refused(f"from {given.start:g} to {stop:g} is no stretch of seconds; give something like --from 10 --to 20")
+    if given.hz is not None and not LEAST_HZ <= given.hz <= MOST_HZ:
+        raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
+    runs = None if given.runs is None else frozenset(map(_run, given.runs.split(",")))
+    if (given.start, given.stop, runs, given.hz) == (0.0, None, None, None):
+        raise Refused("there is nothing to leave out; give --from, --to, --runs or --hz")
+    return Cut(given.start, given.stop, runs, given.hz)
+
+
+def _run(text: str) -> int:
+    if not text.strip().isascii() or not text.strip().isdigit():
+        raise Refused(f"{shown(text)} is no run's number; give numbers as `fwtui replay` shows them: --runs 1,3")
+    return int(text[:20])

@@ -1,0 +1,85 @@
+"""The library as a table: its columns, in which order it stands, and which of it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO
+
+from fwtui import units
+from fwtui.sessions.folders import own_folder
+from fwtui.sessions.library import Entry, find, some
+from fwtui.text import clean
+
+COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
+RIGHT = frozenset({"runs", "best", "length", "size"})  # whose numbers end in the same place
+MACHINE_CELLS = 32
+
+# by column: what it is ordered by, and whether the greatest comes first
+ORDERS: dict[str, tuple[Callable[[Entry], Any], bool]] = {
+    "date": (lambda entry: (entry.created, entry.name), True),
+    "name": (lambda entry: entry.name.lower(), False),
+    "kernels": (lambda entry: (not entry.kernels, entry.kernels), False),
+    "n": (lambda entry: max(entry.sizes, default=0), True),
+    "best": (lambda entry: entry.best_rate or 0.0, True),
+    "length": (lambda entry: entry.duration, True),
+    "state": (lambda entry: (entry.complete, entry.state), False),
+}
+
+
+def cells(entry: Entry) -> dict[str, str]:
+    """What the table says of a session, safe to show; nothing where nothing is known."""
+    played = bool(entry.header and entry.runs)
+    return {
+        "name": entry.name,
+        "from": entry.origin,
+        "date": entry.created[:10],
+        "machine": _brief(entry.machine, MACHINE_CELLS),
+        "GPU": entry.gpu,
+        "runs": str(entry.runs) if entry.runs else "",
+        "kernels": some(entry.kernels, 3),
+        "n": some([str(n) for n in entry.sizes], 3),
+        "best": units.rate(entry.best_rate) if entry.best_rate else "",
+        "length": units.clock(entry.duration) if played else "",
+        "size": units.memory(entry.size),
+        "state": entry.state,
+    }
+
+
+def ordered(entries: Iterable[Entry], by: str) -> list[Entry]:
+    """By one of ORDERS; what is equal there stays newest first."""
+    key, greatest_first = ORDERS[by]
+    newest_first = sorted(entries, key=ORDERS["date"][0], reverse=True)
+    return sorted(newest_first, key=key, reverse=greatest_first)
+
+
+def matching(entries: Iterable[Entry], words: str) -> list[Entry]:
+    """Those that every one of the words is somewhere in: name, title, machine, GPU, kernels, sizes, date, state."""
+    wanted = words.lower().split()
+    return [entry for entry in entries if all(word in _all_words(entry) for word in wanted)]
+
+
+def print_list(out: TextIO, words: str = "", by: str = "date") -> None:
+    """The library in aligned columns: those sessions that match the words, in that order."""
+    entries = find()
+    if not entries:
+        print(f"There are no sessions yet; recordings go to {clean(str(own_folder()))}.", file=out)
+        return
+    found = ordered(matching(entries, words), by)
+    if not found:
+        print(f"None of {len(entries)} sessions matches {clean(words)!r}.", file=out)
+        return
+    rows = [{name: name.upper() for name in COLUMNS}, *map(cells, found)]
+    widths = {name: max(len(row[name]) for row in rows) for name in COLUMNS}
+    for row in rows:
+        aligned = (row[n].rjust(widths[n]) if n in RIGHT else row[n].ljust(widths[n]) for n in COLUMNS)
+        print("  ".join(aligned).rstrip(), file=out)
+
+
+def _all_words(entry: Entry) -> str:
+    sizes = " ".join(map(str, entry.sizes))
+    known = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
+    return " ".join(known).lower()
+
+
+def _brief(text: str, cells: int) -> str:
+    return text if len(text) <= cells else text[: cells - 1] + "…"

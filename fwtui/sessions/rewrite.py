@@ -1,0 +1,200 @@
+"""New sessions from old ones: a part of one, or several after each other. Lines are copied, unknown kinds too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fwtui import codec, events
+from fwtui.codec import Line, Unknown
+from fwtui.errors import Corrupt, Refused
+from fwtui.sessions.reader import Loaded, load
+from fwtui.sessions.recorder import Recorder
+from fwtui.text import clean
+
+INCOMPLETE = "incomplete source"  # reason of an end whose source had none
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_TIMES = ("t", "since")  # members that are seconds since the session began
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What of a session is wanted: seconds since it began, runs by number (None: all), telemetry readings per second."""
+
+    start: float = 0.0
+    stop: float | None = None
+    runs: frozenset[int] | None = None
+    hz: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of it: events that are in the new file and events that were there."""
+
+    kept: int
+    of: int
+    complete: bool  # nothing had been lost in any source
+
+
+def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) -> Written:
+    """Write what is wanted of a session as a new one, times and run numbers as they are.
+
+    A run that had begun before the start is kept with its beginning. Raises Refused for what is no session, for a cut
+    that leaves nothing, and for a file that exists.
+    """
+    loaded = load(source)
+    if cut.runs is not None and (absent := cut.runs - {e.run for e in _starts(loaded)}):
+        there = ", ".join(str(e.run) for e in _starts(loaded)) or "none"
+        raise Refused(f"there is no run {min(absent)} in this session; its runs are {there}")
+    lines = list(_wanted(loaded, cut))
+    if not any(not isinstance(line.event, (events.Header, events.Device, events.End)) for line in lines):
+        raise Refused(f"nothing is left between {cut.start:g} s and {_words(cut.stop)} of {loaded.duration:g} s; choose more")
+    return _write([loaded], loaded.lines[0], lines, out, cut.hz)
+
+
+def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:
+    """Write several sessions of one machine after each other as one: later ones get later times and run numbers.
+
+    A marker says where each begins. Raises Refused for what is no session, for sessions of different machines or GPUs
+    (one session has the peak of one GPU), and for a file that exists.
+    """
+    parts = [load(source) for source in sources]
+    _refuse_strangers(parts, [clean(os.path.basename(os.fspath(source))) for source in sources])
+    lines: list[Line] = []
+    offset, first_run = 0.0, 0
+    for part in parts:
+        lines.append(codec.as_line(events.Marker(t=offset, text=_origin(part))))
+        lines += [_shifted(line, offset, first_run) for line in part.lines if not isinstance(line.event, events.Header)]
+        offset = round(offset + part.duration, 6)
+        first_run += max((e.run for e in _starts(part)), default=0)
+    header = _with_title(parts[0].lines[0], title) if title else parts[0].lines[0]
+    return _write(parts, header, lines, out, None)
+
+
+def retitled(raw: bytes, title: str) -> bytes:
+    """A header's line, no newline, with another title; members that this version does not know are kept."""
+    return _rewritten(raw, {"title": clean(title)})
+
+
+def _write(
+    sources: Sequence[Loaded], header: Line, lines: Iterable[Line], out: str | os.PathLike[str], hz: float | None
+) -> Written:
+    assert isinstance(header.event, events.Header)
+    recorder = Recorder.at(out, header, telemetry_hz=hz)
+    for line in lines:
+        recorder.write(line)
+    whole = all(source.closed for source in sources)
+    lost = sum(source.dropped + source.damaged + source.torn for source in sources)
+    recorder.close("closed" if whole else INCOMPLETE, dropped=lost if whole else max(lost, 1))
+    if recorder.failure is not None:
+        os.unlink(recorder.path)
+        raise Refused(f"{recorder.failure}; free some space or choose another place")
+    # the header and the end are counted on both sides
+    return Written(recorder.events, sum(len(source.lines) for source in sources), all(source.complete for source in sources))
+
+
+def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
+    stop = float("inf") if cut.stop is None else cut.stop
+    windows = _windows(loaded)
+    runs = {run for run, (begin, end) in windows.items() if begin <= stop and end >= cut.start}
+    if cut.runs is not None:
+        runs &= cut.runs
+    chosen = [windows[run] for run in runs]
+    for line in loaded.lines:
+        t, run = line.event.t, run_of(line)
+        if t > stop:
+            continue
+        if isinstance(line.event, events.Device):
+            yield line
+        elif run is not None and run in windows:
+            if run in runs:
+                yield line
+        elif t >= cut.start and (cut.runs is None or any(begin <= t <= end for begin, end in chosen)):
+            yield line
+
+
+def _windows(loaded: Loaded) -> dict[int, tuple[float, float]]:
+    """When each run began and when it ended; one that did not lasts until the session's end."""
+    found: dict[int, tuple[float, float]] = {}
+    for line in loaded.lines:
+        match line.event:
+            case events.RunStarted(run=run, t=t):
+                found[run] = (found.get(run, (t, t))[0], loaded.duration)
+            case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in found:
+                found[run] = (found[run][0], t)
+    return found
+
+
+def run_of(line: Line) -> int | None:
+    """The run that an event is about; None for one that is about none."""
+    if isinstance(line.event, Unknown):
+        try:
+            run = msgspec.json.decode(line.raw).get("run")
+        except _UNREADABLE:
+            return None
+        return run if isinstance(run, int) and not isinstance(run, bool) else None
+    return getattr(line.event, "run", None)
+
+
+def _starts(loaded: Loaded) -> list[events.RunStarted]:
+    return [line.event for line in loaded.lines if isinstance(line.event, events.RunStarted)]
+
+
+def _shifted(line: Line, offset: float, first_run: int) -> Line:
+    """The line later, and with a later run's number. Raises Refused where those would be out of bounds."""
+    if not offset and not first_run:
+        return line
+    try:
+        members = msgspec.json.decode(line.raw)
+    except _UNREADABLE:
+        return line  # a kind of later, with something in it that nobody here can read
+    changes: dict[str, Any] = {
+        name: round(members[name] + offset, 9) for name in _TIMES if isinstance(members.get(name), (int, float))
+    }
+    run = run_of(line)
+    if run is not None:
+        changes["run"] = run + first_run
+    raw = _rewritten(line.raw, changes)
+    try:
+        return Line(raw, codec.decode(raw))
+    except Corrupt as damage:
+        raise Refused(f"these sessions do not fit one after the other: {damage}; trim them first") from None
+
+
+def _rewritten(raw: bytes, changes: dict[str, Any]) -> bytes:
+    members = msgspec.json.decode(raw)
+    members.pop("crc", None)
+    sealed = codec.seal(msgspec.json.encode({**members, **changes}))
+    if len(sealed) > codec.MAX_LINE:
+        raise Refused(f"a line of {len(sealed)} bytes would be longer than {codec.MAX_LINE}; choose a shorter title")
+    return sealed[:-1]
+
+
+def _with_title(line: Line, title: str) -> Line:
+    raw = retitled(line.raw, title)
+    return Line(raw, codec.decode(raw))
+
+
+def _refuse_strangers(parts: Sequence[Loaded], names: Sequence[str]) -> None:
+    kinds = [" with ".join(filter(None, _machine(part))) for part in parts]
+    for name, kind in zip(names, kinds, strict=True):
+        if kind != kinds[0]:
+            raise Refused(f"{names[0]} was recorded on {kinds[0]} and {name} on {kind}; only sessions of one machine are merged")
+
+
+def _machine(part: Loaded) -> tuple[str, str]:
+    gpus = [e.name for line in part.lines if isinstance(e := line.event, events.Device) and e.present and e.name]
+    return part.header.machine.cpu or "an unnamed processor", gpus[-1] if gpus else ""
+
+
+def _origin(part: Loaded) -> str:
+    title = part.header.title or "a session"
+    return f"{title}, recorded {part.header.created} by {part.header.program}"
+
+
+def _words(stop: float | None) -> str:
+    return "the end" if stop is None else f"{stop:g} s"

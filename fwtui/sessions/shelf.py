@@ -1,0 +1,141 @@
+"""The user's own sessions as things that can be renamed, described and thrown away, and every one of these undone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from fwtui.codec import MAX_LINE
+from fwtui.errors import Refused
+from fwtui.sessions.folders import SUFFIX, own_folder, why
+from fwtui.sessions.reader import open_session
+from fwtui.sessions.recorder import safe_slug
+from fwtui.sessions.rewrite import retitled
+from fwtui.text import clean, shown
+
+BIN = ".deleted"  # a folder beside the sessions
+MOST_DELETED = 20  # that are kept there
+_CHUNK = 2**20
+
+
+class Shelf:
+    """Changes to the sessions of one folder, by default the user's own; every method raises Refused in one sentence."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = own_folder() if folder is None else folder
+        self._undone_by: list[tuple[str, Callable[[], None]]] = []
+
+    def rename(self, path: Path, name: str) -> Path:
+        """Give a session another name (its suffix is kept); the new path."""
+        self._refuse_foreign(path)
+        target = path.with_name(f"{_stem(name)}{SUFFIX}")
+        if target != path:
+            _move(path, target)
+            self._undone_by.append((f"{_name(target)} is called {_name(path)} again", lambda: _move(target, path)))
+        return target
+
+    def annotate(self, path: Path, title: str) -> None:
+        """Say in a few words what a session is: its title. Nothing else of its bytes changes."""
+        self._refuse_foreign(path)
+        with open_session(path) as session:
+            before = session.header.title
+        _retitle(path, title)
+        self._undone_by.append((f"{_name(path)} has its title again", lambda: _retitle(path, before)))
+
+    def delete(self, path: Path) -> None:
+        """Put a session aside; only the last twenty that were deleted can come back."""
+        self._refuse_foreign(path)
+        aside = self.folder / BIN
+        with suppress(FileExistsError):
+            _said(aside.mkdir, "the folder for deleted sessions cannot be made")
+        target = _free(aside, path)
+        _move(path, target)
+        now = time.time_ns()
+        os.utime(target, ns=(now, now))  # its age is how long it has been here
+        self._undone_by.append((f"{_name(path)} is back", lambda: _move(target, path)))
+        for old in sorted(aside.iterdir(), key=lambda file: file.stat().st_mtime_ns)[:-MOST_DELETED]:
+            with suppress(OSError):
+                old.unlink()
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._undone_by)
+
+    def undo(self) -> str:
+        """Take the last change back, and say what that was. Raises Refused where it cannot be, and forgets it then too."""
+        if not self._undone_by:
+            raise Refused("there is nothing to undo; only what was changed since the program began can be")
+        words, act = self._undone_by.pop()
+        act()
+        return words
+
+    def _refuse_foreign(self, path: Path) -> None:
+        if path.parent.resolve() != self.folder.resolve():
+            raise Refused(f"{_name(path)} is not one of your own sessions; `fwtui trim` writes a part of it as your own")
+
+
+def _stem(name: str) -> str:
+    stem = name.strip().removesuffix(SUFFIX)
+    if not stem or stem.startswith(".") or "/" in stem or stem != clean(stem) or len(os.fsencode(stem)) > 200:
+        raise Refused(f"{shown(name)} is no name for a session; give something like {safe_slug(name)}")
+    return stem
+
+
+def _name(path: Path) -> str:
+    return clean(path.name.removesuffix(SUFFIX))
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename within a file system, never onto another file. Raises Refused."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileExistsError:
+        raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise Refused(f"{_name(source)} cannot be moved: {why(error)}; look at its folder") from None
+        # a file system without links: two steps instead of one
+        if os.path.lexists(target):
+            raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
+        _said(lambda: os.rename(source, target), f"{_name(source)} cannot be moved")
+        return
+    _said(lambda: os.unlink(source), f"{_name(source)} cannot be moved")
+
+
+def _free(folder: Path, path: Path) -> Path:
+    names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
+    return next((folder / name for name in names if not os.path.lexists(folder / name)), folder / names[-1])
+
+
+def _retitle(path: Path, title: str) -> None:
+    """The same bytes after another header, in the same place at once."""
+    with open_session(path):  # refuses what is no session
+        pass
+    with open(path, "rb") as old:
+        header = retitled(old.readline(MAX_LINE + 1)[:-1], title)
+        descriptor, temporary = tempfile.mkstemp(prefix=".retitled.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as new:
+                new.write(header + b"\n")
+                while chunk := old.read(_CHUNK):
+                    new.write(chunk)
+            os.chmod(temporary, os.fstat(old.fileno()).st_mode & 0o777)
+            os.replace(temporary, path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise Refused(f"{_name(path)} cannot be changed: {why(error)}; look at its folder") from None
+
+
+def _said(act: Callable[[], None], what: str) -> None:
+    try:
+        act()
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise Refused(f"{what}: {why(error)}; look at its folder") from None

@@ -1,0 +1,142 @@
+"""Sessions on a pipe: written while they happen, and read as they come, with the limits that files have."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+
+from fwtui.codec import MAX_LINE, Line, decode_lines
+from fwtui.errors import Refused
+from fwtui.events import Header
+from fwtui.sessions.folders import why
+from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line, in_order
+from fwtui.sessions.recorder import Recorder
+
+NAME = "standard input"
+_CHUNK = 65536
+_LEAST_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # what a pipe that can be written to takes at once
+
+
+class Outlet(Recorder):
+    """A session written to whoever reads this descriptor, which is never cut back or closed.
+
+    `patience` is how many seconds a reader may let a write wait; None is for ever, until a signal comes.
+    """
+
+    def __init__(self, descriptor: int, header: Header, telemetry_hz: float | None = None) -> None:
+        self.patience: float | None = None
+        super().__init__(Path("the stream"), descriptor, header, telemetry_hz=telemetry_hz)
+
+    @property
+    def unread(self) -> bool:
+        """Whoever read it has gone."""
+        if isinstance(self.error, BrokenPipeError):
+            return True
+        if self._descriptor is None:
+            return False
+        poll = select.poll()
+        poll.register(self._descriptor, 0)  # a pipe tells of its reader's end unasked
+        return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))
+
+    def _put(self, descriptor: int, data: memoryview) -> int:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        if not poll.poll(None if self.patience is None else 1000 * self.patience):
+            raise TimeoutError(errno.ETIMEDOUT, "nobody reads it")
+        return os.write(descriptor, data[:_LEAST_ROOM])
+
+    def _take_back(self, descriptor: int) -> None:
+        pass
+
+    def _release(self) -> None:
+        self._descriptor = None
+
+
+class Inlet:
+    """A session that comes down a descriptor and may end anywhere: its lines in order, whole ones only."""
+
+    def __init__(self, descriptor: int, name: str = NAME) -> None:
+        self.name = name
+        self.header: Header | None = None
+        self.condition = Condition(torn=False)
+        self._descriptor = descriptor
+
+    def lines(self) -> Iterator[Line]:
+        """Each whole line as it comes, the header first. Raises Refused for what is no session, and at a file's limits."""
+        for item in in_order(decode_lines(self._chunks())):
+            if self.header is None:
+                self.header = first_line(self.name, item.raw if isinstance(item, Line) else b"")
+            self.condition.see(item)
+            if isinstance(item, Line):
+                if self.condition.whole > MAX_LINES:
+                    raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+                yield item
+        if self.header is None:
+            first_line(self.name, b"")
+
+    def loaded(self, lines: list[Line]) -> Loaded:
+        """What has come so far, as a file that ends there."""
+        assert self.header is not None
+        return Loaded.of(self.header, lines, self.condition)
+
+    def _chunks(self) -> Iterator[bytes]:
+        size = 0
+        last = b"\n"
+        while chunk := self._read():
+            size += len(chunk)
+            if self.header is None and size > MAX_LINE and b"\n" not in chunk:
+                first_line(self.name, b"")  # a first line without an end is never one
+            if size > MAX_BYTES:
+                raise Refused(f"{self.name} has more than {MAX_BYTES} bytes, the limit; record less telemetry")
+            last = chunk[-1:]
+            yield chunk
+        self.condition.torn = last != b"\n"
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._descriptor, _CHUNK)
+        except OSError as error:
+            raise Refused(f"{self.name} cannot be read: {why(error)}; pipe a session into it") from None
+
+
+class Listener:
+    """An inlet read by a thread of its own; `take()` never waits."""
+
+    def __init__(self, inlet: Inlet) -> None:
+        self.inlet = inlet
+        self.over = False  # everything that came has been taken
+        self.refusal = ""  # why reading ended before the session did
+        self._lines: deque[Line] = deque()
+        self._silent = Event()
+        Thread(target=self._listen, name="stream", daemon=True).start()
+
+    def take(self) -> list[Line]:
+        """The lines that came since the last time."""
+        silent = self._silent.is_set()
+        taken = [self._lines.popleft() for _ in range(len(self._lines))]
+        self.over = silent
+        return taken
+
+    def _listen(self) -> None:
+        try:
+            self._lines.extend(self.inlet.lines())
+        except Refused as refusal:
+            self.refusal = str(refusal)
+        finally:
+            self._silent.set()
+
+
+def piped(descriptor: int) -> Inlet:
+    """Standard input as a session. Raises Refused for a terminal, from which nobody types one."""
+    try:
+        is_terminal = os.isatty(descriptor)
+    except OSError:
+        is_terminal = False
+    if is_terminal:
+        raise Refused("there is no session on standard input; pipe one into it: fwtui run --stream | fwtui replay -")
+    return Inlet(descriptor)

@@ -1,0 +1,99 @@
+"""What moves a recording, on every place alike: the actions of its keys, and its timeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Input
+
+from fwtui.tui.dialogs import Dialog
+from fwtui.tui.playback import PLACES
+from fwtui.tui.transport import Timeline
+from fwtui.tui.view import View
+
+
+class Transported(Screen[None]):
+    """A screen of a view that may be a recording; frames say what they show."""
+
+    view: View
+
+    def update(self, forced: bool = False) -> None:
+        raise NotImplementedError
+
+    def say(self, text: str, level: str = "info") -> None:
+        raise NotImplementedError
+
+    def on_timeline_sought(self, event: Timeline.Sought) -> None:
+        event.stop()
+        self.action_seek(event.share)
+
+    def action_play(self) -> None:
+        self._move("play")
+
+    def action_step(self, count: int) -> None:
+        self._move("step", count)
+
+    def action_step_round(self, count: int) -> None:
+        self._move("step_round", count)
+
+    def action_next_run(self, count: int) -> None:
+        self._move("next_run", count)
+
+    def action_next_marker(self, count: int) -> None:
+        self._move("next_marker", count)
+
+    def action_jump(self, direction: int) -> None:
+        self._move("jump", direction)
+
+    def action_leap(self, direction: int) -> None:
+        self._move("leap", direction)
+
+    def action_seek(self, share: float) -> None:
+        self._move("seek", share)
+
+    def action_go(self) -> None:
+        def leave(place: str | None) -> None:
+            problem = self._move("go", place) if place else ""
+            if problem:
+                self.say(problem, "error")
+
+        self.app.push_screen(PlaceScreen(), leave)
+
+    def action_speed(self, direction: int) -> None:
+        self._set("speed", direction)
+
+    def action_loop(self) -> None:
+        self._set("loop")
+
+    def action_gaps(self) -> None:
+        self.say(self._set("gaps") or "")
+
+    def action_stops(self) -> None:
+        self.say(self._set("stops") or "")
+
+    def _move(self, how: str, *amount: Any) -> str | None:
+        self.view.selected = None
+        return self._set(how, *amount)
+
+    def _set(self, how: str, *amount: Any) -> str | None:
+        if self.view.playback is None:
+            return None
+        answer = getattr(self.view.playback, how)(*amount)
+        self.update()
+        return answer
+
+
+class PlaceScreen(Dialog):
+    """Asks where to go in a recording."""
+
+    TITLE = "Go to"
+    HINT = f"{PLACES}. Enter goes there, Esc does not"
+
+    def body(self) -> ComposeResult:
+        yield Input(placeholder="12.5 · 1:30 · 40 % · run 3 · marker 2", max_length=200, compact=True, id="place")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip() or None)

@@ -1,0 +1,103 @@
+"""How long an hour takes to open, and a jump in it to be painted: python tests/benchmarks/scrubbing.py [JUMPS] [HOURS].
+
+The goals are 0.5 s to open and a p95 of 0.1 s from a jump to its frame, with one hour at 10 Hz and sixty runs. The session
+is synthetic and says so in its title. On a busy machine the CPU time says more than the clock. A benchmark, not a test: it
+asserts nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
+
+import scenes  # pyright: ignore[reportMissingImports]
+
+from fwtui import events
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.opening import recording
+from fwtui.tui.recording import Recording
+
+SIZE = (120, 40)
+HOUR = 3600.0
+
+
+def session(folder: Path, hours: float) -> Path:
+    """Telemetry at 10 Hz and a run each minute."""
+    streams: list[list[events.Event]] = [scenes.telemetry(0.1, hours * HOUR, 0.7)]
+    for minute in range(int(hours * 60)):
+        kernel = ("naive", "katz-kider", "staged-load")[minute % 3]
+        streams.append(scenes.run(minute + 1, 1 + 60.0 * minute, scenes.experiment(kernel), title=kernel, passes=50))
+    return scenes.write(folder / "synthetic.fwt.jsonl", [scenes.header(), scenes.GPU, *scenes.merged(*streams)])
+
+
+class Took(NamedTuple):
+    """Seconds by the clock and of the CPU."""
+
+    wall: float
+    cpu: float
+
+
+def now() -> Took:
+    return Took(time.perf_counter(), time.process_time())
+
+
+def since(begin: Took) -> Took:
+    return Took(*(after - before for before, after in zip(begin, now(), strict=True)))
+
+
+def opened(path: Path) -> tuple[Took, Recording]:
+    """Seconds until a replay could be shown, and what it is of."""
+    begin = now()
+    made = recording(path)
+    return since(begin), made
+
+
+async def jumps(played: Recording, count: int, place: str) -> list[Took]:
+    """Seconds from each jump to any share of the session until its frame has been composed."""
+    app = FwtuiApp(replay=played, still=True, place=place)
+    dice = random.Random(1)
+    taken = []
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        assert app.view is not None and app.view.playback is not None
+        playback = app.view.playback
+        playback._slice = 0.02  # as with a clock
+        for _ in range(count):
+            begin = now()
+            playback.seek(dice.random())
+            app.tick(0.0)
+            while playback.model.index < playback.player.index:
+                await asyncio.sleep(0.001)
+            app.tick(0.0)
+            await asyncio.sleep(0)
+            app.screen._compositor.render_update(full=True)
+            taken.append(since(begin))
+    return taken
+
+
+def main(count: int, hours: float) -> None:
+    from fwtui.tui.places import place_names
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = session(Path(folder), hours)
+        seconds = [opened(path)[0] for _ in range(3)]
+        size = path.stat().st_size / 1e6
+        wall, cpu = (median(each) for each in zip(*seconds, strict=True))
+        print(f"{len(opened(path)[1].loaded.lines):,} events, {size:.1f} MB: opens in {wall:.2f} s (CPU {cpu:.2f} s)")
+        for place in place_names():
+            taken = asyncio.run(jumps(opened(path)[1], count, place))
+            for name, each in zip(("clock", "CPU"), zip(*taken, strict=True), strict=True):
+                middle, p95, worst = (1e3 * value for value in (median(each), quantiles(each, n=20)[-1], max(each)))
+                print(f"{place}: seek to paint, {name}: median {middle:.0f} ms, p95 {p95:.0f} ms, worst {worst:.0f} ms")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200, float(sys.argv[2]) if len(sys.argv) > 2 else 1.0)

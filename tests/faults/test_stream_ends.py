@@ -1,0 +1,96 @@
+"""`fwtui run --stream` and `fwtui replay -` as processes that lose each other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fwtui import codec, events
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = ("run", "--stream", "-k", "serial", "-n", "1500", "--repeats", "1000", "--budget", "60")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder / "data")}
+
+
+def fwtui(folder: Path, *words: str, **more: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "fwtui", *words]
+    return subprocess.Popen(command, env=environment(folder), cwd=folder, stderr=subprocess.PIPE, **more)  # type: ignore[call-overload]
+
+
+def lines_until(child: subprocess.Popen[bytes], kind: type[events.Event]) -> list[codec.Line]:
+    assert child.stdout is not None
+    lines: list[codec.Line] = []
+    while not lines or not isinstance(lines[-1].event, kind):
+        raw = child.stdout.readline()
+        lines.append(codec.Line(raw[:-1], codec.decode(raw[:-1])))
+    return lines
+
+
+def test_a_reader_that_goes_away_ends_the_run_and_its_children_without_a_word(tmp_path: Path) -> None:
+    child = fwtui(tmp_path, *LONG, "--telemetry-hz", "0", stdout=subprocess.PIPE)
+    lines_until(child, events.RunStarted)
+    family = psutil.Process(child.pid).children(recursive=True)
+    assert child.stdout is not None and child.stderr is not None and family
+    child.stdout.close()
+    assert child.wait(20) == 128 + signal.SIGPIPE
+    assert child.stderr.read() == b""
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_a_signal_ends_the_stream_even_if_nobody_reads_it(tmp_path: Path, read: bool) -> None:
+    child = fwtui(tmp_path, *LONG, "--telemetry-hz", "10", stdout=subprocess.PIPE)
+    lines = lines_until(child, events.RunStarted)
+    child.send_signal(signal.SIGTERM)
+    assert child.stdout is not None
+    rest = child.stdout.read() if read else b""
+    assert child.wait(20) == 128 + signal.SIGTERM
+    if read:
+        ended = [codec.decode(raw) for raw in rest.splitlines()]
+        done, end = (next(e for e in reversed(ended) if isinstance(e, kind)) for kind in (events.RunDone, events.End))
+        assert isinstance(done, events.RunDone) and done.outcome == "cancelled"
+        assert isinstance(end, events.End) and (end.reason, end.events) == ("signal", len(lines) + len(ended) - 1)
+
+
+def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:
+    with open(tmp_path / "s", "wb") as file:
+        child = fwtui(tmp_path, "run", "--stream", "-k", "scipy", "-n", "16", "--repeats", "2", stdout=file)
+        assert child.wait(60) == 0
+    with fwtui(tmp_path, "check", "s", stdout=subprocess.PIPE) as checked:
+        assert checked.stdout is not None and b"Whole and closed." in checked.stdout.read()
+    printed = []
+    for words in (("s",), ("-",)):
+        with open(tmp_path / "s", "rb") as file:
+            child = fwtui(tmp_path, "replay", *words, stdin=file, stdout=subprocess.PIPE)
+            printed.append(child.communicate(timeout=60)[0])
+            assert child.returncode == 0
+    assert printed[0] == printed[1] and b'"kernel": "scipy"' in printed[0]
+
+
+def test_what_is_cut_is_printed_as_far_as_it_goes_and_is_no_success(tmp_path: Path) -> None:
+    whole = (ROOT / "tests" / "data" / "golden-v1.fwt.jsonl").read_bytes()
+    child = fwtui(tmp_path, "replay", "-", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, words = child.communicate(whole[:-40], timeout=60)
+    assert child.returncode == 1 and out.count(b"\n") == 1
+    assert words.startswith(b"fwtui: the session on standard input is not whole: the last line is torn and left out;")
+
+
+def test_a_terminal_gets_no_stream(tmp_path: Path) -> None:
+    master, terminal = os.openpty()
+    try:
+        child = fwtui(tmp_path, "run", "--stream", "-n", "8", stdout=terminal)
+        assert child.stderr is not None
+        assert child.wait(30) == 2 and child.stderr.read().startswith(b"fwtui: --stream writes a session for a program to read")
+    finally:
+        os.close(master)
+        os.close(terminal)

@@ -1,0 +1,371 @@
+"""Moving in a recording, recordings that still grow, and sessions that take their time to open."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import scenes
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.widgets import Input, ProgressBar
+
+from fwtui import codec, events
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.sessions import reader
+from fwtui.sessions.stream import Inlet, Listener
+from fwtui.tui import check_gap, opening
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.frame import Frame
+from fwtui.tui.opening import Opening, OpeningScreen, Waiting
+from fwtui.tui.picture import screen_text
+from fwtui.tui.playback import Playback
+from fwtui.tui.recording import MOST_BANDS, Marks
+from fwtui.tui.transport import Band, Timeline, aim
+
+Replay = Callable[..., FwtuiApp]
+SIZE = (120, 40)
+
+
+async def keyed(pilot: Pilot[None], *keys: str) -> str:
+    assert isinstance(pilot.app, FwtuiApp)
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    return screen_text(pilot.app)
+
+
+async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
+    """Wait for what another thread does; the test's own time limit ends what never happens."""
+    for _ in range(1000):
+        if true():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not happen")
+
+
+def playback(app: FwtuiApp) -> Playback:
+    assert app.view is not None and app.view.playback is not None
+    return app.view.playback
+
+
+def folded(played: Playback) -> Model:
+    model = Model()
+    for line in played.player.lines[: played.player.index]:
+        model.apply(line.event)
+    return model
+
+
+def with_rounds() -> list[events.Event]:
+    told = scenes.gpu_session()
+    rounds = [events.Round(t=2.0 + i / 10, run=1, index=i, first=i * 1000, seconds=(0.1, 0.2, 0.3)) for i in range(4)]
+    return [*told[:2], *scenes.merged(told[2:], rounds)]  # type: ignore[list-item]
+
+
+async def go(pilot: Pilot[None], words: str) -> str:
+    await keyed(pilot, "G")
+    pilot.app.screen.query_one(Input).value = words
+    return await keyed(pilot, "enter")
+
+
+class TestKeys:
+    async def test_rounds_and_markers_forwards_and_backwards(self, replay_of: Replay) -> None:
+        app = replay_of(with_rounds(), start=0.0)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            played = playback(app)
+            for count in (1, 2, 3, 4, 4):
+                await keyed(pilot, "right_curly_bracket")
+                assert len(played.model.runs[1].rounds) == count
+            await keyed(pilot, "left_curly_bracket", "left_curly_bracket")
+            assert len(played.model.runs[1].rounds) == 2 and played.model == folded(played)
+            await keyed(pilot, "right_parenthesis")
+            assert [m.text for m in played.model.markers] == ["now with tiles in shared memory"]
+            assert played.position.seconds == pytest.approx(played.model.markers[0].t)
+            at = played.player.index
+            await keyed(pilot, "end", "left_parenthesis")
+            assert played.player.index == at
+
+    @pytest.mark.parametrize(
+        ("words", "moment"),
+        [
+            ("2.5", 2.5),
+            ("0:03", 3.0),
+            ("0:00:04.5", 4.5),
+            ("2 s", 2.0),
+            ("9999", None),
+            ("50 %", 0.5),
+            ("100%", None),
+            ("250%", None),
+        ],
+    )
+    async def test_places_that_are_times(self, replay_of: Replay, words: str, moment: float | None) -> None:
+        app = replay_of(scenes.gpu_session(), start=0.0)
+        async with app.run_test(size=SIZE) as pilot:
+            await go(pilot, words)
+            player = playback(app).player
+            wanted = player.duration if moment is None else moment * player.duration if "%" in words else moment
+            assert player.position == pytest.approx(wanted)
+
+    async def test_places_that_have_names(self, replay_of: Replay) -> None:
+        app = replay_of(scenes.gpu_session(), start=0.0)
+        async with app.run_test(size=SIZE) as pilot:
+            assert "RUN 2  " in await go(pilot, "run 2")
+            for words in ("marker 1", "Shared", "MARKER shared"):
+                await keyed(pilot, "home")
+                await go(pilot, words)
+                assert len(playback(app).model.markers) == 1
+            before = playback(app).player.index
+            assert "there is no run 9 in this session" in await go(pilot, "run 9")
+            assert "'nowhere' is no place in this session" in await go(pilot, "nowhere")
+            assert "is no place" in await go(pilot, "run x") and "is no place" in await go(pilot, "1e5")
+            assert playback(app).player.index == before
+            await keyed(pilot, "G", "5", "escape")
+            assert playback(app).player.index == before
+
+    async def test_gaps_are_shortened_and_given_back(self, replay_of: Replay) -> None:
+        told = [*scenes.cpu_session(), events.Notice(t=500.0, text="much later")]
+        app = replay_of(told, start=5.0)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            played = playback(app)
+            index, bands = played.player.index, played.bands
+            assert "gaps ≤ 1.00 s" in await keyed(pilot, "I")
+            assert played.player.duration < 20 and played.player.index == index
+            assert played.bands != bands and max(band.end for band in played.bands) <= played.player.duration
+            assert played.player.time == pytest.approx(5.0)
+            shown = await keyed(pilot, "I")
+            assert "gaps ≤" not in shown and "as long as they were" in shown
+            assert played.player.duration == 500.0 and played.player.position == pytest.approx(5.0) and played.bands == bands
+
+    async def test_playing_stops_at_a_marker_and_goes_on(self, replay_of: Replay) -> None:
+        app = replay_of(scenes.gpu_session(), start=0.0)
+        async with app.run_test(size=SIZE) as pilot:
+            assert "stops at ◆" in await keyed(pilot, "M", "space")
+            played = playback(app)
+            played.tick(0.0)
+            played.tick(1000.0)
+            assert not played.player.playing and len(played.model.markers) == 1
+            assert played.position.seconds == pytest.approx(played.model.markers[0].t)
+            await keyed(pilot, "space")
+            played.tick(2000.0)
+            played.tick(3000.0)
+            assert played.player.at_end and played.model == folded(played)
+
+    async def test_a_click_on_a_marker_goes_there_exactly_and_a_drag_goes_anywhere(self, replay_of: Replay) -> None:
+        app = replay_of(scenes.gpu_session(), start=0.0)
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            played, line = playback(app), app.screen.query_one(Timeline)
+            (marker,) = [band for band in played.bands if band.kind == "marker"]
+            x = int(marker.start / played.player.duration * line.size.width)
+            await pilot.click(line, offset=Offset(x, 0))
+            await pilot.pause()
+            assert played.position.seconds == pytest.approx(marker.start) and len(played.model.markers) == 1
+            await pilot.mouse_down(line, offset=Offset(3, 0))
+            await pilot.hover(line, offset=Offset(line.size.width - 1, 0))
+            await pilot.pause()
+            assert played.player.at_end
+            await pilot.mouse_up(line, offset=Offset(line.size.width - 1, 0))
+
+
+def test_aiming() -> None:
+    bands = (Band(10.0, 20.0, "run"), Band(10.4, 10.4, "marker"), Band(50.0, 50.0, "fault"))
+    assert aim(bands, 10, 100.0, 100) == pytest.approx(0.104)
+    assert aim(bands[:1], 10, 100.0, 100) == pytest.approx(0.1)
+    assert aim(bands, 50, 100.0, 100) == pytest.approx(0.5)
+    assert aim(bands, 99, 100.0, 100) == 1.0 and aim(bands, -5, 100.0, 100) == 0.0 and aim((), 500, 100.0, 100) == 1.0
+    assert aim(bands, 0, 0.0, 1) == 0.0
+
+
+def test_a_timeline_of_very_many_marks_is_bounded() -> None:
+    marks = Marks()
+    marks.see([codec.as_line(events.Marker(t=i / 10, text="x")) for i in range(MOST_BANDS + 50)])
+    assert len(marks._places) == MOST_BANDS
+
+
+class TestStream:
+    @pytest.fixture
+    def ends(self) -> Iterator[tuple[int, int]]:
+        read, write = os.pipe()
+        yield read, write
+        for end in (read, write):
+            try:
+                os.close(end)
+            except OSError:
+                continue
+
+    @staticmethod
+    def tell(end: int, told: list[events.Event]) -> None:
+        for event in told:
+            os.write(end, codec.encode(event))
+
+    async def heard(self, app: FwtuiApp, pilot: Pilot[None], count: int) -> None:
+        def all_there() -> bool:
+            app.tick()
+            return app.view is not None and len(playback(app).player.lines) == count
+
+        await until(pilot, all_there)
+        await pilot.pause()
+
+    async def test_it_is_followed_left_and_followed_again(self, ends: tuple[int, int]) -> None:
+        told = scenes.gpu_session()
+        half = len(told) // 2
+        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            self.tell(ends[1], told[:half])
+            await self.heard(app, pilot, half)
+            played = playback(app)
+            shown = screen_text(app)
+            assert "● live" in shown and "standard input" in shown and "incomplete" not in shown
+            assert played.model == folded(played) and played.model.index == half
+            await keyed(pilot, "left_square_bracket", "left_square_bracket")
+            stays = played.model.index
+            self.tell(ends[1], told[half:-5])
+            await self.heard(app, pilot, len(told) - 5)
+            assert played.model.index == stays and "‖ paused" in screen_text(app)
+            assert "● live" in await keyed(pilot, "end")
+            self.tell(ends[1], told[-5:])
+            await self.heard(app, pilot, len(told))
+            assert played.model.index == len(told) and played.model == folded(played)
+            assert "‖ paused" in await keyed(pilot, "space")
+            assert "● live" in await keyed(pilot, "space")
+            self.tell(ends[1], [events.End(t=told[-1].t, reason="closed", events=len(told))])
+            os.close(ends[1])
+            await self.heard(app, pilot, len(told) + 1)
+            await until(pilot, lambda: app.tick() is None and not played.recording.live)
+            app.tick()
+            await pilot.pause()
+            shown = screen_text(app)
+            assert "(end)" in shown and "live" not in shown and "incomplete" not in shown
+
+    async def test_playing_to_the_newest_event_follows_again(self, ends: tuple[int, int]) -> None:
+        told = scenes.cpu_session()
+        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            self.tell(ends[1], told)
+            await self.heard(app, pilot, len(told))
+            await keyed(pilot, "left", "space")
+            played = playback(app)
+            assert played.player.playing and not played.live
+            app.tick(0.0)
+            app.tick(100.0)
+            assert played.live and played.player.at_end
+
+    @pytest.mark.parametrize("rest", [b"", b'{"kind":"not', b"junk\n"])
+    async def test_one_that_breaks_off_stays_and_says_so(self, ends: tuple[int, int], rest: bytes) -> None:
+        told = scenes.cpu_session()
+        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            self.tell(ends[1], told)
+            os.write(ends[1], rest)
+            await self.heard(app, pilot, len(told))
+            os.close(ends[1])
+            await until(pilot, lambda: app.tick() is None and not playback(app).recording.live)
+            app.tick()
+            await pilot.pause()
+            assert ("! damaged: 1 line" if b"\n" in rest else "! incomplete") in screen_text(app)
+
+    async def test_waiting_can_be_ended(self, ends: tuple[int, int]) -> None:
+        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, Waiting))
+            assert "Waiting for a session on standard input" in await keyed(pilot)
+            await pilot.press("q")
+        assert app.return_code == 0 and app.refusal is None
+
+    @pytest.mark.parametrize("noise", [b"", b"hello\n", b"\0" * 70_000])
+    async def test_what_is_no_session_is_refused(self, ends: tuple[int, int], noise: bytes) -> None:
+        threading.Thread(target=lambda: (os.write(ends[1], noise), os.close(ends[1])), daemon=True).start()
+        app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: app.tick() is None and app.refusal is not None)
+        assert app.refusal is not None and "standard input is not a fwtui session" in app.refusal and app.return_code == 2
+
+
+class Slow:
+    """Holds the reader back until it is let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.gone_on = threading.Event()
+        real = reader.load
+
+        def load(path: Path, watch: Callable[[float], None]) -> reader.Loaded:
+            watch(0.5)
+            assert self.gone_on.wait(20)
+            watch(0.9)
+            return real(path, watch)
+
+        monkeypatch.setattr(opening, "reader", SimpleNamespace(load=load))
+        monkeypatch.setattr("fwtui.tui.opens.PATIENCE", 0.01)
+
+
+class TestOpening:
+    async def test_a_big_one_shows_how_far_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        slow = Slow(monkeypatch)
+        path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
+        app = FwtuiApp(replay=path, still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
+            assert isinstance(app.screen, OpeningScreen)
+            app.screen.look()
+            assert "big.fwt.jsonl" in await keyed(pilot) and "40%" in screen_text(app)
+            assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
+            slow.gone_on.set()
+            await until(pilot, lambda: isinstance(app.screen, Frame))
+            assert playback(app).recording.loaded.complete
+
+    async def test_giving_up_ends_the_reading_and_the_program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        slow = Slow(monkeypatch)
+        path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
+        app = FwtuiApp(replay=path, still=True)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
+            await pilot.press("escape")
+            slow.gone_on.set()
+            await until(pilot, lambda: app.return_code is not None)
+        assert app.return_code == 0 and app.refusal is None and not app._views
+
+    async def test_giving_up_over_a_replay_goes_back_to_it(
+        self, replay_of: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slow = Slow(monkeypatch)
+        app = replay_of(scenes.cpu_session())
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.pause()
+            app.open(scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session()))
+            await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
+            await pilot.press("q")
+            slow.gone_on.set()
+            await until(pilot, lambda: "big.fwt.jsonl was not opened" in screen_text(app))
+            assert len(app._views) == 1
+
+    def test_nobody_waits_for_what_was_given_up(self, tmp_path: Path) -> None:
+        path = scenes.write(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
+        came: list[object] = []
+        done = threading.Event()
+
+        def then(what: Opening, outcome: object) -> None:
+            came.append(outcome)
+            done.set()
+
+        class Given(Opening):
+            def _watch(self, share: float) -> None:
+                self.given_up = True
+                super()._watch(share)
+
+        Given(path, then)
+        assert done.wait(20) and isinstance(came[0], opening.GivenUp)
+
+
+def test_the_length_of_a_gap() -> None:
+    check_gap(None)
+    check_gap(1.0)
+    for wrong in (0.0, -1.0, float("nan"), float("inf"), 1e9):
+        with pytest.raises(Refused, match=r"a gap of .* s is outside 0.01 to 3600 s; give something like --max-gap 1"):
+            check_gap(wrong)

@@ -1,0 +1,233 @@
+"""The library on the screen: found, filtered, ordered, opened, compared, and changed with a way back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from textual.content import Content
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from fwtui import codec, events
+from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.reader import load
+from fwtui.tui import opens, places, sessions_screen
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.frame import Frame
+from fwtui.tui.picture import screen_text
+from fwtui.tui.sessions_screen import SessionsScreen
+from fwtui.tui.sessions_table import SessionsTable
+
+Replay = Callable[..., FwtuiApp]
+SIZE = (120, 40)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A library of four: two of the user's, one of them cut off, one that ships, and one that is none."""
+    folders = tmp_path / "own", tmp_path / "shipped"
+    for folder in folders:
+        folder.mkdir()
+    for module in ("fwtui.sessions.library", "fwtui.tui.sessions_screen", "fwtui.sessions.listing"):
+        monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
+    monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
+    monkeypatch.setattr(opens, "PATIENCE", 60)
+    sessions_screen.shelf.cache_clear()
+    gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
+    scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)
+    scenes.write(folders[0] / f"20250103-cut{SUFFIX}", [_made("2025-01-03", "the one that was cut"), *gpu[1:60]], closed=False)
+    scenes.write(folders[0] / f"20250102-cpu{SUFFIX}", [_made("2025-01-02", "tiles on a processor"), *cpu[1:]])
+    (folders[0] / f"broken{SUFFIX}").write_text("no session\n")
+    return folders[0]
+
+
+def _made(day: str, title: str) -> events.Header:
+    return events.Header(t=0, program="fwtui 0.1.0", created=f"{day}T08:00:00+00:00", title=title, machine=scenes.MACHINE)
+
+
+async def settled(pilot: Pilot[None], *keys: str) -> str:
+    """The screen after these keys, once the library has been read again."""
+    await pilot.press(*keys)
+    app = pilot.app
+    assert isinstance(app, FwtuiApp)
+    for _ in range(3):
+        await pilot.pause(0.05)
+    return screen_text(app)
+
+
+def library(app: FwtuiApp) -> SessionsScreen:
+    assert isinstance(app.screen, SessionsScreen)
+    return app.screen
+
+
+def names(app: FwtuiApp) -> list[str]:
+    return [entry.name for entry in library(app).shown]
+
+
+async def mark(pilot: Pilot[None], name: str) -> None:
+    assert isinstance(pilot.app, FwtuiApp)
+    table = library(pilot.app).query_one(SessionsTable)
+    table.move_cursor(row=names(pilot.app).index(name))
+    await pilot.pause()
+
+
+async def test_what_is_here_newest_first_with_all_that_is_known(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(160, 40)) as pilot:
+        shown = await settled(pilot, "7")
+        assert names(app) == ["20250103-cut", "20250102-cpu", "shipped-gpu", "broken"]
+        assert "7 Sessions" in shown and "date ▾" in shown
+        row = next(text for text in shown.splitlines() if " shipped-gpu" in text)
+        for known in ("2025-01-01", "shipped", "Example GPU", "naive, katz-kider", "4096", "complete"):
+            assert known in row
+        await mark(pilot, "20250103-cut")
+        shown = screen_text(app)
+        assert "the one that was cut" in shown and "Example CPU 9000 · Example GPU" in shown and "your own" in shown
+        await mark(pilot, "broken")
+        assert "is not a fwtui session" in screen_text(app)
+
+
+async def test_words_choose_and_escape_shows_all_again(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7", "slash", *"tiled 512")
+        assert names(app) == ["20250102-cpu"]
+        assert isinstance(app.focused, Input)
+        await settled(pilot, "enter")
+        assert isinstance(app.focused, SessionsTable)
+        shown = await settled(pilot, "slash", *"xyz")
+        assert names(app) == [] and "None of 4 sessions has all of 'xyz'" in shown
+        await settled(pilot, "escape")
+        assert len(names(app)) == 4 and isinstance(app.screen, SessionsScreen)
+
+
+async def test_every_order(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7")
+        orders = {}
+        for _ in range(7):
+            shown = await settled(pilot, "s")
+            by = next(word for word in ("name", "kernels", "n", "best", "length", "state", "date") if f"{word} ▾" in shown)
+            orders[by] = names(app)
+        assert orders["name"] == ["20250102-cpu", "20250103-cut", "broken", "shipped-gpu"]
+        assert orders["best"][:2] == ["shipped-gpu", "20250102-cpu"]
+        assert orders["n"][-1] == "broken" and orders["kernels"][-1] == "broken"
+        assert orders["state"].index("broken") < orders["state"].index("shipped-gpu")
+        assert orders["date"] == ["20250103-cut", "20250102-cpu", "shipped-gpu", "broken"]
+
+
+async def test_enter_opens_what_is_marked(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7")
+        await mark(pilot, "20250102-cpu")
+        await settled(pilot, "enter")
+        for _ in range(100):
+            if app.view is not None and app.view.playback is not None and app.view.playback.recording.name == "20250102-cpu":
+                break
+            await pilot.pause(0.02)
+        assert "RUN" in (shown := await settled(pilot)) and "tiles on a processor" in shown
+        assert load(own / f"20250102-cpu{SUFFIX}").complete
+
+
+async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    path = own / f"20250102-cpu{SUFFIX}"
+    before = path.read_bytes()
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7")
+        await mark(pilot, "20250102-cpu")
+        await settled(pilot, "n")
+        app.screen.query_one(Input).value = "tiled"
+        shown = await settled(pilot, "enter")
+        assert not path.exists() and (own / f"tiled{SUFFIX}").read_bytes() == before
+        assert "another name now; u takes that back" in shown
+        marked = library(app).marked
+        assert marked is not None and marked.name == "tiled", "the mark goes with it"
+        await settled(pilot, "t")
+        app.screen.query_one(Input).value = "for the lecture"
+        assert "for the lecture" in await settled(pilot, "enter")
+        assert "is deleted; u brings it back" in await settled(pilot, "d")
+        assert names(app) == ["20250103-cut", "shipped-gpu", "broken"]
+        assert "tiled is back" in await settled(pilot, "u")
+        await settled(pilot, "u")
+        assert "is called 20250102-cpu again" in await settled(pilot, "u")
+        assert codec.decode(path.read_bytes().split(b"\n")[0]) == codec.decode(before.split(b"\n")[0])
+        assert len(names(app)) == 4
+
+
+async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7")
+        await mark(pilot, "shipped-gpu")
+        for action in ("rename", "annotate", "delete", "undo"):
+            assert library(app).check_action(action, ()) is False
+        await settled(pilot, "d", "n", "u")
+        assert len(names(app)) == 4
+        await mark(pilot, "20250102-cpu")
+        await settled(pilot, "n")
+        app.screen.query_one(Input).value = "20250103-cut"
+        assert "20250103-cut exists already and is not overwritten" in await settled(pilot, "enter")
+        os.unlink(own / f"20250102-cpu{SUFFIX}")
+        assert "no such file or directory" in await settled(pilot, "d")
+        assert len(names(app)) == 3
+
+
+class Beside(Frame):
+    """A place that takes a second session."""
+
+    PLACE = "compare"
+    brought = ""
+
+    def body(self):  # type: ignore[no-untyped-def]
+        yield Static(Content("beside"))
+
+    def show(self) -> None:
+        pass
+
+    def bring(self, name: str) -> None:
+        type(self).brought = name
+
+
+async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = places.Place("3", "compare", "Compare", "beside each other", "sessions_screen:Beside", "sessions_screen:Beside")
+    others = [known for known in places.PLACES if known.name != "compare"]
+    monkeypatch.setattr(places, "PLACES", (*others[:1], place, *others[1:]))
+    monkeypatch.setattr(sessions_screen, "Beside", Beside, raising=False)
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7")
+        await mark(pilot, "20250102-cpu")
+        await settled(pilot, "x")
+        assert isinstance(app.screen, Beside) and Beside.brought == str(own / f"20250102-cpu{SUFFIX}")
+
+
+async def test_without_any_session_it_says_how_to_get_one(own: Path, replay_of: Replay) -> None:
+    for path in (*own.iterdir(), *(own.parent / "shipped").iterdir()):
+        path.unlink()
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        assert "There are no sessions yet." in await settled(pilot, "7")
+
+
+async def test_hostile_names_and_titles_are_only_text(own: Path, replay_of: Replay) -> None:
+    told = [_made("2025-02-02", "[@click=app.quit]x[/] \x1b[31m"), *scenes.cpu_session()[1:]]
+    scenes.write(own / f"[bold]\x1b[2J{SUFFIX}", told)
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        shown = await settled(pilot, "7")
+        assert "[bold][2J" in shown and "[@click=app.quit]x[/] [31m" in shown and "\x1b" not in shown
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_picture(size: tuple[int, int], own: Path, replay_of: Replay, snap_compare: Callable[..., bool]) -> None:
+    async def story(pilot: Pilot[None]) -> None:
+        await settled(pilot, "7")
+
+    assert snap_compare(replay_of(scenes.gpu_session()), terminal_size=size, run_before=story)

@@ -1,0 +1,365 @@
+"""Export, trim, merge and the shelf: what they write is what was there, and nothing is ever lost on the way."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from test_sessions import HEADER, done, notice, planned, record, started, telemetry, verdict
+
+from fwtui import codec, events
+from fwtui.__main__ import main
+from fwtui.errors import Refused
+from fwtui.model import Model
+from fwtui.report import result
+from fwtui.sessions import export, shelf
+from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.reader import Loaded, load
+from fwtui.sessions.rewrite import Cut, merge, trim
+from fwtui.sessions.shelf import Shelf
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
+LATER = codec.seal(b'{"kind":"heatmap","t":2.5,"run":1,"cells":[1,2,{"a":18446744073709551615}]}')[:-1]
+LATER_LINE = codec.Line(LATER, codec.decode(LATER))
+
+
+def marker(t: float, text: str) -> codec.Line:
+    return codec.as_line(events.Marker(t=t, text=text))
+
+
+def two_runs(path: Path, **more: Any) -> Path:
+    """Run 1 from 1 to 3 s, run 2 from 5 to 7 s, ten readings a second throughout, an event of a later kind at 2.5 s."""
+    story = [
+        codec.as_line(events.Device(t=0.1, name="A GPU")),
+        started(1, 1),
+        planned(1.1, 1, 64),
+        LATER_LINE,
+        done(3, 1),
+        marker(4, "between"),
+        started(5, 2, "blocked"),
+        planned(5.1, 2, 128),
+        verdict(6, 2),
+        done(7, 2, 0.25),
+        notice(7.5, "after"),
+    ]
+    readings = [telemetry(tick / 10) for tick in range(80)]
+    return record(path, *sorted([*story, *readings], key=lambda line: line.event.t), **more)
+
+
+def model_of(loaded: Loaded) -> Model:
+    model = Model()
+    for line in loaded.lines:
+        model.apply(line.event)
+    return model
+
+
+class TestTrim:
+    def test_a_stretch_keeps_the_bytes_and_the_run_that_was_going(self, tmp_path: Path) -> None:
+        whole = load(two_runs(tmp_path / "whole"))
+        written = trim(tmp_path / "whole", Cut(start=2.0, stop=4.5), tmp_path / "part")
+        part = load(tmp_path / "part")
+        assert part.complete and written.complete and written.kept == len(part.lines)
+        assert all(line in whole.lines for line in part.lines[:-1])
+        assert part.lines[0] == whole.lines[0] and LATER_LINE in part.lines
+        times = [line.event.t for line in part.lines if isinstance(line.event, events.Telemetry)]
+        assert (times[0], times[-1], len(times)) == (2.0, 4.5, 26)
+        model = model_of(part)
+        assert list(model.runs) == [1] and model.runs[1].n == 64 and model.runs[1].state == "done"
+        assert model.gpu is not None and [m.text for m in model.markers] == ["between"]
+
+    def test_chosen_runs_with_what_happened_during_them(self, tmp_path: Path) -> None:
+        two_runs(tmp_path / "whole")
+        trim(tmp_path / "whole", Cut(runs=frozenset({2})), tmp_path / "part")
+        model = model_of(load(tmp_path / "part"))
+        assert list(model.runs) == [2] and not model.markers and not model.log and not model.unknown
+        assert {5.0, 7.0} == {model.telemetry[0].t, model.telemetry[-1].t}
+        assert result(model, model.runs[2]) == result(model_of(load(tmp_path / "whole")), model.runs[2])
+
+    def test_less_telemetry_and_everything_else(self, tmp_path: Path) -> None:
+        whole = load(two_runs(tmp_path / "whole"))
+        trim(tmp_path / "whole", Cut(hz=2.0), tmp_path / "part")
+        part = load(tmp_path / "part")
+        assert [line for line in part.lines[:-1] if not isinstance(line.event, events.Telemetry)] == [
+            line for line in whole.lines[:-1] if not isinstance(line.event, events.Telemetry)
+        ]
+        assert sum(isinstance(line.event, events.Telemetry) for line in part.lines) == 16
+
+    def test_the_golden_session_survives_untouched(self, tmp_path: Path) -> None:
+        trim(GOLDEN, Cut(stop=1e9), tmp_path / "copy")
+        assert (tmp_path / "copy").read_bytes().splitlines()[:-1] == GOLDEN.read_bytes().splitlines()[:-1]
+
+    def test_a_header_keeps_what_a_later_version_put_there(self, tmp_path: Path) -> None:
+        later = codec.seal(codec.encode(HEADER)[: -len(',"crc":"00000000"}\n')] + b',"mood":"fine","minor":9}')
+        (tmp_path / "s").write_bytes(later + notice(1).raw + b"\n")
+        trim(tmp_path / "s", Cut(stop=2), tmp_path / "out")
+        assert (tmp_path / "out").read_bytes().splitlines()[0] + b"\n" == later
+
+    def test_a_lossy_source_never_becomes_a_whole_session(self, tmp_path: Path) -> None:
+        for name, change in (
+            ("no-end", lambda whole: whole[:-1]),
+            ("damaged", lambda whole: [*whole[:5], b"junk\n", *whole[5:]]),
+            ("torn", lambda whole: [*whole[:-1], whole[-1][:-9]]),
+        ):
+            source = tmp_path / name
+            source.write_bytes(b"".join(change(two_runs(tmp_path / f"{name}-whole").read_bytes().splitlines(keepends=True))))
+            written = trim(source, Cut(hz=1.0), tmp_path / f"{name}-out")
+            loaded = load(tmp_path / f"{name}-out")
+            assert not written.complete and not loaded.complete
+            assert loaded.closed and loaded.dropped >= 1 and loaded.reason == "incomplete source"
+
+    def test_what_leaves_nothing_or_does_not_exist_is_refused(self, tmp_path: Path) -> None:
+        two_runs(tmp_path / "whole")
+        (tmp_path / "mine").write_text("mine")
+        for cut, out, words in (
+            (Cut(start=100.0), "part", r"nothing is left between 100 s and the end of 7.9 s"),
+            (Cut(runs=frozenset({1, 7})), "part", r"there is no run 7 in this session; its runs are 1, 2"),
+            (Cut(hz=1.0), "mine", "mine exists already and is not overwritten; choose"),
+            (Cut(hz=1.0), "absent/part", "cannot be recorded to: no such file"),
+        ):
+            with pytest.raises(Refused, match=words):
+                trim(tmp_path / "whole", cut, tmp_path / out)
+        assert (tmp_path / "mine").read_text() == "mine" and not (tmp_path / "part").exists()
+
+
+class TestMerge:
+    def test_one_after_the_other_with_all_their_results(self, tmp_path: Path) -> None:
+        two_runs(tmp_path / "a")
+        two_runs(tmp_path / "b")
+        merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c", "both")
+        loaded = load(tmp_path / "c")
+        model, single = model_of(loaded), model_of(load(tmp_path / "a"))
+        assert loaded.complete and loaded.header.title == "both" and list(model.runs) == [1, 2, 3, 4]
+        for run in (1, 2):
+            for copy in (run, run + 2):
+                assert {**result(model, model.runs[copy]), "run": run} == result(single, single.runs[run])
+        assert [m.t for m in model.markers] == [0.0, 4.0, 7.9, 11.9]
+        assert "a test, recorded 2025-06-01T00:00:00Z by fwtui test" in model.markers[2].text
+        assert len(model.telemetry) == 160 and model.telemetry[-1].t == pytest.approx(15.8)
+        unknown = [json.loads(line.raw) for line in loaded.lines if isinstance(line.event, codec.Unknown)]
+        assert [(u["t"], u["run"], u["cells"][2]["a"]) for u in unknown] == [(2.5, 1, 2**64 - 1), (10.4, 3, 2**64 - 1)]
+
+    def test_the_real_ones_keep_every_figure(self, tmp_path: Path) -> None:
+        sources = [load(path) for path in sorted(shipped_folder().glob(f"*{SUFFIX}"))]
+        alike = [s for s in sources if s.header.machine.cpu == sources[0].header.machine.cpu][:2]
+        assert len(alike) == 2
+        paths = [p for p in sorted(shipped_folder().glob(f"*{SUFFIX}")) if load(p).header in [s.header for s in alike]][:2]
+        merge(paths, tmp_path / "c")
+        merged = model_of(load(tmp_path / "c"))
+        single = [(model, run) for model in map(model_of, map(load, paths)) for run in model.runs.values()]
+        for (model, run), copy in zip(single, merged.runs.values(), strict=True):
+            before, after = result(model, run), result(merged, copy)
+            power = before.pop("gpu_power_watts"), after.pop("gpu_power_watts")
+            assert power[0] == pytest.approx(power[1]) and {**before, "run": 0} == {**after, "run": 0}
+
+    def test_sessions_of_two_machines_are_not_one(self, tmp_path: Path) -> None:
+        two_runs(tmp_path / "a")
+        record(tmp_path / "b", codec.as_line(events.Device(t=0, name="Another GPU")), started(1, 1))
+        with pytest.raises(Refused, match=r"a was recorded on .* with A GPU and b on .* with Another GPU; only sessions of one"):
+            merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
+        assert not (tmp_path / "c").exists()
+
+    def test_hostile_numbers_do_not_fit_and_say_so(self, tmp_path: Path) -> None:
+        record(tmp_path / "a", started(9e8, 2**31))
+        with pytest.raises(Refused, match="do not fit one after the other"):
+            merge([tmp_path / "a", tmp_path / "a"], tmp_path / "c")
+        assert not (tmp_path / "c").exists()
+
+    def test_what_cannot_be_read_is_copied_as_it_is(self, tmp_path: Path) -> None:
+        odd = codec.seal(b'{"kind":"later","t":1,"x":1e999}')[:-1]
+        record(tmp_path / "a", notice(5), codec.Line(odd, codec.decode(odd)))
+        merge([tmp_path / "a", tmp_path / "a"], tmp_path / "c")
+        assert (tmp_path / "c").read_bytes().count(odd + b"\n") == 2
+
+
+class TestExport:
+    def test_csv_of_telemetry_is_every_reading(self, tmp_path: Path) -> None:
+        loaded = load(two_runs(tmp_path / "s"))
+        out = io.StringIO()
+        export.write_csv(export.rows_of(loaded, "telemetry"), out)
+        rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+        assert [float(row["t"]) for row in rows] == [tick / 10 for tick in range(80)]
+        assert {row["cpu_utilisation"] for row in rows} == {"0.5"} and {row["gpu_power_watts"] for row in rows} == {""}
+
+    @pytest.mark.parametrize("table", export.TABLES)
+    def test_every_table_has_the_same_rows_in_every_format(self, table: str) -> None:
+        rows = export.rows_of(load(GOLDEN), table)
+        assert rows or table == "counters"
+        as_csv, as_json, as_markdown = io.StringIO(), io.StringIO(), io.StringIO()
+        export.write_csv(rows, as_csv)
+        export.write_json_lines(rows, as_json)
+        export.write_markdown(rows, as_markdown)
+        assert [json.loads(line) for line in as_json.getvalue().splitlines()] == json.loads(json.dumps(rows))
+        assert len(list(csv.DictReader(io.StringIO(as_csv.getvalue())))) == len(rows)
+        assert as_markdown.getvalue().count("\n") == len(rows) + 2
+
+    def test_runs_are_what_json_says_of_them(self) -> None:
+        loaded = load(GOLDEN)
+        (row,) = export.rows_of(loaded, "runs")
+        told = result(model_of(loaded), model_of(loaded).runs[1])
+        for name in ("kernel", "n", "seconds", "relaxations_per_second", "verified", "checksum"):
+            assert row[name] == told[name]
+        assert row["experiment_dtype"] == told["experiment"]["dtype"]
+
+    def test_nothing_is_a_formula_or_markup(self) -> None:
+        rows = [{"a": "=cmd|' /C calc'!A0", "b": "x | <script> `y` \\ [l](u) ~s~ &lt;", "c": -1.5, "d": None, "e": True}]
+        out = io.StringIO()
+        export.write_csv(rows, out)
+        assert next(csv.DictReader(io.StringIO(out.getvalue()))) == {
+            **{"a": "'=cmd|' /C calc'!A0", "b": rows[0]["b"], "c": "-1.5", "d": "", "e": "true"}
+        }
+        out = io.StringIO()
+        export.write_markdown(rows, out)
+        cells = out.getvalue().splitlines()[2]
+        assert r"x \| &lt;script&gt; \`y\` \\ \[l\](u) \~s\~ &amp;lt;" in cells and "<" not in cells
+
+    def test_parquet_uses_what_is_installed_or_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        written: list[Any] = []
+        for name in ("pyarrow", "pyarrow.parquet", "pandas"):
+            monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(Refused, match=r"Parquet needs pyarrow, which is not installed here; install it, or export .csv"):
+            export.parquet_writer()
+        frame = SimpleNamespace(from_records=lambda rows: SimpleNamespace(to_parquet=lambda path: written.append((rows, path))))
+        monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=frame))
+        export.parquet_writer()([{"a": 1}], "x")
+        arrow, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
+        arrow.Table = SimpleNamespace(from_pylist=lambda rows: ("table", rows))  # type: ignore[attr-defined]
+        parquet.write_table = lambda table, path: written.append((table, path))  # type: ignore[attr-defined]
+        arrow.parquet = parquet  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "pyarrow", arrow)
+        monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
+        export.parquet_writer()([{"a": 2}], "y")
+        assert written == [([{"a": 1}], "x"), (("table", [{"a": 2}]), "y")]
+
+    def test_parquet_really(self, tmp_path: Path) -> None:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        assert main(["export", str(GOLDEN), "telemetry", "-o", str(tmp_path / "t.parquet")]) == 0
+        assert parquet.read_table(tmp_path / "t.parquet").num_rows == len(export.rows_of(load(GOLDEN), "telemetry"))
+
+
+class TestCommands:
+    def test_export_to_a_file_and_to_standard_output(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        out = tmp_path / "runs.csv"
+        assert main(["export", str(GOLDEN), "-o", str(out)]) == 0
+        assert main(["export", str(GOLDEN)]) == 0
+        assert capsys.readouterr().out == out.read_text()
+        assert main(["export", str(GOLDEN), "-o", str(out)]) == 2
+        assert "exists already and is not overwritten" in capsys.readouterr().err
+        assert main(["export", str(GOLDEN), "--format", "md"]) == 0
+        assert capsys.readouterr().out.startswith("| run | kernel | n |")
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["export", "GOLDEN", "-o", "x.png"], "'x.png' ends in none of .csv, .jsonl, .md, .parquet"),
+            (["export", "GOLDEN", "--format", "parquet"], "not written to standard output; name a file with -o"),
+            (["export", "GOLDEN", "everything"], "invalid choice"),
+            (["trim", "GOLDEN", "-o", "x"], "there is nothing to leave out; give --from"),
+            (["trim", "GOLDEN", "--from", "nan", "-o", "x"], "from nan to inf is no stretch of seconds"),
+            (["trim", "GOLDEN", "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is no stretch"),
+            (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is no stretch"),
+            (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
+            (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is no run's number"),
+            (["merge", "GOLDEN", "-o", "x"], "one session is nothing to merge"),
+            (["merge", "GOLDEN", "/dev/zero", "-o", "x"], "is not a regular file"),
+        ],
+    )
+    def test_mistakes_are_one_sentence(
+        self, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert main([str(GOLDEN) if word == "GOLDEN" else word for word in words]) == 2
+        err = capsys.readouterr().err
+        assert said in err and err.count("\n") == 1 and not list(tmp_path.iterdir())
+
+    def test_trim_and_merge_say_what_they_kept(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        two_runs(tmp_path / "a")
+        assert main(["trim", str(tmp_path / "a"), "--runs", "1", "--hz", "5", "-o", str(tmp_path / "b")]) == 0
+        assert f"18 of 93 events are in {tmp_path / 'b'}" in capsys.readouterr().err
+        assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]) == 0
+        assert main(["check", str(tmp_path / "c")]) == 0
+
+
+class TestShelf:
+    @pytest.fixture
+    def own(self, tmp_path: Path) -> Shelf:
+        two_runs(tmp_path / f"a{SUFFIX}")
+        return Shelf(tmp_path)
+
+    def test_a_new_name_and_the_old_one_again(self, own: Shelf) -> None:
+        path, whole = own.folder / f"a{SUFFIX}", (own.folder / f"a{SUFFIX}").read_bytes()
+        renamed = own.rename(path, " katz and kider ")
+        assert renamed.name == f"katz and kider{SUFFIX}" and renamed.read_bytes() == whole and not path.exists()
+        assert own.undo() == "katz and kider is called a again"
+        assert path.read_bytes() == whole and not renamed.exists() and not own.can_undo
+
+    def test_a_title_changes_the_header_and_nothing_else(self, own: Shelf) -> None:
+        path = own.folder / f"a{SUFFIX}"
+        damaged = path.read_bytes() + b"junk\ntorn"
+        path.write_bytes(damaged)
+        path.chmod(0o640)
+        own.annotate(path, "the one \x1b[31mfor the talk")
+        _, rest = path.read_bytes().split(b"\n", 1)
+        assert load(path).header.title == "the one [31mfor the talk" and rest == damaged.split(b"\n", 1)[1]
+        assert path.stat().st_mode & 0o777 == 0o640
+        own.undo()
+        assert json.loads(path.read_bytes().split(b"\n", 1)[0]) == json.loads(damaged.split(b"\n", 1)[0])
+        assert [file.name for file in own.folder.iterdir()] == [path.name]
+
+    def test_deleted_and_back(self, own: Shelf) -> None:
+        path, whole = own.folder / f"a{SUFFIX}", (own.folder / f"a{SUFFIX}").read_bytes()
+        own.delete(path)
+        assert not path.exists()
+        assert own.undo() == "a is back" and path.read_bytes() == whole
+
+    def test_only_the_last_twenty_can_come_back(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(shelf, "MOST_DELETED", 3)
+        for number in range(5):
+            path = record(own.folder / f"x{SUFFIX}", notice(number))
+            own.delete(path)
+        assert len(list((own.folder / shelf.BIN).iterdir())) == 3
+        own.undo()
+        assert load(own.folder / f"x{SUFFIX}").lines[1].event == events.Notice(t=4, text="x")
+
+    def test_nothing_is_overwritten_by_a_name_or_by_an_undo(self, own: Shelf) -> None:
+        path, other = own.folder / f"a{SUFFIX}", record(own.folder / f"b{SUFFIX}", notice(1))
+        whole = other.read_bytes()
+        with pytest.raises(Refused, match="b exists already and is not overwritten; choose"):
+            own.rename(path, "b")
+        own.delete(path)
+        record(path, notice(2))
+        with pytest.raises(Refused, match="a exists already"):
+            own.undo()
+        assert other.read_bytes() == whole and len(load(path).lines) == 3
+
+    def test_without_links_it_takes_two_steps(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_links(*_: object, **__: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(shelf.os, "link", no_links)
+        record(own.folder / f"b{SUFFIX}", notice(1))
+        with pytest.raises(Refused, match="b exists already"):
+            own.rename(own.folder / f"a{SUFFIX}", "b")
+        assert own.rename(own.folder / f"a{SUFFIX}", "c").exists()
+
+    @pytest.mark.parametrize("name", ["", "  ", "../x", ".hidden", "a/b", "x" * 300, "a\x1b[0m", "null\0"])
+    def test_what_is_no_name(self, own: Shelf, name: str) -> None:
+        with pytest.raises(Refused, match="is no name for a session; give something like"):
+            own.rename(own.folder / f"a{SUFFIX}", name)
+
+    def test_other_peoples_sessions_are_left_alone(self, own: Shelf, tmp_path: Path) -> None:
+        for act in (own.delete, lambda p: own.rename(p, "x"), lambda p: own.annotate(p, "x")):
+            with pytest.raises(Refused, match="is not one of your own sessions"):
+                act(GOLDEN)
+        with pytest.raises(Refused, match="there is nothing to undo"):
+            own.undo()
+
+    def test_what_is_gone_is_said(self, own: Shelf) -> None:
+        for act in (own.delete, lambda p: own.rename(p, "x"), lambda p: own.annotate(p, "x")):
+            with pytest.raises(Refused, match="no such file or directory"):
+                act(own.folder / f"gone{SUFFIX}")
