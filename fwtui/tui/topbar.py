@@ -13,6 +13,7 @@ from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, apart, line
 
 NAME = "fwtui"
 LEAST_DEVICE = 12  # cells below which a device's name says nothing
+GAP = 3  # cells between tabs, device and signs
 
 
 class Tab(NamedTuple):
@@ -49,7 +50,7 @@ class TopBar(Drawn[Top]):
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
         left = _tabs(subject, whole=self._whole(width))
         recording = _signs(subject)
-        room = width - left.cell_length - recording.cell_length - 5
+        room = width - left.cell_length - recording.cell_length - GAP - 2
         device = line((subject.device, MUTED)).truncate(max(room, 0), ellipsis=True)
         if device.cell_length < min(LEAST_DEVICE, len(subject.device)):
             device = line("")
@@ -79,10 +80,9 @@ class TopBar(Drawn[Top]):
         self.tooltip = Content(f"{tab.key}  {tab.title}: {tab.tooltip}") if tab is not None else None
 
     def _whole(self, width: int) -> bool:
-        """Whether all titles fit beside what must be seen; else only the shown place has one."""
-        signs = _signs(self.subject).cell_length
-        recording = signs + 2 if signs else 0
-        return _tabs(self.subject, whole=True).cell_length + recording <= width
+        """Whether all titles fit beside what must be seen (else the beginning of the device); else only the shown place has one."""
+        beside = _signs(self.subject).cell_length or min(LEAST_DEVICE, len(self.subject.device))
+        return _tabs(self.subject, whole=True).cell_length + GAP + beside <= width
 
 
 def _signs(subject: Top) -> Content:
