@@ -314,7 +314,7 @@ class TestOpening:
             await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
             assert isinstance(app.screen, OpeningScreen)
             app.screen.look()
-            assert "big.fwt.jsonl" in await keyed(pilot) and "40%" in screen_text(app)
+            await until(pilot, lambda: "big.fwt.jsonl" in screen_text(app) and "40%" in screen_text(app))
             assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
             slow.gone_on.set()
             await until(pilot, lambda: isinstance(app.screen, Frame))

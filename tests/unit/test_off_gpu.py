@@ -122,7 +122,10 @@ def cases() -> Iterator[Any]:
         for tile in kernel.tiles or (1,):
             for dtype in kernel.dtypes if tile == usual else kernel.dtypes[:1]:
                 for cc in CAPABILITIES if tile == usual and dtype == kernel.dtypes[0] else CAPABILITIES[-1:]:
-                    yield pytest.param(kernel, tile, dtype, cc, id=f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}")
+                    name = f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}"
+                    # tiles between the usual one and the smallest are made of the same lines
+                    marks = pytest.mark.slow if tile not in (usual, min(kernel.tiles, default=1)) else ()
+                    yield pytest.param(kernel, tile, dtype, cc, id=name, marks=marks)
 
 
 @pytest.mark.parametrize(("kernel", "tile", "dtype", "cc"), cases())
