@@ -80,7 +80,7 @@ class TopBar(Drawn[Top]):
         self.tooltip = Content(f"{tab.key}  {tab.title}: {tab.tooltip}") if tab is not None else None
 
     def _whole(self, width: int) -> bool:
-        """Whether all titles fit beside what must be seen (else the beginning of the device); else only the shown place has one."""
+        """Whether all titles fit beside what must be seen, or else the device; else only the shown place has one."""
         beside = _signs(self.subject).cell_length or min(LEAST_DEVICE, len(self.subject.device))
         return _tabs(self.subject, whole=True).cell_length + GAP + beside <= width
 
