@@ -62,12 +62,12 @@ def _entrants(text: str) -> list[Entrant]:
     path = resolve(text if whole else name)
     model, complete = load_model(path)
     session = clean(path.name).removesuffix(".fwt.jsonl")
-    if not complete:
-        print(f"fwtui: {clean(path.name)} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
         known = ", ".join(map(str, model.runs)) or "none"
         raise Refused(f"{session} has no run{'' if whole else ' ' + number}; its runs are: {known}")
+    if not complete:
+        print(f"fwtui: {clean(path.name)} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
     return [Entrant(model, run, session) for run in runs.values()]
 
 

@@ -79,7 +79,7 @@ def told(text: str) -> list[events.Event]:
     return [*session, events.Notice(t=end, text=text, level=text), events.Marker(t=end, text=text), fault]
 
 
-@pytest.mark.parametrize("text", MARKUP)
+@pytest.mark.parametrize("text", [*MARKUP[:3], *(pytest.param(text, marks=pytest.mark.slow) for text in MARKUP[3:])])
 async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) -> None:
     Watched.ran = 0
     live = FakeLive(scenes.GPU)

@@ -206,7 +206,9 @@ def test_a_screen_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "x.svg").exists()
 
 
-@pytest.mark.parametrize("place", place_names()[1:])
+@pytest.mark.parametrize(
+    "place", ["explain", *(pytest.param(p, marks=pytest.mark.slow) for p in place_names()[1:] if p != "explain")]
+)
 async def test_resize_storms_settle(replay_of: Replay, place: str) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
