@@ -97,8 +97,11 @@ def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engi
     return out_of_core.KERNEL, shape
 
 
-def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, tell: Tell) -> Solved:
-    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device."""
+def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, tell: Tell, predecessors: bool = False) -> Solved:
+    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device.
+
+    With `predecessors` these too, where the device can find them.
+    """
     begin = time.perf_counter()
     engine.activate()
     n = adjacency.n
@@ -132,5 +135,22 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
         seconds = engine.clean_pass(program, plan, buffers, "eager")(count)
         ran = time.perf_counter()
         raw = program.unload(buffers, engine.stream)
+        out = time.perf_counter()
+        before = _traced(adjacency, dtype, program, buffers, engine) if predecessors and not (raw.diagonal() < 0).any() else None
     spent = {"compile": built - begin, "prepare": filled - built, "copy in": copied - filled, "kernels": seconds}
-    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, {**spent, "copy out": time.perf_counter() - ran})
+    spent["copy out"] = out - ran
+    if before is not None:
+        spent["paths"] = time.perf_counter() - out
+    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, before)
+
+
+def _traced(adjacency: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine) -> np.ndarray | None:
+    from fwtui.solving.resident import extremes
+    from fwtui.solving.tracing import far_of, terms_of, traced
+
+    if not hasattr(program, "result_on_device"):
+        return None
+    n = adjacency.n
+    largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(adjacency, dtype), engine)
+    terms = terms_of(adjacency, dtype, largest)
+    return None if terms is None else traced(program, buffers, terms, engine, np.empty((n, n), np.int32))
