@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import psutil
 
 from fwtui.errors import NoGpu, Refused
-from fwtui.graphs.adjacency import Adjacency, Window
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
@@ -91,9 +90,7 @@ def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engi
         )
     options = tuple(sorted((o.name, o.default) for o in out_of_core.KERNEL.options))
     shape = Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
-    # the host holds it tile by tile, and arcs as a matrix too, besides the result
-    copies = 1 if adjacency.dense is not None else 2
-    check_room(n, dtype, False, psutil.virtual_memory().available - copies * shape.padded**2 * shape.itemsize)
+    check_room(shape.padded, dtype, False)
     return out_of_core.KERNEL, shape
 
 
@@ -115,16 +112,17 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
             program.launch(step, buffers, engine.stream)
         engine.synchronize()
         built = time.perf_counter()
-        if kernel is out_of_core.KERNEL and adjacency.dense is not None:
-            matrix: Any = Window(adjacency, dtype)  # the host may have no room for another one
+        if kernel is out_of_core.KERNEL:
+            program.load_with(adjacency.fill, buffers, engine.stream)  # the host may have no room for another matrix
+            filled = time.perf_counter()
         else:
             matrix = np.empty((n, n), dtype=dtype)
             adjacency.fill(matrix)
-        filled = time.perf_counter()
-        program.load(matrix, buffers, engine.stream)
-        engine.synchronize()
+            filled = time.perf_counter()
+            program.load(matrix, buffers, engine.stream)
+            engine.synchronize()
+            del matrix
         copied = time.perf_counter()
-        del matrix
         launched = 0
 
         def count() -> None:
@@ -136,7 +134,9 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
         ran = time.perf_counter()
         raw = program.unload(buffers, engine.stream)
         out = time.perf_counter()
-        before = _traced(adjacency, dtype, program, buffers, engine) if predecessors and not (raw.diagonal() < 0).any() else None
+        before = None
+        if predecessors and kernel is not out_of_core.KERNEL and not (raw.diagonal() < 0).any():
+            before = _traced(adjacency, dtype, program, buffers, engine)
     spent = {"compile": built - begin, "prepare": filled - built, "copy in": copied - filled, "kernels": seconds}
     spent["copy out"] = out - ran
     if before is not None:

@@ -37,9 +37,8 @@ def traced(program: Any, buffers: Any, terms: Terms, engine: Engine, answer: np.
     """
     from kernels.cuda_program import CudaProgram
     from kernels.device import cuda
-    from kernels.streamed_program import StreamedProgram
 
-    if not isinstance(program, CudaProgram) or isinstance(program, StreamedProgram) or program.reorders:
+    if not isinstance(program, CudaProgram) or program.reorders:
         return None
     n, stream = terms.n, engine.stream
     free = engine.free_bytes()
