@@ -43,9 +43,8 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 if SIM:
     from kernels import simulator as minplus
-    from kernels import simulator as vectors
-
     from kernels import simulator as rectangles
+    from kernels import simulator as vectors
 
     vectors.mend_shared_arrays()
 else:

@@ -162,6 +162,16 @@ class Search:
         return first, others
 
 
+def compile_search(dtype: str, cc: tuple[int, int] | None, stream: Any) -> None:
+    """Everything that searches in distances of that type launch, compiled by a search on two vertices."""
+    from kernels.device import cuda
+
+    # arcs of length 0 and the possibility of negative ones leave nothing out
+    cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
+    search = Search(cells, cells, Terms(2, 1, 0, 1, 1, True), cc, stream)
+    search.find(0, cuda.device_array((2, 2), np.int32, stream=stream))
+
+
 @cache
 def trace_of(cut: Product, form: int) -> Any:
     """trace(turned, keys, lists, lengths, distance, before, source, n, scale, shift, far), a block for high x wide cells."""

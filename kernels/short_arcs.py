@@ -120,9 +120,9 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
         v = int32(cuda.blockIdx.x)
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
             weight = weights[v, j]
-            if v != j and weight < no_edge and weight == distance[v, j]:
-                if whole(weight, scale) + low[v] - low[j] <= 0:
-                    others[first[j] + cuda.atomic.add(taken, j, 1)] = v
+            short = v != j and weight < no_edge and weight == distance[v, j]
+            if short and whole(weight, scale) + low[v] - low[j] <= 0:
+                others[first[j] + cuda.atomic.add(taken, j, 1)] = v
 
     @jit
     def turn(distance, source, turned, n, scale, shift, far):

@@ -20,6 +20,7 @@ from fwtui.units import memory
 from kernels import out_of_core
 from kernels.auto import in_order
 from kernels.plan import Kernel, Shape
+from kernels.predecessors import compile_search
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
 SPARE = 1 << 28  # bytes of device memory left to everything else
@@ -110,6 +111,9 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
         # what is in the buffers does not matter yet: each op is compiled by its first launch
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
+        here = predecessors and kernel is not out_of_core.KERNEL
+        if here:
+            compile_search(dtype, engine.target.cc, engine.stream)
         engine.synchronize()
         built = time.perf_counter()
         if kernel is out_of_core.KERNEL:
@@ -134,23 +138,26 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
         ran = time.perf_counter()
         raw = program.unload(buffers, engine.stream)
         out = time.perf_counter()
-        before = None
-        if predecessors and kernel is not out_of_core.KERNEL and not (raw.diagonal() < 0).any():
-            before = _traced(adjacency, dtype, program, buffers, engine)
+        found = None
+        if here and not (raw.diagonal() < 0).any():
+            found = _predecessors(adjacency, dtype, program, buffers, engine)
     spent = {"compile": built - begin, "prepare": filled - built, "copy in": copied - filled, "kernels": seconds}
     spent["copy out"] = out - ran
-    if before is not None:
-        spent["paths"] = time.perf_counter() - out
-    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, before)
+    if found is not None:
+        spent["copy out"] += found[1]
+        spent["paths"] = time.perf_counter() - out - found[1]
+    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, None if found is None else found[0])
 
 
-def _traced(adjacency: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine) -> np.ndarray | None:
+def _predecessors(graph: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine) -> tuple[np.ndarray, float] | None:
+    """They and the seconds of their copies, or None where the device cannot find them."""
     from fwtui.solving.resident import extremes
-    from fwtui.solving.tracing import far_of, terms_of, traced
+    from fwtui.solving.tracing import far_of, on_host, search_for, terms_of
 
     if not hasattr(program, "result_on_device"):
         return None
-    n = adjacency.n
-    largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(adjacency, dtype), engine)
-    terms = terms_of(adjacency, dtype, largest)
-    return None if terms is None else traced(program, buffers, terms, engine, np.empty((n, n), np.int32))
+    n = graph.n
+    largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(graph, dtype), engine)
+    terms = terms_of(graph, dtype, largest)
+    search = None if terms is None else search_for(program, buffers, terms, engine)
+    return None if search is None else on_host(*search, n, engine)

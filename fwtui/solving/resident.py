@@ -24,8 +24,9 @@ from fwtui.solving.device import suited
 from fwtui.solving.host import floating
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
-from fwtui.solving.tracing import far_of, terms_of, traced
+from fwtui.solving.tracing import far_of, on_device, search_for, terms_of
 from kernels.plan import NO_EDGE, Kernel
+from kernels.predecessors import compile_search
 
 _THREADS = 256
 _LOW, _HIGH, _LEAST_LOOP, _EDGES, _FRACTIONS, _OFF_GRID, _MISSING, _ZEROS, _BAD = range(9)
@@ -74,6 +75,9 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         plan = list(on.plan(shape, False))
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
+        if predecessors:
+            compile_search(choice.dtype, engine.target.cc, engine.stream)
+        engine.synchronize()
         ready = time.perf_counter()
         enter, leave = _functions()[1:3]
         no_edge = np.float64(NO_EDGE[choice.dtype])
@@ -124,9 +128,9 @@ def _predecessors(
 ) -> Any:
     """As a device array; where the device cannot find them, found by the host from distances alone."""
     terms = terms_of(weights, choice.dtype, largest) if exact else None
-    if terms is not None and (found := traced(program, buffers, terms, engine)) is not None:
-        return found
     n = weights.n
+    if terms is not None and (search := search_for(program, buffers, terms, engine, 4 * n * n)) is not None:
+        return on_device(*search, n, engine)
     given = np.ascontiguousarray(matrix.copy_to_host(stream=engine.stream))
     raw = program.unload(buffers, engine.stream)
     graph = Adjacency(n, Vertices(range(n)), dense=given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -29,37 +30,50 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     return terms if terms.shift is not None else None
 
 
-def traced(program: Any, buffers: Any, terms: Terms, engine: Engine, answer: np.ndarray | None = None) -> Any | None:
-    """int32 (n, n), -9999 for none, in `answer` on the host or else in a new array on the device. None where a search is not
-    possible: for want of memory, or because the kernel keeps its matrices in an order of its own.
+def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: int = 0) -> tuple[Search, int] | None:
+    """A search in what a program has left in its buffers, and for how many sources at once the memory is enough, if `more`
+    bytes have to fit too. None where it is not enough, or where the kernel keeps its matrices in an order of its own.
 
-    `program` has run; its buffers hold distances and weights. Called where compiled code may be made.
+    Called where compiled code may be made.
     """
     from kernels.cuda_program import CudaProgram
-    from kernels.device import cuda
 
     if not isinstance(program, CudaProgram) or program.reorders:
         return None
-    n, stream = terms.n, engine.stream
     free = engine.free_bytes()
-    if free is not None and answer is None:
-        free -= 4 * n * n
-    sources = sources_for(n, np.inf if free is None else free - device.SPARE)
+    sources = sources_for(terms.n, np.inf if free is None else free - device.SPARE - more)
     if sources is None:
         return None
-    distance, weights = program.result_on_device(buffers, stream), buffers[-1]
-    whole = cuda.device_array((n, n), np.int32, stream=stream) if answer is None else None
-    search = Search(distance, weights, terms, engine.target.cc, stream)
+    distance = program.result_on_device(buffers, engine.stream)
+    return Search(distance, buffers[-1], terms, engine.target.cc, engine.stream), sources
+
+
+def on_device(search: Search, sources: int, n: int, engine: Engine) -> Any:
+    """All predecessors as a device array."""
+    from kernels.device import cuda
+
+    found = cuda.device_array((n, n), np.int32, stream=engine.stream)
+    for source in range(0, n, sources):
+        search.find(source, found[source : min(source + sources, n)])
+    engine.synchronize()
+    return found
+
+
+def on_host(search: Search, sources: int, n: int, engine: Engine) -> tuple[np.ndarray, float]:
+    """All predecessors as a host array, and how many seconds were spent copying."""
+    from kernels.device import cuda
+
+    found, copying = np.empty((n, n), np.int32), 0.0
     part: Any = None
     for source in range(0, n, sources):
-        stop = min(source + sources, n)
-        if whole is not None:
-            search.find(source, whole[source:stop])
-            continue
-        if part is None or part.shape[0] != stop - source:
-            part = cuda.device_array((stop - source, n), np.int32, stream=stream)
+        to = found[source : source + sources]
+        if part is None or len(part) != len(to):
+            part = None  # two of them at once may not fit
+            part = cuda.device_array(to.shape, np.int32, stream=engine.stream)
         search.find(source, part)
-        assert answer is not None
-        part.copy_to_host(answer[source:stop], stream=stream)
-    engine.synchronize()
-    return whole if answer is None else answer
+        engine.synchronize()
+        begin = time.perf_counter()
+        part.copy_to_host(to, stream=engine.stream)
+        engine.synchronize()
+        copying += time.perf_counter() - begin
+    return found, copying

@@ -58,7 +58,8 @@ def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None
         before = cuda.to_device(np.full((min(at_once, n - source), n), 12345, np.int32))
         search.find(source, before)
         for i, row in enumerate(before.copy_to_host(), source):
-            if row.max() >= n or ((row >= 0) != (np.isfinite(lengths[i]) & (np.arange(n) != i))).any() or (row[row < 0] != -9999).any():
+            there = np.isfinite(lengths[i]) & (np.arange(n) != i)
+            if row.max() >= n or ((row >= 0) != there).any() or (row[row < 0] != -9999).any():
                 return False
             for j in np.nonzero(row >= 0)[0]:
                 path = [j]
@@ -135,11 +136,11 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > 0:", "+ low[v] - low[j] >= 0:"),
     "a list without its last arc": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
     "a list filled up with a vertex": (S, "lists[block, rest] = side", "lists[block, rest] = 0"),
-    "not turned over": (S, "turned[left + line, top + x] = held[x * pitch + line]", "turned[left + line, top + x] = held[line * pitch + x]"),
+    "not turned over": (S, "= held[x * pitch + line]", "= held[line * pitch + x]"),
     "spread from what is not known": (S, "known = v == i or before[row, v] >= 0", "known = True"),
     "no spread": (P, "if self._weak is not None:", "if False:"),
     "the epoch forgotten": (P, "(epoch << shift) | ", ""),
-    "what an epoch found carried over": (P, "                    best[i] = FAR\n                for r", "                    pass\n                for r"),
+    "what an epoch found carried over": (P, "best[i] = FAR\n                for r", "pass\n                for r"),
     "no barrier before the copies": (P, "            cuda.syncthreads()\n            if s + ahead", "            if s + ahead"),
     "copies that nobody waits for": (P, "wait_copies(under_way)\n", "pass\n"),
     "stopped too early": (P, "if not cuda.syncthreads_or(missing):", "if True:"),
