@@ -26,9 +26,10 @@ import numpy as np
 
 from kernels.forms import form_of
 from kernels.plan import Shape
-from kernels.short_arcs import FAR, THREADS, functions, length_helper
+from kernels.short_arcs import FAR, TAIL, THREADS, functions, length_helper
 from kernels.tuning import Product
 
+anew: Any
 commit_copies: Any
 copy_async: Any
 cuda: Any
@@ -39,7 +40,6 @@ whole: Any
 CUT = Product(128, 128, 8, 8, 16, 2)
 SIMULATED = Product(8, 8, 4, 4, 8, 2)
 LEAST_SHIFT, MOST_SHIFT = 4, 20  # an epoch is a slab at least
-LOOK = 512  # k between two looks at whether a block has all that it needs
 SOURCES = 1 << 14  # rows at once, at most
 _BITS = 30  # of a key: below FAR, and even with negative lengths added what is far stays above what is not
 
@@ -67,10 +67,15 @@ def padded(n: int, cut: Product = CUT) -> int:
     return -(-n // cut.wide) * cut.wide
 
 
+def recorded(side: int, cut: Product = CUT) -> int:
+    """Words of a list of as many rows: slab by slab, each with a tail."""
+    return side // cut.slab * (cut.slab + TAIL)
+
+
 def device_bytes(n: int, sources: int) -> int:
     """What a search needs besides distances and weights, with room for so many sources at once and their answers."""
     side = padded(n)
-    return 4 * (side + 1) * side + 4 * (side + 1 + n) * padded(sources) + (4 + 1) * side * side // CUT.wide
+    return 4 * (side + 1) * side + 4 * (side + 1 + n) * padded(sources) + (4 * recorded(side) + side) * side // CUT.wide
 
 
 def sources_for(n: int, free: float) -> int | None:
@@ -109,7 +114,7 @@ class Search:
         if terms.negative:
             self._by_rows("lowest", terms.n)(distance, self._low, self._n, self._scale, self._far)
         self._keys = cuda.device_array((side + 1, side), np.int32, stream=stream)
-        self._lists = cuda.device_array((blocks, side), np.int32, stream=stream)
+        self._lists = cuda.device_array((blocks, recorded(side, self._cut)), np.int32, stream=stream)
         self._lengths = cuda.device_array(blocks, np.int32, stream=stream)
         marks = cuda.to_device(np.zeros((blocks, side), np.uint8), stream=stream)
         weak = cuda.to_device(np.zeros(side, np.int32), stream=stream)
@@ -175,9 +180,9 @@ def compile_search(dtype: str, cc: tuple[int, int] | None, stream: Any) -> None:
 @cache
 def trace_of(cut: Product, form: int) -> Any:
     """trace(turned, keys, lists, lengths, distance, before, source, n, scale, shift, far), a block for high x wide cells."""
-    global commit_copies, copy_async, cuda, place, relax_tile, wait_copies, whole
+    global anew, commit_copies, copy_async, cuda, place, relax_tile, wait_copies, whole
     from kernels import products
-    from kernels.device import ALIGN16, commit_copies, copy_async, cuda, int32, jit, relax_tile, uint32, wait_copies
+    from kernels.device import ALIGN16, anew, commit_copies, copy_async, cuda, int32, jit, relax_tile, uint32, wait_copies
 
     products.shared_helpers()
     place, whole = products.place, length_helper()
@@ -188,47 +193,65 @@ def trace_of(cut: Product, form: int) -> Any:
     to_ring, middle_ring, cells = stages * slab * high, stages * slab * wide, rows * columns
     ahead, under_way, pieces = stages - 1, stages - 2, wide // 4
     lines = threads // pieces
-    often = max(1, LOOK // slab)
+    record = slab + TAIL
+    # the rows of a slab have to be known when its copies start, so its record comes as much earlier as the slab itself
+    records = 1 << (2 * ahead).bit_length()
+    record_ring = records * record
 
     @jit(launch_bounds=cut.bounds)
     def trace(turned, keys, lists, lengths, distance, before, source, n, scale, shift, far):
         to = cuda.shared.array(to_ring, int32, ALIGN16)
         middle = cuda.shared.array(middle_ring, int32, ALIGN16)
+        listed = cuda.shared.array(record_ring, int32, ALIGN16)
         best = cuda.local.array(cells, int32)
         held = cuda.local.array(cells, int32)
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
-        block = cuda.blockIdx.x
-        slabs = int32(lengths[block] // slab)
-        line = int32(t // pieces)
-        word = int32(t % pieces * 4)
+        slabs = uint32(lengths[cuda.blockIdx.x] // slab)
+        first = cuda.blockIdx.x * lists.shape[1]
+        turned_pitch = int32(turned.shape[1])
+        keys_pitch = int32(keys.shape[1])
+        for s in range(2 * ahead):
+            if s < slabs and t < record // 4:
+                copy_async(listed, s * record + 4 * t, lists, first + s * record + 4 * t)
+        commit_copies()
+        wait_copies(0)
+        cuda.syncthreads()
         for s in range(ahead):
             if s < slabs:
                 for piece in range(slab // lines):
-                    v = lists[block, s * slab + line + piece * lines]
-                    at = (s * slab + line + piece * lines) * wide + word
-                    copy_async(to, at, turned, v * turned.shape[1] + cuda.blockIdx.y * high + word)
-                    copy_async(middle, at, keys, v * keys.shape[1] + block * wide + word)
+                    line = uint32(t // pieces + piece * lines)
+                    v = listed[uint32(s * record + line)]
+                    at = uint32((s * slab + line) * wide + t % pieces * 4)
+                    copy_async(to, at, turned, v * turned_pitch + int32(cuda.blockIdx.y * high + t % pieces * 4))
+                    copy_async(middle, at, keys, v * keys_pitch + int32(cuda.blockIdx.x * wide + t % pieces * 4))
             commit_copies()
         for i in range(cells):
             best[i] = FAR
-        for s in range(slabs):
+        s = uint32(0)
+        while s < slabs:
             wait_copies(under_way)
             cuda.syncthreads()
-            if s + ahead < slabs:
-                slot = (s + ahead) % stages * slab
+            coming = uint32(s + ahead)
+            if coming < slabs:
+                # computed for each slab, as in products.py: kept, it would take registers of the tile
+                again = anew(t)
                 for piece in range(slab // lines):
-                    v = lists[block, (s + ahead) * slab + line + piece * lines]
-                    at = (slot + line + piece * lines) * wide + word
-                    copy_async(to, at, turned, v * turned.shape[1] + cuda.blockIdx.y * high + word)
-                    copy_async(middle, at, keys, v * keys.shape[1] + block * wide + word)
+                    line = uint32(again // pieces + piece * lines)
+                    v = listed[uint32(coming % records * record + line)]
+                    at = uint32((coming % stages * slab + line) * wide + again % pieces * 4)
+                    copy_async(to, at, turned, v * turned_pitch + int32(cuda.blockIdx.y * high + again % pieces * 4))
+                    copy_async(middle, at, keys, v * keys_pitch + int32(cuda.blockIdx.x * wide + again % pieces * 4))
+                coming = uint32(coming + ahead)
+                if coming < slabs and again < record // 4:
+                    copy_async(listed, uint32(coming % records * record + 4 * again), lists, first + coming * record + 4 * again)
             commit_copies()
             for k in range(0, slab, depth):
                 k_at = s % stages * slab + k
                 relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
-            # an epoch's first row is never one of those that fill up
-            epoch = int32(lists[block, s * slab] >> shift)
-            if s + 1 == slabs or (s + 1) % often == 0 or lists[block, (s + 1) * slab] >> shift != epoch:
+            epoch = listed[uint32(s % records * record + slab)]
+            s = uint32(s + 1)
+            if epoch >= 0:
                 missing = 0
                 # the registers of best have constant indices only; what the loop below reads need not be registers
                 for i in range(cells):
@@ -237,7 +260,7 @@ def trace_of(cut: Product, form: int) -> Any:
                 for r in range(rows):
                     row = int32(cuda.blockIdx.y * high + 4 * y + r // 4 * row_gap + r % 4)
                     for c in range(columns):
-                        column = int32(block * wide + 4 * x + c // 4 * column_gap + c % 4)
+                        column = int32(cuda.blockIdx.x * wide + 4 * x + c // 4 * column_gap + c % 4)
                         key = held[r * columns + c]
                         if row < before.shape[0] and column < n:
                             cell = distance[source + row, column]

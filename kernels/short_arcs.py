@@ -15,6 +15,8 @@ whole: Any
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
 FAR = 2**30 - 1  # a key that is no arc or no path: two of them do not wrap
 THREADS = 256
+TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
+LOOK = 512  # k between two such looks, at most
 
 
 class Functions(NamedTuple):
@@ -51,6 +53,8 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
     lines = count // edge
     pitch = edge + 1
     room = edge * pitch
+    record = slab + TAIL
+    often = max(1, LOOK // slab)
     length_helper()
 
     @jit
@@ -103,12 +107,15 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
                 total += found[other]
             for v in range(mine, end):
                 if marks[block, v]:
-                    lists[block, at] = v
+                    lists[block, at // slab * record + at % slab] = v
                     at += 1
             filled = (total + slab - 1) // slab * slab
             # the row behind the last one has no arcs
             for rest in range(base + total + t, base + filled, threads):
-                lists[block, rest] = side
+                lists[block, rest // slab * record + rest % slab] = side
+            for slot in range(base // slab + t, (base + filled) // slab, threads):
+                look = (slot + 1) % often == 0 or (slot + 1) * slab == base + filled
+                lists[block, slot * record + slab] = start >> shift if look else -1
             base += filled
             start = stop
             cuda.syncthreads()

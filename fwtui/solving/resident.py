@@ -263,6 +263,7 @@ def _functions() -> tuple[Any, Any, Any, Any]:
                 largest = max(largest, abs(distance))
                 if row == column and distance < 0:
                     cuda.atomic.min(found, _DIAGONAL, distance)
-        cuda.atomic.max(found, _LARGEST, largest)
+        if largest > found[_LARGEST]:
+            cuda.atomic.max(found, _LARGEST, largest)
 
     return survey, enter, leave, look

@@ -27,7 +27,7 @@ from kernels.device import cuda
 from kernels.plan import NO_EDGE
 
 stream = cuda.stream()
-predecessors.LOOK = 8  # a slab
+LOOK = "LOOK = 512"
 
 def replaced(edits):
     for module in (short_arcs, predecessors):
@@ -36,7 +36,9 @@ def replaced(edits):
             if where == module.__name__:
                 assert old in source, old
                 source = source.replace(old, new, 1)
-        exec(compile(source.replace("LOOK = 512", "LOOK = 8"), module.__file__, "exec"), vars(module))
+        assert module is predecessors or LOOK in source
+        # a slab, so that blocks look more than once
+        exec(compile(source.replace(LOOK, "LOOK = 8"), module.__file__, "exec"), vars(module))
 
 def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None, seed=1):
     rng = np.random.default_rng(seed)
@@ -134,14 +136,14 @@ def test_sources_at_once() -> None:
 S, P = short_arcs.__name__, predecessors.__name__
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > 0:", "+ low[v] - low[j] >= 0:"),
-    "a list without its last arc": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
-    "a list filled up with a vertex": (S, "lists[block, rest] = side", "lists[block, rest] = 0"),
+    "a list without its last slab": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
+    "a list filled up with a vertex": (S, "rest % slab] = side", "rest % slab] = 0"),
     "not turned over": (S, "= held[x * pitch + line]", "= held[line * pitch + x]"),
     "spread from what is not known": (S, "known = v == i or before[row, v] >= 0", "known = True"),
     "no spread": (P, "if self._weak is not None:", "if False:"),
     "the epoch forgotten": (P, "(epoch << shift) | ", ""),
     "what an epoch found carried over": (P, "best[i] = FAR\n                for r", "pass\n                for r"),
-    "no barrier before the copies": (P, "            cuda.syncthreads()\n            if s + ahead", "            if s + ahead"),
+    "no barrier before the copies": (P, "cuda.syncthreads()\n            coming", "coming"),
     "copies that nobody waits for": (P, "wait_copies(under_way)\n", "pass\n"),
     "stopped too early": (P, "if not cuda.syncthreads_or(missing):", "if True:"),
 }  # fmt: skip
@@ -169,7 +171,7 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(dtype: str, tmp_pa
     words, cells = int32[:, ::1], number[:, ::1]
     signature = (words, words, words, int32[::1], cells, words, *[int32] * 4, number)
     got = compiled(predecessors.trace_of(CUT, form).py_func, signature, (9, 0), CUT.bounds)
-    assert got.spills == 0 and got.registers <= 128
+    assert got.spills == 0 and got.registers <= 128 and got.shared < 49152
     assert got.stack == 4 * CUT.rows * CUT.columns, "a copy of the results for the looks, and nothing else"
     tool = nvdisasm()
     if tool is None:
@@ -178,7 +180,7 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(dtype: str, tmp_pa
     text = subprocess.run([tool, str(tmp_path / "trace.cubin")], capture_output=True, text=True, check=True).stdout
     found = Counter(re.findall(r"\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", text))
     assert found["VIADDMNMX"] == 344 and found["VIMNMX3"] == 84 and found["LDS.128"] == 4 * 8
-    assert found["LDGSTS.E.BYPASS.128"] == 8 and not found["STS"]
+    assert found["LDGSTS.E.BYPASS.128"] >= 8 and not found["STS"]
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
