@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 cuda: Any
 whole: Any
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
-FAR = 2**30 - 1  # a key that is no arc or no path: two of them do not wrap
 THREADS = 256
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
 LOOK = 512  # k between two such looks, at most
@@ -23,10 +22,10 @@ class Functions(NamedTuple):
     """Compiled for any type of distances: block by block of threads for each row, unless told otherwise."""
 
     lowest: Any  # (distance, low, n, scale, far): low[j] = the least distance to j, or 0
-    sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, no_edge)
+    sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge)
     enlist: Any  # (marks, lists, lengths, shift): a block for each row of marks
     weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge): row v's weak arcs, by their ends
-    turn: Any  # (distance, source, turned, n, scale, shift, far): blocks of edge x edge cells, edge x edge / 4 threads
+    turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): blocks of edge x edge cells, a thread for four
     begin: Any  # (distance, weights, before, source, n, no_edge): what one arc reaches
     spread: Any  # (distance, before, source, first, others, n, scale, far)
 
@@ -66,10 +65,10 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
                 cuda.atomic.min(low, column, whole(cell, scale))
 
     @jit
-    def sift(distance, weights, low, keys, marks, weak, n, scale, shift, no_edge):
+    def sift(distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge):
         v = int32(cuda.blockIdx.x)
         for j in range(cuda.threadIdx.x, keys.shape[1], cuda.blockDim.x):
-            key = int32(FAR)
+            key = none
             if v < n and j < n and v != j:
                 weight = weights[v, j]
                 if weight < no_edge and weight == distance[v, j]:
@@ -132,19 +131,19 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
                 others[first[j] + cuda.atomic.add(taken, j, 1)] = v
 
     @jit
-    def turn(distance, source, turned, n, scale, shift, far):
+    def turn(distance, source, turned, n, scale, shift, none, twice, far):
         held = cuda.shared.array(room, int32)
         x = int32(cuda.threadIdx.x % edge)
         y = int32(cuda.threadIdx.x // edge)
         top = int32(cuda.blockIdx.x * edge)  # of the sources
         left = int32(cuda.blockIdx.y * edge)  # of the vertices
         for line in range(y, edge, lines):
-            key = int32(FAR)
+            key = none
             if source + top + line < n and left + x < n:
                 cell = distance[source + top + line, left + x]
                 if cell < far:
                     key = int32(whole(cell, scale) << shift)
-            held[line * pitch + x] = key
+            held[line * pitch + x] = int32(key * twice)
         cuda.syncthreads()
         for line in range(y, edge, lines):
             if left + line < turned.shape[0] and top + x < turned.shape[1]:

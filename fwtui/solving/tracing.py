@@ -27,7 +27,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
         return None
     scale = 1 if facts.integer else GRID
     terms = Terms(facts.n, scale, largest, far_of(facts, dtype), NO_EDGE[dtype], negative)
-    return terms if terms.shift is not None else None
+    return terms if terms.shift() is not None else None
 
 
 def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: int = 0) -> tuple[Search, int] | None:
