@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from fwtui.auto import backend_of
 from fwtui.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
+from fwtui.commands.narrating import say
 from fwtui.commands.run import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
@@ -62,7 +62,7 @@ def execute(given: argparse.Namespace) -> int:
     backends = sorted({here, *(b for name in everybody - {AUTO.id} if (b := kernel_named(name).backend) in ("cpu", here))})
     live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
     recorder = live.recorder
-    bench = Bench(live, given.rounds, given.seconds, _say)
+    bench = Bench(live, given.rounds, given.seconds, say)
     interrupted = False
     try:
         try:
@@ -232,7 +232,3 @@ def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
     rule = ["---:" if name in RIGHT else "---" for name in COLUMNS]
     cells = [[cell.replace("|", "\\|") for cell in one] for one in rows]
     return [f"| {' | '.join(one)} |" for one in [head, rule, *cells]]
-
-
-def _say(text: str) -> None:
-    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
