@@ -9,6 +9,7 @@ from threading import Event
 
 import numpy as np
 import pytest
+from distances import floyd_warshall
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed
@@ -22,13 +23,6 @@ from kernels.plan import Kernel, Rect
 
 KERNELS = list(registry().values())
 INF = np.inf
-
-
-def floyd_warshall(weights: np.ndarray) -> np.ndarray:
-    d = weights.copy()
-    for k in range(len(d)):
-        d = np.minimum(d, d[:, k, None] + d[None, k, :])
-    return d
 
 
 def length(weights: np.ndarray, path: tuple[int, ...]) -> float:

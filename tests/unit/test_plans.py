@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from distances import floyd_warshall, random_matrix
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,20 +34,6 @@ def shapes(kernel: Kernel) -> Iterator[Shape]:
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
     for n, tile, dtype in product(SIZES, (4, 8) if kernel.tiles else (1,), kernel.dtypes):
         yield Shape(n, tile, dtype, options=options)
-
-
-def random_matrix(n: int, seed: int) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    matrix = np.where(random.random((n, n)) < 0.4, random.integers(1, 50, (n, n)), np.inf)
-    np.fill_diagonal(matrix, 0)
-    return matrix
-
-
-def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
-    d = matrix.copy()
-    for k in range(len(d)):
-        d = np.minimum(d, d[:, k, None] + d[None, k, :])
-    return d
 
 
 def execute(step: Step, through: range, d: np.ndarray) -> None:
