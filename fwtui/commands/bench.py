@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-from collections.abc import Sequence
 from typing import Any
 
 from fwtui import hardware, units
@@ -19,7 +18,7 @@ from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.fields import FIELDS
 from fwtui.live import Live
-from fwtui.report import outcome, table
+from fwtui.report import markdown, outcome, table
 from fwtui.text import clean, shown
 from fwtui.tuned import config_of
 from kernels.auto import AUTO, in_order
@@ -30,7 +29,7 @@ HELP = "the best kernels, this device's limit and the Python packages that are i
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
 COLUMNS = ("n", "type", "kernel", "on", "choices", "total", "", "rate", "of limit", "vs best peer", "result")
-RIGHT = ("n", "total", "", "rate", "of limit", "vs best peer")
+RIGHT = ("n", "total", "±", "rate", "of limit", "vs best peer")
 BEST_RUNGS = 3
 
 
@@ -127,7 +126,8 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     rows = [row(bench, heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
     remarks = remarks_on(bench)
     if given.markdown:
-        return [*markdown(rows), "", *(f"{line}  " for line in [_machine(live), *remarks])]
+        lines = markdown([name or "±" for name in COLUMNS], rows, RIGHT)
+        return [*lines, "", *(f"{line}  " for line in [_machine(live), *remarks])]
     return [_machine(live), "", *table([COLUMNS, *rows]), "", *remarks]
 
 
@@ -224,11 +224,3 @@ def _machine(live: Live) -> str:
 def _versions() -> dict[str, str]:
     names = ("fwtui", "numba", *RUNGS, *dict.fromkeys(PACKAGES.values()))
     return {name: version for name in names if (version := hardware.version_of(name)) is not None}
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as a Markdown table; numbers are aligned to the right."""
-    head = [name or "±" for name in COLUMNS]
-    rule = ["---:" if name in RIGHT else "---" for name in COLUMNS]
-    cells = [[cell.replace("|", "\\|") for cell in one] for one in rows]
-    return [f"| {' | '.join(one)} |" for one in [head, rule, *cells]]
