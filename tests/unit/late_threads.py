@@ -23,13 +23,13 @@ random.seed(1)
 run, syncthreads = BlockThread.run, BlockThread.syncthreads
 
 
-def begin_late(thread: Any) -> None:
+def begin_late(self: BlockThread) -> None:
     time.sleep(0.001 * random.random())
-    run(thread)
+    run(self)
 
 
-def go_on_late(thread: Any) -> None:
-    syncthreads(thread)
+def go_on_late(self: BlockThread) -> None:
+    syncthreads(self)
     time.sleep(0.0005 * random.random())
 
 
