@@ -28,7 +28,7 @@ import numpy as np
 
 from kernels.forms import FORMS, HOPPER, WORD_BYTES, form_of
 from kernels.plan import Shape
-from kernels.short_arcs import TAIL, THREADS, functions, length_helper
+from kernels.short_arcs import TAIL, THREADS, functions, half_of, length_helper
 from kernels.tuning import Product
 
 anew: Any
@@ -74,21 +74,27 @@ class Terms(NamedTuple):
     """How distances are read. Lengths are `scale` times distances, and whole; from `far` on a cell says that there is no path."""
 
     n: int
-    scale: int
+    scale: float
     largest: float  # absolute distance
     far: float
     no_edge: float
     negative: bool  # whether there are weights below 0
+    slack: float = 0  # where sums were rounded: how far a distance may be from the sum that it is
+
+    @property
+    def bar(self) -> int:
+        """The slack in lengths, twice, and what rounding them adds."""
+        return 2 * int(self.slack * self.scale) + 4 if self.slack else 0
 
     def shift(self, way: Way = SINGLE) -> int | None:
         """The bits of a key that say which vertex; None where lengths leave too few."""
-        span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2
+        span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2 + self.bar
         shift = min(way.bits - span.bit_length(), MOST_SHIFT)
         return shift if shift >= way.least_shift else None
 
     def way(self, cc: tuple[int, int] | None) -> Way:
         """Two lanes where lengths are short and the GPU relaxes two with one instruction."""
-        pairs = not self.negative and (cc is None or cc >= HOPPER) and self.shift(PAIRS) is not None
+        pairs = not (self.negative or self.slack) and (cc is None or cc >= HOPPER) and self.shift(PAIRS) is not None
         return PAIRS if pairs else SINGLE
 
 
@@ -138,13 +144,15 @@ class Search:
             raise ValueError(f"lengths up to {terms.largest * terms.scale:g} leave no room for a vertex in a word")
         self._cut = cut = way.simulated if SIM else way.cut
         self._threads, self._edge = (4, 4) if SIM else (THREADS, 32)
-        self._functions = functions(cut.high, cut.slab, self._threads, self._edge)
+        rounded = terms.slack > 0
+        self._functions = functions(cut.high, cut.slab, self._threads, self._edge, rounded)
         form = form_of(Shape(terms.n, dtype="int16" if way.lanes == 2 else "int32"), cc)
-        self._trace = trace_of(cut, form, way.none)
+        self._trace = trace_of(cut, form, way.none, rounded)
         self._distance, self._weights, self._stream = distance, weights, stream
         number = np.dtype(distance.dtype).type
-        self._n, self._scale, self._shift = np.int32(terms.n), np.int32(terms.scale), np.int32(shift)
+        self._n, self._scale, self._shift = np.int32(terms.n), (np.float32 if rounded else np.int32)(terms.scale), np.int32(shift)
         self._far, self._no_edge = number(terms.far), number(terms.no_edge)
+        self._slack, self._bar, self._rounded = number(terms.slack), np.int32(terms.bar), rounded
         self._none, self._twice = np.int32(way.none), np.int32(0x10001 if way.lanes == 2 else 1)
         side = self._side = padded(terms.n, cut.high)
         blocks = side // cut.high
@@ -158,11 +166,12 @@ class Search:
         weak = cuda.to_device(np.zeros(side, np.int32), stream=stream)
         self._by_rows("sift", side + 1)(
             *(distance, weights, self._low, self._keys, marks, weak),
-            *(self._n, self._scale, self._shift, self._none, self._no_edge),
+            *(self._n, self._scale, self._shift, self._none, self._no_edge, self._slack, self._bar),
         )
         self._by_rows("enlist", blocks)(marks, self._lists, self._lengths, self._shift)
         self._weak = self._weak_arcs(weak.copy_to_host(stream=stream))
         self._turned: Any = None
+        self._unfound = cuda.to_device(np.zeros(terms.n, np.uint8), stream=stream)
 
     def find(self, source: int, before: Any) -> None:
         """Fills `before`, a device array (sources, n) of int32, for sources from `source` on; -9999 is none."""
@@ -179,11 +188,23 @@ class Search:
         )
         self._by_rows("begin", rows)(self._distance, self._weights, before, first, self._n, self._no_edge)
         self._trace[(self._side // cut.high, wide // cut.high), cut.threads, self._stream](
-            *(self._turned, self._keys, self._lists, self._lengths, self._distance, before),
-            *(first, self._n, self._scale, self._shift, self._far),
+            *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
+            *(first, self._n, self._scale, self._shift, self._far, self._bar),
         )
+        if self._rounded:
+            self._by_rows("settle", rows)(
+                *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far)
+            )
         if self._weak is not None:
             self._by_rows("spread", rows)(self._distance, before, first, *self._weak, self._n, self._scale, self._far)
+        if self._rounded:
+            self._by_rows("unfound", rows)(self._distance, before, first, self._n, self._far, self._unfound)
+
+    def unfound(self) -> np.ndarray:
+        """The sources, of those that were searched for, that rounding hid a predecessor of."""
+        rows = self._unfound.copy_to_host(stream=self._stream)
+        self._stream.synchronize()
+        return np.nonzero(rows)[0]
 
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
         return getattr(self._functions, name)[rows, self._threads, self._stream]
@@ -201,31 +222,33 @@ class Search:
         others = cuda.device_array(int(ends[-1]), np.int32, stream=self._stream)
         taken = cuda.to_device(np.zeros(len(counts), np.int32), stream=self._stream)
         self._by_rows("weak_arcs", int(self._n))(
-            self._distance, self._weights, self._low, first, taken, others, self._n, self._scale, self._no_edge
+            *(self._distance, self._weights, self._low, first, taken, others),
+            *(self._n, self._scale, self._no_edge, self._slack, self._bar),
         )
         return first, others
 
 
-def compile_search(dtype: str, cc: tuple[int, int] | None, stream: Any) -> None:
-    """Everything that searches in distances of that type launch, compiled by a search on two vertices."""
+def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream: Any) -> None:
+    """Everything that searches in distances of that type launch, compiled by searches on two vertices."""
     from kernels.device import cuda
 
     # arcs of length 0 and the possibility of negative ones leave nothing out
     cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
-    for negative in (True, False):
-        search = Search(cells, cells, Terms(2, 1, 0, 1, 1, negative), cc, stream)
+    for negative in (False,) if rounded else (True, False):
+        search = Search(cells, cells, Terms(2, 1, 1, 1, 1, negative, 0.5 if rounded else 0), cc, stream)
         search.find(0, cuda.device_array((2, 2), np.int32, stream=stream))
 
 
 @cache
-def trace_of(cut: Product, form: int, none: int) -> Any:
-    """trace(turned, keys, lists, lengths, distance, before, source, n, scale, shift, far), a block for high x wide cells."""
+def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
+    """trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar)."""
     global anew, bring, commit_copies, copy_async, cuda, place, relax_tile, wait_copies, whole
     from kernels import products
     from kernels.device import ALIGN16, anew, commit_copies, copy_async, cuda, int32, jit, relax_tile, uint32, wait_copies
 
     products.shared_helpers()
     place, whole = products.place, length_helper()
+    half = half_of(rounded)
     high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
     cut.copies(slab, high, wide)
     lanes = FORMS[form].lanes
@@ -254,7 +277,7 @@ def trace_of(cut: Product, form: int, none: int) -> Any:
             copy_async(shared, uint32((slot + line) * wide + word), matrix, v * pitch + int32(block * wide + word))
 
     @jit(launch_bounds=cut.bounds)
-    def trace(turned, keys, lists, lengths, distance, before, source, n, scale, shift, far):
+    def trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar):
         to = cuda.shared.array(to_ring, int32, ALIGN16)
         middle = cuda.shared.array(middle_ring, int32, ALIGN16)
         listed = cuda.shared.array(record_ring, int32, ALIGN16)
@@ -330,9 +353,18 @@ def trace_of(cut: Product, form: int, none: int) -> Any:
                         if row < before.shape[0] and column < n:
                             cell = distance[source + row, column]
                             if cell < far and source + row != column:
-                                if key >> shift == whole(cell, scale):
-                                    before[row, column] = (epoch << shift) | (key & ((1 << shift) - 1))
-                                elif before[row, column] < 0:
+                                if abs(int32(key >> shift) - whole(cell, scale, half)) <= bar:
+                                    v = int32((epoch << shift) | (key & ((1 << shift) - 1)))
+                                    if rounded:
+                                        old = before[row, column]
+                                        via = distance[source + row, v] + weights[v, column]
+                                        # of those that rounding cannot tell apart the nearest
+                                        if old < 0 or via < distance[source + row, old] + weights[old, column]:
+                                            before[row, column] = v
+                                        missing = 1
+                                    else:
+                                        before[row, column] = v
+                                elif rounded or before[row, column] < 0:
                                     missing = 1
                 if not cuda.syncthreads_or(missing):
                     break
