@@ -11,7 +11,6 @@ import numpy as np
 from fwtui.errors import NoGpu, Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.measure.engine import Engine, one_of_each_op
-from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
 from fwtui.solving.room import check_room
 from fwtui.solving.solved import Solved, Tell
@@ -78,7 +77,6 @@ def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engi
     kernel, shape = suited(named, n, dtype, nonnegative, engine)
     free = engine.free_bytes()
     if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
-        check_memory(kernel, shape, engine)
         return kernel, shape
     tile = out_of_core.tile_for(n, shape.itemsize, free - SPARE)
     if tile is None:
