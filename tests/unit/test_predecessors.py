@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kernels import predecessors, short_arcs
+from kernels import predecessors, short_arcs, trace
 from kernels.forms import FORMS
 from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HARNESS = """
 import importlib, json, sys
 import numpy as np
-from kernels import predecessors, short_arcs
+from kernels import predecessors, short_arcs, trace
 from kernels.device import cuda
 from kernels.plan import NO_EDGE
 
@@ -30,13 +30,13 @@ stream = cuda.stream()
 LOOK = "LOOK = 512"
 
 def replaced(edits):
-    for module in (short_arcs, predecessors):
+    for module in (short_arcs, trace, predecessors):
         source = open(module.__file__).read()
         for where, old, new in edits:
             if where == module.__name__:
                 assert old in source, old
                 source = source.replace(old, new, 1)
-        assert module is predecessors or LOOK in source
+        assert module is not short_arcs or LOOK in source
         # a slab, so that blocks look more than once
         exec(compile(source.replace(LOOK, "LOOK = 8"), module.__file__, "exec"), vars(module))
 
@@ -139,7 +139,7 @@ def test_sources_at_once() -> None:
     assert some is not None and 2500 <= some <= 5120 and some % BLOCK == 0
 
 
-S, P = short_arcs.__name__, predecessors.__name__
+S, T, P = short_arcs.__name__, trace.__name__, predecessors.__name__
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > bar:", "+ low[v] - low[j] >= bar:"),
     "a list without its last slab": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
@@ -147,11 +147,11 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "not turned over": (S, "= held[x * pitch + line]", "= held[line * pitch + x]"),
     "spread from what is not known": (S, "known = v == i or before[row, v] >= 0", "known = True"),
     "no spread": (P, "if self._weak is not None:", "if False:"),
-    "the epoch forgotten": (P, "(epoch << shift) | ", ""),
-    "what an epoch found carried over": (P, "best[i] = empty\n                for r", "pass\n                for r"),
-    "no barrier before the copies": (P, "cuda.syncthreads()\n            coming", "coming"),
-    "copies that nobody waits for": (P, "wait_copies(under_way)\n", "pass\n"),
-    "stopped too early": (P, "if not cuda.syncthreads_or(missing):", "if True:"),
+    "the epoch forgotten": (T, "(epoch << shift) | ", ""),
+    "what an epoch found carried over": (T, "best[i] = empty\n                for r", "pass\n                for r"),
+    "no barrier before the copies": (T, "cuda.syncthreads()\n            coming", "coming"),
+    "copies that nobody waits for": (T, "wait_copies(under_way)\n", "pass\n"),
+    "stopped too early": (T, "if not cuda.syncthreads_or(missing):", "if True:"),
 }  # fmt: skip
 
 
@@ -182,11 +182,11 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(
     number = {"int32": int32, "int16": int16}.get(dtype, float32)
     if rounded and way is PAIRS:
         pytest.skip("rounded lengths need all bits")
-    trace = predecessors.trace_of(way.cut, [f.name for f in FORMS].index(form), way.none, rounded)
+    search = trace.trace_of(way.cut, [f.name for f in FORMS].index(form), way.none, rounded)
     words, keys = int32[:, ::1], (int16 if way is PAIRS else int32)[:, ::1]
     cells, scale = number[:, ::1], float32 if rounded else int32
     signature = (words, keys, words, int32[::1], cells, cells, words, int32, int32, scale, int32, number, int32)
-    got = compiled(trace.py_func, signature, (9, 0), way.cut.bounds)
+    got = compiled(search.py_func, signature, (9, 0), way.cut.bounds)
     assert got.spills == 0 and got.registers <= 128 and got.shared < 49152
     assert got.stack == 4 * way.cut.rows * way.cut.columns, "a copy of the results for the looks, and nothing else"
     tool = nvdisasm()
