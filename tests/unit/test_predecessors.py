@@ -165,7 +165,7 @@ def test_broken_searches_are_caught() -> None:
     assert not [name for name, verdict in zip(MUTANTS, right[1:-1], strict=True) if verdict]
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32", "int16", "rounded"])
+@pytest.mark.parametrize("dtype", ["int32", "rounded", *(pytest.param(t, marks=pytest.mark.slow) for t in ("float32", "int16"))])
 @pytest.mark.parametrize(("way", "form", "instructions"), [
     (SINGLE, "int32, mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
     (PAIRS, "int16 pairs, mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
