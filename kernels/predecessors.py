@@ -57,7 +57,7 @@ class Way(NamedTuple):
         return np.int16 if self.lanes == 2 else np.int32
 
 
-PAIRS = Way(2, 14, 6, Product(BLOCK, BLOCK // 2, 8, 8, 16, 2), Product(16, 8, 4, 4, 8, 2))
+PAIRS = Way(2, 14, 7, Product(BLOCK, BLOCK // 2, 8, 8, 16, 2), Product(16, 8, 4, 4, 8, 2))
 SINGLE = Way(1, 30, LEAST_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16, 2), Product(8, 8, 4, 4, 8, 2))
 
 
@@ -182,12 +182,15 @@ class Search:
             *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
             *(first, self._n, self._scale, self._shift, self._far, self._bar),
         )
-        if self._rounded:
-            self._by_rows("settle", rows)(
-                *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far)
-            )
-        if self._weak is not None:
-            self._by_rows("spread", rows)(self._distance, before, first, *self._weak, self._n, self._scale, self._far)
+        number = type(self._slack)
+        # where the sums of a path were rounded differently, a second time with all the slack there is
+        for slack in (number(0), self._slack) if self._rounded else (self._slack,):
+            if self._rounded:
+                self._by_rows("settle", rows)(
+                    *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far, slack)
+                )
+            if self._weak is not None:
+                self._by_rows("spread", rows)(self._distance, before, first, *self._weak, self._n, self._scale, self._far, slack)
         if self._rounded:
             self._by_rows("unfound", rows)(self._distance, before, first, self._n, self._far, self._unfound)
 
