@@ -13,7 +13,8 @@ A tile is B^3 relaxations and B^2 cells over the link each way. At 16e12 int32 r
 pinned memory) both take the same time at B = 1164; B = 4096 leaves the link idle for 70 % of the time. What is expected of
 n = 98304 then: 59.4 s of relaxations, 16.8 s of copies behind them each way, and for each of 24 rounds about 15 ms in which only
 the pivot is copied and closed. A product of 4096 x 4096 tiles reads and writes its results once for 4096 k, where the kernel that
-has the whole matrix does so for each 128, so that streaming need not be slower at all (measured on an H200, n = 32768 and 3 GiB: 2.24 s, in core 2.15).
+has the whole matrix does so for each 128, so that streaming need not be slower at all: on an H200 n = 32768 with 3 GiB takes
+2.24 s, in core 2.15.
 
 Not a rung: a rung's matrix is on the device.
 """
