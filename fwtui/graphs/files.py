@@ -20,6 +20,7 @@ from fwtui.graphs.bounds import EXACT_INTEGER, EXACT_REAL
 from fwtui.graphs.graph import GraphInput, blocks, survey
 from fwtui.graphs.lines import CHUNK, Arcs, Layout, Table, parse
 from fwtui.graphs.opening import opened
+from fwtui.graphs.vertices import Vertices
 from fwtui.text import clean
 from kernels.plan import ITEMSIZE, NO_EDGE
 
@@ -148,4 +149,5 @@ def _assembled(matrix: np.ndarray, integer: bool, exact: bool, arcs: int, name: 
         exact_sums=integer or (exact and 3 * widest < EXACT_REAL),
         name=name,
         note=f"{ignored:,} of {arcs:,} arcs are parallel or self-loops" if ignored else "",
+        vertices=Vertices(range(1, n + 1)),
     )
