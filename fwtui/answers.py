@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from fwtui import events, units
-from fwtui.run import Run
+
+if TYPE_CHECKING:
+    from fwtui.run import Run
 
 SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
 MOST = 32768  # vertices beyond which it takes more than ten seconds to find

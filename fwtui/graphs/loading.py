@@ -80,7 +80,7 @@ def _table(delimiter: str) -> Reader:
 
 
 def _npy(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
-    return arrays.read_npy(file, name, size)
+    return arrays.read_npy(file, name, size, lambda n: demand.check_size(n, name, "declares"))
 
 
 def _npz(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
