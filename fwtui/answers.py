@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from fwtui import events, units
+from fwtui import units
 
 if TYPE_CHECKING:
+    from fwtui import events
     from fwtui.run import Run
 
 SHADES, NO_PATH = "░▒▓█", "·"  # from near to far

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from fwtui import answers, units
 from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.vertices import Vertices
 from fwtui.solving.result import Result, Stats
-from fwtui.solving.summary import Summary, stated
 from fwtui.text import brief
+
+if TYPE_CHECKING:
+    from fwtui.solving.summary import Summary
 
 
 def summary_lines(summary: Summary, vertices: Vertices, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
+    from fwtui.solving.summary import stated  # its vocabulary is not needed by whoever wants distances alone
+
     told = stated(summary, vertices)
     facts = answers.facts(told, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {stats.proof}{'' if stats.exact else ' (sums are rounded)'}"))
