@@ -6,7 +6,7 @@ plans that the GPU runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -199,6 +199,7 @@ class Kernel:
     dtypes: tuple[str, ...] = DTYPES
     tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
     default_tile: int = 1
+    small_tile: tuple[int, int] | None = None  # up to so many vertices this tile is the default
     simulator_tiles: tuple[int, ...] = (4, 8)
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
@@ -217,3 +218,25 @@ class Kernel:
         if not self.tiles:
             return ()
         return self.simulator_tiles if simulated else self.tiles
+
+    def tile_for(self, n: int, simulated: bool = False) -> int:
+        """The default tile for so many vertices, 0 where they are not known; 0 for a kernel without tiles."""
+        tiles = self.tiles_for(simulated)
+        if not tiles:
+            return 0
+        tile = self.small_tile[1] if self.small_tile and 0 < n <= self.small_tile[0] else self.default_tile
+        return tile if tile in tiles else tiles[-1]
+
+    def places(self, rects: Iterable[Rect]) -> tuple[Rect, ...]:
+        """Those that are places of the matrix, whichever of the kernel's matrices they are in; other buffers hold copies."""
+        return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self.matrices)
+
+    def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:
+        """Each step with its round, from 1: one begins where the first phase does; with one phase each step is a round."""
+        opening = next(iter(self.phases))
+        current, before = 0, ""
+        for step in steps:
+            if len(self.phases) == 1 or (step.phase == opening and before != opening):
+                current += 1
+            before = step.phase
+            yield max(current, 1), step
