@@ -19,6 +19,7 @@ from stub_child import StubChild, answering
 from fwtui import answers, codec, events, requests
 from fwtui import live as live_module
 from fwtui.commands.run import _answer
+from fwtui.driving import finish
 from fwtui.errors import Corrupt, Refused
 from fwtui.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH
@@ -30,6 +31,7 @@ from fwtui.measure.runner import Runner
 from fwtui.model import Model
 from fwtui.report import result
 from fwtui.sessions import export
+from fwtui.sessions.reader import load
 from fwtui.solving.summary import stated, summarise
 from kernels.plan import Target
 
@@ -281,3 +283,22 @@ def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
     assert out.getvalue().startswith("run,kernel,n,low,high,pairs\n")
     text = answers.lines(told, answers.facts(told, 5))
     assert text[0] == "vertices           30" and len(text) > len(told.counts) + len(told.heat)
+
+
+def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> None:
+    live = Live(telemetry_hz=0)
+    try:
+        live.record(path=tmp_path / "s.fwt.jsonl")
+        live.start(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01))
+        finish(live)
+        assert live.model.runs[1].answers is None, "not of so many vertices, unless somebody asks"
+        live.answer(1)
+        finish(live)
+        told, verdict = live.model.runs[1].answers, live.model.runs[1].verdict
+    finally:
+        live.close()
+    assert told is not None and verdict is not None and (told.vertices, told.reachable) == (600, verdict.reachable)
+    replayed = Model()
+    for line in load(tmp_path / "s.fwt.jsonl").lines:
+        replayed.apply(line.event)
+    assert replayed.runs[1].answers == told
