@@ -17,7 +17,8 @@ from fwtui.tui.arrowed import Arrowed
 Share = float | None  # of the way from near to far; None for no path
 SCALE = 12  # cells of the legend's colours
 NEAREST = 0.2  # how much of the colour the least distance has: more than what has no path
-APART = f"{answers.NO_PATH} no path"
+NO_PATH = "no path"
+APART_ASCII = "-"  # where near and no path would both be dots
 
 
 class DistanceMap(Arrowed, Widget, can_focus=True):
@@ -59,7 +60,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         means = self._told.heat[row] if self._columns else ()
         mean = means[column] if column < len(means) else None
         rows, columns = _block(row, len(self._grid), self._told.vertices), _block(column, self._columns, self._told.vertices)
-        return f"row {rows}, column {columns}: {'no path' if mean is None else answers.number(mean)}"
+        return f"row {rows}, column {columns}: {NO_PATH if mean is None else answers.number(mean)}"
 
     def action_move(self, rows: int, columns: int) -> None:
         row, column = self._cursor
@@ -85,6 +86,10 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     @property
     def _plain(self) -> bool:
         return bool(self.app.no_color or getattr(self.app, "plain", False))
+
+    @property
+    def _apart(self) -> str:
+        return APART_ASCII if getattr(self.app, "plain", False) else answers.NO_PATH
 
     def _rows(self, y: int) -> tuple[list[Share], list[Share]]:
         below = 2 * y + 1
@@ -113,17 +118,17 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         for column, pair in enumerate(zip(*self._rows(y), strict=True)):
             known = [share for share in pair if share is not None]
             here = self.has_focus and column == marked and row // 2 == y
-            drawn.append(Segment(answers.shade(sum(known) / len(known) if known else None), Style(reverse=here)))
+            drawn.append(Segment(answers.shade(sum(known) / len(known)) if known else self._apart, Style(reverse=here)))
         return drawn
 
     def _legend(self, words: Style) -> list[Segment]:
         ends = answers.span(self._told)
         if ends is None:
-            return [Segment(APART, words)]
+            return [Segment(f"{self._apart} {NO_PATH}", words)]
         near, far = (answers.number(end) for end in ends)
         steps = [step / (SCALE - 1) for step in range(SCALE)]
         scale = [Segment(answers.shade(s), words) if self._plain else Segment("█", self._colour(s)) for s in steps]
-        return [Segment(f"{near} ", words), *scale, Segment(f" {far}   {APART}", words)]
+        return [Segment(f"{near} ", words), *scale, Segment(f" {far}   {self._apart} {NO_PATH}", words)]
 
     def _colour(self, share: Share, cursor: bool = False) -> Style:
         if cursor:

@@ -17,6 +17,7 @@ from fwtui.tui.answers_screen import AnswersScreen, Histogram
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.heat import DistanceMap
 from fwtui.tui.picture import screen_text
+from fwtui.tui.plain import plain
 from fwtui.tui.run_screen import RunScreen
 
 SIZE = (120, 40)
@@ -185,6 +186,18 @@ async def test_without_colours_a_character_says_it(replay_of: Callable[..., Fwtu
         lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
     assert lines[0][0] == "░" and lines[0][-1] == "█" and lines[23][:24] == "·" * 24 and set(lines[12]) <= set("░▒▓█·")
     assert lines[24].startswith("0 ░") and "· no path" in lines[24] and lines[25].startswith(answers.MAP)
+
+
+async def test_in_ascii_near_and_no_path_differ(replay_of: Callable[..., FwtuiApp]) -> None:
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+    app.plain = True
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("A")
+        await opened(pilot)
+        shown = plain(screen_text(app))
+    assert "-" * 24 in shown and "- no path" in shown and shown.isascii()
 
 
 async def test_colours_go_from_near_to_far_and_no_path_has_none(replay_of: Callable[..., FwtuiApp]) -> None:
