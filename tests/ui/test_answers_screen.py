@@ -49,7 +49,7 @@ def told(run: int = 1, **changes: Any) -> events.Answers:
     return msgspec.structs.replace(usual, **changes)
 
 
-async def opened(pilot: Pilot[object]) -> AnswersScreen:
+async def opened(pilot: Pilot[None]) -> AnswersScreen:
     for _ in range(50):
         await pilot.pause()
         if isinstance(pilot.app.screen, AnswersScreen) and pilot.app.screen.query(Histogram):

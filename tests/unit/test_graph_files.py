@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -202,9 +203,8 @@ def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
 ARCS = [(1, 2, 7), (2, 3, 4), (3, 1, 0), (1, 2, 9), (3, 3, 5), (4, 1, 2)]
 
 
-def written(folder: Path, name: str, arcs: list[tuple[int, int, float]] | None = None) -> str:
+def written(folder: Path, name: str, arcs: Sequence[tuple[int, int, float]] = ARCS) -> str:
     """A graph of four vertices in the form of the name's suffix."""
-    arcs = ARCS if arcs is None else arcs
     path, suffix = folder / name, Path(name.removesuffix(".gz")).suffix
     matrix = np.full((4, 4), np.inf)
     np.fill_diagonal(matrix, 0)
