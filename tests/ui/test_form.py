@@ -103,7 +103,7 @@ def test_the_simulator_offers_its_own_tiles() -> None:
         ("density", "1.5", "outside 0 to 1"),
         ("weights", "5..1", "run backwards"),
         ("budget", "nan", "outside"),
-        ("file", "graph.txt", "neither .gr nor .mtx"),
+        ("file", "graph.doc", "ends in none of .gr, .mtx, .txt"),
         ("device", "third", "neither auto"),
     ],
 )
