@@ -53,7 +53,7 @@ def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
         for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
             yield trial.config, MEASURED
-    for kernel in in_order(backend, experiment.dtype, n):
+    for kernel in in_order(backend, experiment.dtype):
         yield Config(kernel=kernel.id), KNOWN
 
 

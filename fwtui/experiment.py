@@ -105,12 +105,8 @@ def check_device(text: str) -> None:
 def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
     """The experiment with every default filled in for its kernel. Raises Refused where it cannot be run at all."""
     kernel = kernel_named(experiment.kernel)
-    tiles = kernel.tiles_for(simulated)
-    tile = experiment.tile
-    if not tiles:
-        tile = 0
-    elif not tile:
-        tile = kernel.default_tile if kernel.default_tile in tiles else tiles[-1]
+    usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated)
+    tile = experiment.tile or usual if usual else 0
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
     settled = changed(experiment, tile=tile, options=options, launch=experiment.launch or modes[-1])

@@ -213,8 +213,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
     What is not asked for is the kernel's default; of a file only that there is one is known.
     """
     had = run.experiment
-    tiles = kernel.tiles_for(run.simulated)
-    tile = wanted.tile or (kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0)
+    usual = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
     graph = () if wanted.file else GRAPH
     return (
@@ -223,7 +222,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
         and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
         and (had.launch or launch) == (wanted.launch or launch)
         and _place(had.device) == _place(wanted.device)
-        and had.tile == (tile if tiles else 0)
+        and had.tile == (wanted.tile or usual if usual else 0)
         and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
     )
 

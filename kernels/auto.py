@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from kernels import registry
 from kernels.plan import DTYPES, Kernel, Program, Shape, Step, Target
 
-
-class Rung(NamedTuple):
-    """A kernel, and the greatest size at which it is thought to be the best; None: there is none."""
-
-    kernel: str
-    most: int | None = None
-
-
-# the best known first; one that does not take a size, number type or GPU is passed over
-BEST: Mapping[str, tuple[Rung, ...]] = {
-    # up to about a thousand vertices a round's arithmetic takes less time than a launch
-    "cuda": (
-        Rung("resident", 1024),
-        *(Rung("look-ahead"), Rung("register-tiled"), Rung("blocked-vector"), Rung("staged-load"), Rung("katz-kider")),
-        Rung("naive"),
-    ),
-    "cpu": (Rung("tiled-cpu"), Rung("serial")),
+# the best known first; one that does not take a number type or GPU is passed over
+BEST: Mapping[str, tuple[str, ...]] = {
+    "cuda": ("look-ahead", "register-tiled", "blocked-vector", "staged-load", "katz-kider", "naive"),
+    "cpu": ("tiled-cpu", "serial"),
 }
 
 
-def in_order(backend: str, dtype: str, n: int = 1) -> list[Kernel]:
-    """The kernels that are picked from where nothing was measured, the best known for that size first."""
-    ladder = registry()
-    return [ladder[rung.kernel] for rung in BEST[backend] if n <= (rung.most or n) and dtype in ladder[rung.kernel].dtypes]
+def in_order(backend: str, dtype: str) -> list[Kernel]:
+    """The kernels that are picked from where nothing was measured, the best known first."""
+    return [registry()[name] for name in BEST[backend] if dtype in registry()[name].dtypes]
 
 
 def _plan(shape: Shape, stepwise: bool) -> Iterator[Step]:

@@ -111,6 +111,7 @@ KERNEL = Kernel(
     ),
     tiles=(64, 128),
     default_tile=128,
+    small_tile=(3072, 64),
     simulator_tiles=(8,),
     options=(FORM,),
     launch_modes=("eager", "graph"),

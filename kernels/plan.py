@@ -199,6 +199,7 @@ class Kernel:
     dtypes: tuple[str, ...] = DTYPES
     tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
     default_tile: int = 1
+    small_tile: tuple[int, int] | None = None  # up to so many vertices this tile is the default
     simulator_tiles: tuple[int, ...] = (4, 8)
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
@@ -217,3 +218,11 @@ class Kernel:
         if not self.tiles:
             return ()
         return self.simulator_tiles if simulated else self.tiles
+
+    def tile_for(self, n: int, simulated: bool = False) -> int:
+        """The default tile for so many vertices, 0 where they are not known; 0 for a kernel without tiles."""
+        tiles = self.tiles_for(simulated)
+        if not tiles:
+            return 0
+        tile = self.small_tile[1] if self.small_tile and 0 < n <= self.small_tile[0] else self.default_tile
+        return tile if tile in tiles else tiles[-1]

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     base, names, others, sizes, dtypes = _asked(given)
-    heats = [(n, dtype, [*(names or _best(backend_of(base)[0], dtype, n)), *others]) for n in sizes for dtype in dtypes]
+    heats = [(n, dtype, [*(names or _best(backend_of(base)[0], dtype)), *others]) for n in sizes for dtype in dtypes]
     everybody = {name for _, _, all_names in heats for name in all_names}
     here = backend_of(base)[0]
     backends = sorted({here, *(b for name in everybody - {AUTO.id} if (b := kernel_named(name).backend) in ("cpu", here))})
@@ -115,9 +115,9 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
 
 
-def _best(backend: str, dtype: str, n: int) -> list[str]:
-    """Auto's pick and the best known rungs for that size; on a GPU also the CPU's."""
-    rungs = [AUTO.id, *(kernel.id for kernel in in_order(backend, dtype, n)[:BEST_RUNGS])]
+def _best(backend: str, dtype: str) -> list[str]:
+    """Auto's pick and the best known rungs; on a GPU also the CPU's."""
+    rungs = [AUTO.id, *(kernel.id for kernel in in_order(backend, dtype)[:BEST_RUNGS])]
     return [*rungs, in_order("cpu", dtype)[0].id] if backend == "cuda" else rungs
 
 

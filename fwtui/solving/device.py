@@ -57,7 +57,7 @@ def suited(named: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: 
     """The kernel that was named, or else the best known that takes the size on this GPU. Raises Refused where none does."""
     simulated = engine.target.backend == "simulator"
     first: str | None = None
-    for kernel in [named] if named is not None else in_order("cuda", dtype, n):
+    for kernel in [named] if named is not None else in_order("cuda", dtype):
         shape = shape_for(kernel, n, dtype, nonnegative, simulated)
         reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if reason is None and (kernel.simulates or not simulated):
@@ -68,10 +68,8 @@ def suited(named: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: 
 
 def shape_for(kernel: Kernel, n: int, dtype: str, nonnegative: bool, simulated: bool) -> Shape:
     """The kernel's own tile and options."""
-    tiles = kernel.tiles_for(simulated)
-    tile = 1 if not tiles else kernel.default_tile if kernel.default_tile in tiles else tiles[-1]
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
-    return Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
+    return Shape(n=n, tile=kernel.tile_for(n, simulated) or 1, dtype=dtype, nonnegative=nonnegative, options=options)
 
 
 def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:

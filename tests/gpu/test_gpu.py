@@ -90,7 +90,7 @@ def test_the_generator_writes_the_same_bytes_as_numpy(engine):
             if dtype == "int16" and "negative" in changes:
                 continue
             for n in (1, 2, 33, 700):
-                if n == 1 and changes:
+                if n < 3 and changes:  # too few pairs for that many edges
                     continue
                 recipe = recipe_for(Experiment(n=n, dtype=dtype, **changes))
                 expected = np.empty((n, n), dtype)

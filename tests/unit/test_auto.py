@@ -54,19 +54,17 @@ def picked(*trials: Trial, **changes: Any) -> tuple[str, int, str]:
 
 def test_the_order_without_measurements_names_real_kernels_for_every_type() -> None:
     for backend, rungs in BEST.items():
-        assert all(registry()[rung.kernel].backend == backend for rung in rungs)
+        assert all(registry()[rung].backend == backend for rung in rungs)
         for dtype in DTYPES:
-            for n in (1, 1000, 60_000):
-                assert in_order(backend, dtype, n) and all(dtype in kernel.dtypes for kernel in in_order(backend, dtype, n))
-    small, large = (in_order("cuda", "float32", n)[0].id for n in (500, 5000))
-    assert small == "resident" and large == "look-ahead"
+            assert in_order(backend, dtype) and all(dtype in kernel.dtypes for kernel in in_order(backend, dtype))
+    assert in_order("cuda", "float32")[0].id == "look-ahead"
     assert AUTO.id not in registry()
     with pytest.raises(ValueError, match="auto is not a kernel"):
         list(AUTO.plan(Shape(4), False))
 
 
 def test_without_a_table_the_best_known_rung_that_takes_it() -> None:
-    assert picked() == (BEST["cpu"][0].kernel, 0, KNOWN)
+    assert picked() == (BEST["cpu"][0], 0, KNOWN)
     assert resolved(Experiment(kernel="serial", n=5)) == Experiment(kernel="serial", n=5), "a choice is not changed"
     in_simulator = resolved(Experiment(kernel="auto", n=20, dtype="int16", device="simulator"))
     assert registry()[in_simulator.kernel].backend == "cuda" and settle(in_simulator, True)
@@ -247,7 +245,7 @@ def test_a_run_says_that_auto_picked_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["kernel"], told["auto"], told["verified"]) == (BEST["cpu"][0].kernel, KNOWN, True)
+    assert (told["kernel"], told["auto"], told["verified"]) == (BEST["cpu"][0], KNOWN, True)
     replayed = subprocess.run(
         [sys.executable, "-P", "-m", "fwtui", "replay", "--table", str(record)],
         capture_output=True,
@@ -255,4 +253,4 @@ def test_a_run_says_that_auto_picked_it(tmp_path: Path) -> None:
         timeout=60,
         env=environment,
     )
-    assert f"{BEST['cpu'][0].kernel} (auto)" in replayed.stdout
+    assert f"{BEST['cpu'][0]} (auto)" in replayed.stdout

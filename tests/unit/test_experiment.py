@@ -115,12 +115,12 @@ def test_every_choice_of_a_field_is_accepted(kernel: Kernel, simulated: bool) ->
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
     settled = settle(Experiment(kernel=kernel.id, n=100, dtype=kernel.dtypes[0]))
-    assert settled.tile == (kernel.default_tile if kernel.tiles else 0)
+    assert settled.tile == kernel.tile_for(100)
     assert settled.options == {o.name: o.default for o in kernel.options}
     assert settled.launch == kernel.launch_modes[-1]
     assert settle(settled) == settled
     assert settled.shape(100) == Shape(
-        100, kernel.default_tile if kernel.tiles else 1, settled.dtype, options=tuple(sorted(settled.options.items()))
+        100, kernel.tile_for(100) or 1, settled.dtype, options=tuple(sorted(settled.options.items()))
     )
     assert settled.shape(100, nonnegative=False).nonnegative is False
     assert requests.decode(requests.encode(requests.Start(3, settled))) == requests.Start(3, settled)
