@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from fwtui.driving import finish
 from fwtui.errors import Refused
 from fwtui.expected import STAGES
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.limits import Limit, limit_of
 from fwtui.live import Live
-from fwtui.reproduce.execute import finish
 from fwtui.run import Run
 from fwtui.tuned import config_of
 from kernels.peers import RUNGS, installed, missing, peers

@@ -13,6 +13,7 @@ from fwtui import units
 from fwtui.errors import Refused
 from fwtui.limits import share_of_limit
 from fwtui.model import Model
+from fwtui.report import markdown
 from fwtui.run import Run
 from fwtui.sessions.folders import SUFFIX, shipped_folder, why
 from fwtui.sessions.reader import load, open_session
@@ -58,7 +59,7 @@ def ladder(folder: Path | None = None) -> list[str]:
     for line in load(session).lines:
         model.apply(line.event)
     head = ("kernel", "idea", "type", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
-    lines = _table(head, _rungs(model), right=5)
+    lines = markdown(head, _rungs(model), right=head[-5:])
     return [*lines, "", _machine(model, session)]
 
 
@@ -75,7 +76,7 @@ def kernel_list() -> list[str]:
         )
         for k in registry().values()
     ]
-    return _table(("kernel", "where", "types", "tiles", "options", "source"), rows)
+    return markdown(("kernel", "where", "types", "tiles", "options", "source"), rows)
 
 
 PARTS: dict[str, Callable[[], list[str]]] = {"ladder": ladder, "kernels": kernel_list}
@@ -163,9 +164,3 @@ def _machine(model: Model, session: Path) -> str:
     if model.header is not None:
         where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
     return f"n = {LADDER_N}, each kernel's fastest verified run: {', '.join(filter(None, where))}; `fwtui replay {name}`."
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: int = 0) -> list[str]:
-    """A Markdown table, its last `right` columns aligned to the right."""
-    rule = ["---"] * (len(head) - right) + ["---:"] * right
-    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (head, rule, *rows)]

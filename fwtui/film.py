@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 class Film:
     """The frames of one plan, made a few at a time: `develop()` until it is `complete`.
 
-    A round begins where the kernel's first phase does; a plan of one phase has one round for each step.
+    Copies of tiles that steps make for later ones have no place in the picture.
     """
 
     def __init__(self, kernel: Kernel, shape: Shape):
@@ -46,18 +46,15 @@ class Film:
         self._frames: list[Frame] = []
         self._every = 1  # steps that share a frame
         self._taken = 0  # steps of the plan that have been looked at
-        self._phase = ""  # of the step before
-        self._matrices = kernel.matrices  # buffers behind these hold copies of tiles, which have no place in the picture
-        self._one_phase = len(kernel.phases) == 1
-        self._opening = next(iter(kernel.phases))
-        self._left: Iterator[Step] = kernel.plan(shape, True)
+        self._places = kernel.places
+        self._left: Iterator[tuple[int, Step]] = kernel.rounds(kernel.plan(shape, True))
 
     def develop(self, steps: int = MOST_STEPS) -> bool:
         """Look at so many more steps of the plan; whether the whole of it has been seen."""
         if not self.complete:
             taken = self._taken
-            for step in islice(self._left, max(0, min(steps, MOST_STEPS - taken))):
-                self._take(step)
+            for number, step in islice(self._left, max(0, min(steps, MOST_STEPS - taken))):
+                self._take(number, step)
             self.complete = self._taken < min(taken + steps, MOST_STEPS)
         return self.complete
 
@@ -96,13 +93,11 @@ class Film:
     def _index(self, done: int) -> int:
         return max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)
 
-    def _take(self, step: Step) -> None:
-        if self._one_phase or (step.phase == self._opening and self._phase != self._opening):
-            self.rounds += 1
-        self._phase = step.phase
-        targets = self._in_picture(step.writes)
-        sources = tuple(rect for rect in self._in_picture(step.reads) if rect not in targets)
-        frame = Frame(self.relaxations, step.cost.relaxations, max(self.rounds, 1), step.phase, sources, targets)
+    def _take(self, number: int, step: Step) -> None:
+        self.rounds = number
+        targets = self._places(step.writes)
+        sources = tuple(rect for rect in self._places(step.reads) if rect not in targets)
+        frame = Frame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets)
         self.relaxations += step.cost.relaxations
         if self._taken % self._every:
             self._frames[-1] = _heavier(self._frames[-1], frame)
@@ -113,9 +108,6 @@ class Film:
             pairs = zip(self._frames[0::2], [*self._frames[1::2], None], strict=False)
             self._frames = [_heavier(first, second) if second is not None else first for first, second in pairs]
             self._every *= 2
-
-    def _in_picture(self, rects: tuple[Rect, ...]) -> tuple[Rect, ...]:
-        return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self._matrices)
 
 
 def _heavier(first: Frame, second: Frame) -> Frame:

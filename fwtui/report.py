@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -229,3 +229,9 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
         ).rstrip()
         for r in rows
     ]
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str] = ()) -> list[str]:
+    """Rows as the lines of a Markdown table; columns with names in `right` are aligned to the right. Cells may have markup."""
+    rule = ["---:" if name in right else "---" for name in head]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (head, rule, *rows)]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fwtui import tuned
+from fwtui.driving import finish
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, settle
 from fwtui.live import Live
-from fwtui.reproduce.execute import finish
 from fwtui.tuned import Config, Trial, config_of
 from kernels import registry
 from kernels.plan import Kernel

@@ -43,11 +43,12 @@ def jit(function: Any = None, **options: Any) -> Any:
 
 if SIM:
     from kernels import simulator as minplus
+    from kernels import simulator as rectangles
     from kernels import simulator as vectors
 
     vectors.mend_shared_arrays()
 else:
-    from kernels import minplus, vectors
+    from kernels import minplus, rectangles, vectors
 load4: Any = vectors.load4
 store4: Any = vectors.store4
 load_words: Any = minplus.load_words
@@ -58,5 +59,9 @@ commit_copies: Any = minplus.commit_copies
 wait_copies: Any = minplus.wait_copies
 anew: Any = minplus.anew
 relax_tile: Any = minplus.relax_tile
+register: Any = rectangles.register
+unregister: Any = rectangles.unregister
+copy_in: Any = rectangles.copy_in
+copy_back: Any = rectangles.copy_back
 # (to, source, bytes, stream): managed arrays lack what their own copy methods ask for
 copy_on_device: Any = None if SIM else cuda.cudadrv.driver.device_to_device

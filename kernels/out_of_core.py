@@ -1,44 +1,74 @@
 """Blocked, for matrices that the device does not hold: tiles of thousands of vertices come, are improved and go back.
 
-round p, tiles of B x B:   pivot    the tile (p, p), closed on the device
-                           panels   row p and column p, which stay on the device till the round ends
+round p, tiles of B x B:   pivot    the tile (p, p), closed on the device by the steps of `register-tiled`
+                           panels   row p, which stays on the device till the round ends, and column p, which stays there
+                                    lying on its side, as the products of products.py take their left operand
                            rest     every other tile passes through one of three buffers:
 
     lane 1 (copies in)     | tile 3 |  tile 4 |  tile 5 | ...
     lane 0 (products)               |  tile 3 |  tile 4 | ...
     lane 2 (copies back)                      |  tile 3 | ...
 
-A tile is B^3 relaxations and 2 B^2 cells over the link, so from some B on the link keeps up: for 5e12 relaxations/s and
-50 GB/s each way, int32, from B = 400 on. Not a rung: a rung's matrix is on the device.
+A tile is B^3 relaxations and B^2 cells over the link each way. At 16e12 int32 relaxations/s and 55 GB/s each way at once (PCIe 5,
+pinned memory) both take the same time at B = 1164; B = 4096 leaves the link idle for 70 % of the time. What is expected of
+n = 98304 then: 59.4 s of relaxations, 16.8 s of copies behind them each way, and for each of 24 rounds about 15 ms in which only
+the pivot is copied and closed. A product of 4096 x 4096 tiles reads and writes its results once for 4096 k, where the kernel that
+has the whole matrix does so for each 128, so that streaming need not be slower at all.
+
+Not a rung: a rung's matrix is on the device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernels.blocked import plan as blocked_plan
-from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from kernels import forms
+from kernels import k80_register_tiled as tiled
+from kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
+from kernels.plan import ITEMSIZE, Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.tuning import Product, tuning_of
 
+if TYPE_CHECKING:
+    from kernels.cuda_program import Op
+
+anew: Any
+commit_copies: Any
 cuda: Any
-load4: Any
-ALIGN16: Any
-HOME, PIVOT, ROWS, COLUMNS, STREAM = range(5)  # buffers: on the host; then on the device
+fetch: Any
+load_words: Any
+place: Any
+relax_tile: Any
+store_words: Any
+wait_copies: Any
+# buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
+HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
 BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
 COMPUTE, IN, BACK = range(3)  # lanes
-RESULTS = 4  # rows and columns of results in a thread's registers
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
 
 
-def tiles_on_device(side: int) -> int:
-    """Tiles that the device holds at once, of a matrix of side x side tiles."""
-    return 1 + 2 * side + BUFFERS
+def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
+    """Rows and cells of each buffer on the device; slots lie one below the other."""
+    tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
+    cells = WORD_BYTES // shape.itemsize  # in a word
+    panel = (small, tile * cells)
+    return {
+        PIVOT: (tile, tile),
+        TURNED: (tile, tile * cells),
+        ROWS: (side * tile, tile),
+        COLUMNS: (side * tile, tile * cells),
+        STREAM: (BUFFERS * tile, tile),
+        CLOSED: (2 * small, small * cells),
+        PANEL: panel,
+        PANEL + 1: panel,
+    }
 
 
 def device_bytes(shape: Shape) -> int:
     """What a run needs on the device."""
-    return tiles_on_device(shape.padded // shape.tile) * shape.tile**2 * shape.itemsize
+    return sum(rows * cells for rows, cells in buffer_shapes(shape).values()) * shape.itemsize
 
 
 def tile_for(n: int, itemsize: int, free: int) -> int | None:
@@ -54,13 +84,13 @@ def tile_for(n: int, itemsize: int, free: int) -> int | None:
 def largest_n(itemsize: int, free: int) -> int:
     """The most vertices that fit any tile, on the device."""
     tile = min(KERNEL.tiles)
-    return max(0, (free // (tile**2 * itemsize) - 1 - BUFFERS) // 2 * tile)
+    one, two = (device_bytes(Shape(n=n, tile=tile, dtype=_BY_SIZE[itemsize])) for n in (tile, 2 * tile))
+    return max(0, (free - one) // (two - one) + 1) * tile
 
 
 def inner(shape: Shape) -> Shape:
     """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
-    small = min(32, shape.tile) if shape.tile >= 32 else min(4, shape.tile)
-    return replace(shape, n=shape.tile, tile=small, options=(("threads", 256),))
+    return replace(shape, n=shape.tile, tile=min(tiled.KERNEL.default_tile if shape.tile >= 128 else 8, shape.tile))
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -89,116 +119,180 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         args, own = (buffer, slot, row * side + column), (place(buffer, slot),)
         return add(Step("back", "back", args, Cost(0, cell_bytes, cell_bytes), own, (home(row, column),), BACK, (after,)))
 
+    def turned(phase: str, source: tuple[int, int], to: tuple[int, int], after: tuple[int, ...] = ()) -> int:
+        cost = Cost(0, tile**2 * (shape.itemsize + WORD_BYTES))
+        return add(Step("turn", phase, (*source, *to), cost, (place(*source),), (place(*to),), COMPUTE, after))
+
     def product(phase: str, own: tuple[int, int], left: tuple[int, int], top: tuple[int, int], after: int) -> int:
-        rects = [place(*operand) for operand in (own, left, top)]
-        reads = tuple(dict.fromkeys(rects))
+        reads = tuple(dict.fromkeys(place(*operand) for operand in (own, left, top)))
         cost = Cost(tile**3, products_bytes(shape))
-        return add(Step("product", phase, (*own, *left, *top), cost, reads, (rects[0],), COMPUTE, (after,)))
+        return add(Step("product", phase, (*own, *left, *top), cost, reads, (place(*own),), COMPUTE, (after,)))
 
     for p in range(side):
         # the tiles of a round are those that the round before sent back, its buffers those that it worked in
         closed = came = comes(PIVOT, 0, p, p, back)
-        for step in blocked_plan(inner(shape), False):
-            within = tuple(r._replace(buffer=PIVOT) for r in step.reads)
-            changed = tuple(r._replace(buffer=PIVOT) for r in step.writes)
+        for step in tiled.plan(inner(shape), False):
+            within = tuple(r._replace(buffer=CLOSING[r.buffer]) for r in step.reads)
+            changed = tuple(r._replace(buffer=CLOSING[r.buffer]) for r in step.writes)
             closed = add(replace(step, phase="pivot", reads=within, writes=changed, after=(came,) if came >= 0 else ()))
             came = -1
         back = goes(PIVOT, 0, p, p, closed)
+        turned("pivot", (PIVOT, 0), (TURNED, 0))
         others = [t for t in range(side) if t != p]
-        for t in others:
+        free = [-1] * BUFFERS  # where the step stands after which a tile of the rest may come there
+        for number, t in enumerate(others):
             came = comes(ROWS, t, p, t, -1)
-            back = goes(ROWS, t, p, t, product("panels", (ROWS, t), (PIVOT, 0), (ROWS, t), came))
-            came = comes(COLUMNS, t, t, p, -1)
-            back = goes(COLUMNS, t, t, p, product("panels", (COLUMNS, t), (COLUMNS, t), (PIVOT, 0), came))
-        left: list[int] = [-1] * BUFFERS
-        for number, (row, column) in enumerate((i, j) for i in others for j in others):
+            back = goes(ROWS, t, p, t, product("panels", (ROWS, t), (TURNED, 0), (ROWS, t), came))
             slot = number % BUFFERS
-            came = comes(STREAM, slot, row, column, left[slot])
+            came = comes(STREAM, slot, t, p, free[slot])
+            turned("panels", (STREAM, slot), (COLUMNS, t), (came,))
+            product("panels", (STREAM, slot), (COLUMNS, t), (PIVOT, 0), came)
+            done = turned("panels", (STREAM, slot), (COLUMNS, t))
+            free[slot] = back = goes(STREAM, slot, t, p, done)
+        for number, (row, column) in enumerate(((i, j) for i in others for j in others), len(others)):
+            slot = number % BUFFERS
+            came = comes(STREAM, slot, row, column, free[slot])
             done = product("rest", (STREAM, slot), (COLUMNS, row), (ROWS, column), came)
-            left[slot] = back = goes(STREAM, slot, row, column, done)
+            free[slot] = back = goes(STREAM, slot, row, column, done)
     return iter(steps)
+
+
+def cut_of(shape: Shape) -> Product:
+    """How products of tiles are cut: as the rest of the kernel that closes the pivot."""
+    return tuning_of(inner(shape)).rest
 
 
 def products_bytes(shape: Shape) -> int:
     """Device memory that one product asks for: its operands once for each block that uses them, its own tile twice."""
-    blocks = shape.tile // width_of(shape)
-    return shape.tile**2 * shape.itemsize * (2 * blocks + 2)
-
-
-def width_of(shape: Shape) -> int:
-    """Side of the square that a block of threads computes."""
-    return min(64, shape.tile)
+    cut, lanes = cut_of(shape), FORMS[PLAIN[shape.dtype]].lanes
+    left, top = shape.tile // (cut.wide * lanes) * WORD_BYTES, shape.tile // cut.high * shape.itemsize
+    return shape.tile**2 * (left + top + 2 * shape.itemsize)
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global ALIGN16, cuda, load4
-    from kernels import k45_katz_kider
-    from kernels.cuda_program import Op
-    from kernels.device import ALIGN16, NUMBER, cuda, int32, jit, load4
+    from kernels.products import program
     from kernels.streamed_program import StreamedProgram
 
-    number = NUMBER[shape.dtype]
-    tile, width = shape.tile, width_of(shape)
-    slab = min(16, tile)
-    across = width // RESULTS
-    threads = across * across
-    results = RESULTS * RESULTS
-    pitch = width + RESULTS  # spreads the stores of columns over the banks, and keeps rows aligned
-
-    @jit
-    def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
-        a = cuda.shared.array((slab, pitch), number, alignment=ALIGN16)
-        b = cuda.shared.array((slab, pitch), number, alignment=ALIGN16)
-        best = cuda.local.array(results, number)
-        x = int32(cuda.threadIdx.x)
-        y = int32(cuda.threadIdx.y)
-        mine = int32(y * across + x)
-        row = int32(int32(cuda.blockIdx.y) * width)
-        column = int32(int32(cuda.blockIdx.x) * width)
-        for r in range(RESULTS):
-            for c in range(RESULTS):
-                best[r * RESULTS + c] = own[own_slot * tile + row + y * RESULTS + r, column + x * RESULTS + c]
-        for start in range(0, tile, slab):
-            for cell in range(mine, width * slab, threads):
-                # a by columns: a thread's four rows of one k then lie side by side
-                a[cell % slab, cell // slab] = left[left_slot * tile + row + cell // slab, start + cell % slab]
-                b[cell // width, cell % width] = top[top_slot * tile + start + cell // width, column + cell % width]
-            cuda.syncthreads()
-            for k in range(slab):
-                a0, a1, a2, a3 = load4(a, k * pitch + y * RESULTS)
-                b0, b1, b2, b3 = load4(b, k * pitch + x * RESULTS)
-                best[0] = min(best[0], number(a0 + b0))
-                best[1] = min(best[1], number(a0 + b1))
-                best[2] = min(best[2], number(a0 + b2))
-                best[3] = min(best[3], number(a0 + b3))
-                best[4] = min(best[4], number(a1 + b0))
-                best[5] = min(best[5], number(a1 + b1))
-                best[6] = min(best[6], number(a1 + b2))
-                best[7] = min(best[7], number(a1 + b3))
-                best[8] = min(best[8], number(a2 + b0))
-                best[9] = min(best[9], number(a2 + b1))
-                best[10] = min(best[10], number(a2 + b2))
-                best[11] = min(best[11], number(a2 + b3))
-                best[12] = min(best[12], number(a3 + b0))
-                best[13] = min(best[13], number(a3 + b1))
-                best[14] = min(best[14], number(a3 + b2))
-                best[15] = min(best[15], number(a3 + b3))
-            # the next slab may not come while someone still reads this one
-            cuda.syncthreads()
-        for r in range(RESULTS):
-            for c in range(RESULTS):
-                own[own_slot * tile + row + y * RESULTS + r, column + x * RESULTS + c] = best[r * RESULTS + c]
-
-    blocks = tile // width
-    closing = k45_katz_kider.build(inner(shape), target)
-    ops = {name: replace(op, buffers=lambda args: (PIVOT,)) for name, op in closing.ops.items()}  # type: ignore[attr-defined]
+    closing = program(inner(shape), target)
+    ops: dict[str, Op] = {name: _closing(op) for name, op in closing.ops.items()}  # type: ignore[attr-defined]
     if inner(shape).padded == inner(shape).tile:
         ops = {"pivot": ops["pivot"]}
-    ops["product"] = Op(product, (across, across), lambda args: (blocks, blocks), lambda args: (args[0], args[2], args[4]))
-    return StreamedProgram(shape, target, ops)
+    return StreamedProgram(shape, target, {**ops, "product": _product(shape, target), "turn": _turn(shape)})
 
 
-_BY_SIZE = {4: "int32", 2: "int16"}
+def _closing(op: Op) -> Op:
+    return replace(op, buffers=lambda args: tuple(CLOSING[b] for b in op.buffers(args)))
+
+
+def _product(shape: Shape, target: Target) -> Op:
+    """own = min(own, left x top), where left lies on its side: the loop of products.py through the whole depth of a tile."""
+    global anew, commit_copies, cuda, fetch, load_words, place, relax_tile, store_words, wait_copies
+    from kernels import products
+    from kernels.cuda_program import Op
+    from kernels.device import (
+        ALIGN16,
+        WORD,
+        anew,
+        commit_copies,
+        cuda,
+        jit,
+        load_words,
+        relax_tile,
+        store_words,
+        uint32,
+        wait_copies,
+    )
+
+    products.shared_helpers()
+    fetch, place = products.fetch, products.place
+    cut, word, tile, form = cut_of(shape), WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
+    pitch = tile // FORMS[form].lanes
+    cut.covers(tile, pitch)
+    cut.copies(tile, cut.high, cut.wide)
+    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
+    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
+    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
+    to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
+    ahead, under_way = stages - 1, stages - 2
+
+    @jit(launch_bounds=cut.bounds)
+    def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
+        to = cuda.shared.array(to_ring, word, ALIGN16)
+        middle = cuda.shared.array(middle_ring, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        to_start = left_slot * tile * tile + cuda.blockIdx.y * high
+        middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
+        own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
+        here = own_start + 4 * y * pitch + 4 * x
+        for s in range(ahead):
+            fetch(to, s * slab * high, left, to_start + s * slab * tile, tile, high, slab, threads, t)
+            fetch(middle, s * slab * wide, top, middle_start + s * slab * pitch, pitch, wide, slab, threads, t)
+            commit_copies()
+        for r in range(rows):
+            line = here + (r // 4 * row_gap + r % 4) * pitch
+            for c in range(0, columns, 4):
+                at = r * columns + c
+                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(own, line + c // 4 * column_gap)
+        for s in range(slabs):
+            wait_copies(under_way)
+            cuda.syncthreads()
+            if s + ahead < slabs:
+                k = (s + ahead) * slab
+                slot = (s + ahead) % stages * slab
+                # computed for each slab, as in products.py: kept, it would take registers of the tile
+                again = anew(t)
+                fetch(to, slot * high, left, to_start + k * tile, tile, high, slab, threads, again)
+                fetch(middle, slot * wide, top, middle_start + k * pitch, pitch, wide, slab, threads, again)
+            commit_copies()
+            for k in range(0, slab, depth):
+                k_at = s % stages * slab + k
+                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+        y, x = place(anew(t), down, across)
+        here = own_start + 4 * y * pitch + 4 * x
+        for r in range(rows):
+            line = here + (r // 4 * row_gap + r % 4) * pitch
+            for c in range(0, columns, 4):
+                at = r * columns + c
+                # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
+                store_words(own, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+
+    grid = (pitch // wide, tile // high)
+    return Op(product, (threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))
+
+
+def _turn(shape: Shape) -> Op:
+    """A tile lying on its side, a word to a cell."""
+    global cuda
+    from kernels.cuda_program import Op
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
+    edge = min(32, tile)
+    lines = max(1, edge // 4)
+    pitch = edge + 1
+    room = edge * pitch
+
+    @jit
+    def turn(source, to, source_buffer, source_slot, to_buffer, to_slot):
+        held = cuda.shared.array(room, number)
+        x = int32(cuda.threadIdx.x)
+        top = cuda.blockIdx.y * edge
+        left = cuda.blockIdx.x * edge
+        for y in range(cuda.threadIdx.y, edge, lines):
+            held[y * pitch + x] = source[source_slot * tile + top + y, left + x]
+        cuda.syncthreads()
+        for y in range(cuda.threadIdx.y, edge, lines):
+            for lane in range(lanes):
+                to[to_slot * tile + left + y, (top + x) * lanes + lane] = held[x * pitch + y]
+
+    return Op(turn, (edge, lines), lambda args: (tile // edge, tile // edge), lambda args: (args[0], args[2]))
+
+
+_BY_SIZE = {ITEMSIZE[dtype]: dtype for dtype in ("int32", "int16")}
+# what the closing kernel calls its buffers
+CLOSING = (PIVOT, CLOSED, PANEL, PANEL + 1)
 KERNEL = Kernel(
     id="out-of-core",
     title="Out of core",
@@ -213,11 +307,13 @@ KERNEL = Kernel(
     summary="The matrix stays with the host; tiles of it pass through the device while others are worked on.",
     lesson=(
         "A tile of B x B cells takes B^3 relaxations and crosses the link twice: the larger the tile, the more work there is "
-        "for each byte, and from a few hundred vertices on a GPU is busy longer than its link. So a matrix that is larger "
+        "for each byte, and from about a thousand vertices on a GPU is busy longer than its link. So a matrix that is larger "
         "than the device's memory costs little more time than one that fits, if copies and work go on at the same time."
     ),
-    tiles=(256, 512, 1024, 2048, 4096, 8192),
+    tiles=(256, 512, 1024, 2048, 4096),
     default_tile=4096,
-    options=(Option("threads", (256,), 256, "threads per block where the pivot is closed"),),
+    options=(tiled.FORM,),
+    refuses=forms.refuses,
+    lacks=forms.lacks,
     max_n=1 << 18,
 )

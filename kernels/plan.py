@@ -6,7 +6,7 @@ plans that the GPU runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -226,3 +226,17 @@ class Kernel:
             return 0
         tile = self.small_tile[1] if self.small_tile and 0 < n <= self.small_tile[0] else self.default_tile
         return tile if tile in tiles else tiles[-1]
+
+    def places(self, rects: Iterable[Rect]) -> tuple[Rect, ...]:
+        """Those that are places of the matrix, whichever of the kernel's matrices they are in; other buffers hold copies."""
+        return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self.matrices)
+
+    def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:
+        """Each step with its round, from 1: one begins where the first phase does; with one phase each step is a round."""
+        opening = next(iter(self.phases))
+        current, before = 0, ""
+        for step in steps:
+            if len(self.phases) == 1 or (step.phase == opening and before != opening):
+                current += 1
+            before = step.phase
+            yield max(current, 1), step

@@ -10,50 +10,44 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kernels.plan import Rect, Step
+from kernels.plan import Kernel, Rect, Step
 
 
-def written(step: Step) -> tuple[Rect, ...]:
-    """The cells of the distances that it writes; copies that it makes for later steps are in higher buffers."""
-    distances = min(w.buffer for w in step.writes)
-    return tuple(w for w in step.writes if w.buffer == distances)
-
-
-def middles(step: Step, side: int, done: int) -> range:
+def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
     """The vertices k that a step goes through, in a padded matrix of that side, after `done` relaxations of its plan.
 
     Raises ValueError where its rectangles and its cost do not say.
     """
-    writes = written(step)
+    writes, reads = kernel.places(step.writes), kernel.places(step.reads)
     cells = sum((w.bottom - w.top) * (w.right - w.left) for w in writes)
     depth, left_over = divmod(step.cost.relaxations, cells)
     if left_over == 0 and cells == side * side:  # the whole matrix: such plans go through k in order
         return range(done // cells, done // cells + depth)
     if depth == left_over == 0:
         return range(0)
-    if any(r.buffer > writes[0].buffer for r in step.reads):  # copies, whose places in the matrix nobody knows: by its round
+    if len(reads) < len(step.reads):  # copies, whose places in the matrix nobody knows: by its round
         return range(step.args[0] * depth, (step.args[0] + 1) * depth)
-    known = {range(r.left, r.left + depth) for r in step.reads if r.right - r.left == depth}
-    known |= {range(r.top, r.top + depth) for r in step.reads if r.bottom - r.top == depth}
-    fitting = [through for through in known if _fits(step.reads, writes, through)]
+    known = {range(r.left, r.left + depth) for r in reads if r.right - r.left == depth}
+    known |= {range(r.top, r.top + depth) for r in reads if r.bottom - r.top == depth}
+    fitting = [through for through in known if _fits(reads, writes, through)]
     if left_over == 0 and len(fitting) == 1:
         return fitting[0]
     raise ValueError(f"{step.op}{step.args} does not say which k it goes through")
 
 
 def relax(distances: np.ndarray, writes: Sequence[Rect], k: int) -> None:
-    """d[i, j] = min(d[i, j], d[i, k] + d[k, j]) in place, for every cell of the rectangles; their buffers are left aside."""
+    """d[i, j] = min(d[i, j], d[i, k] + d[k, j]) in place, for every cell of the rectangles."""
     row, column = distances[k].copy(), distances[:, k].copy()
     for w in writes:
         own = distances[w.top : w.bottom, w.left : w.right]
         np.minimum(own, column[w.top : w.bottom, None] + row[None, w.left : w.right], out=own)
 
 
-def relaxations(plan: Sequence[Step], side: int) -> Iterator[tuple[int, int]]:
+def relaxations(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[tuple[int, int]]:
     """The index of a step and one k of it, in the order of the plan."""
     done = 0
     for index, step in enumerate(plan):
-        for k in middles(step, side, done):
+        for k in middles(kernel, step, side, done):
             yield index, k
         done += step.cost.relaxations
 
@@ -66,7 +60,7 @@ def _fits(reads: Sequence[Rect], writes: Sequence[Rect], through: range) -> bool
 
 
 def _covered(by: Sequence[Rect], wanted: Rect) -> bool:
-    """Whether every cell is in one of the rectangles; their buffers are left aside."""
+    """Whether every cell is in one of the rectangles."""
     missing = np.ones((wanted.bottom - wanted.top, wanted.right - wanted.left), dtype=bool)
     for r in by:
         rows = slice(max(r.top - wanted.top, 0), max(r.bottom - wanted.top, 0))

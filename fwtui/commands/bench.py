@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import sys
-from collections.abc import Sequence
 from typing import Any
 
 from fwtui import hardware, units
@@ -14,12 +12,13 @@ from fwtui.auto import backend_of
 from fwtui.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
+from fwtui.commands.narrating import say
 from fwtui.commands.run import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.fields import FIELDS
 from fwtui.live import Live
-from fwtui.report import outcome, table
+from fwtui.report import markdown, outcome, table
 from fwtui.text import clean, shown
 from fwtui.tuned import config_of
 from kernels.auto import AUTO, in_order
@@ -30,7 +29,7 @@ HELP = "the best kernels, this device's limit and the Python packages that are i
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
 COLUMNS = ("n", "type", "kernel", "on", "choices", "total", "", "rate", "of limit", "vs best peer", "result")
-RIGHT = ("n", "total", "", "rate", "of limit", "vs best peer")
+RIGHT = ("n", "total", "±", "rate", "of limit", "vs best peer")
 BEST_RUNGS = 3
 
 
@@ -62,7 +61,7 @@ def execute(given: argparse.Namespace) -> int:
     backends = sorted({here, *(b for name in everybody - {AUTO.id} if (b := kernel_named(name).backend) in ("cpu", here))})
     live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
     recorder = live.recorder
-    bench = Bench(live, given.rounds, given.seconds, _say)
+    bench = Bench(live, given.rounds, given.seconds, say)
     interrupted = False
     try:
         try:
@@ -127,7 +126,8 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     rows = [row(bench, heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
     remarks = remarks_on(bench)
     if given.markdown:
-        return [*markdown(rows), "", *(f"{line}  " for line in [_machine(live), *remarks])]
+        lines = markdown([name or "±" for name in COLUMNS], rows, RIGHT)
+        return [*lines, "", *(f"{line}  " for line in [_machine(live), *remarks])]
     return [_machine(live), "", *table([COLUMNS, *rows]), "", *remarks]
 
 
@@ -224,15 +224,3 @@ def _machine(live: Live) -> str:
 def _versions() -> dict[str, str]:
     names = ("fwtui", "numba", *RUNGS, *dict.fromkeys(PACKAGES.values()))
     return {name: version for name in names if (version := hardware.version_of(name)) is not None}
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as a Markdown table; numbers are aligned to the right."""
-    head = [name or "±" for name in COLUMNS]
-    rule = ["---:" if name in RIGHT else "---" for name in COLUMNS]
-    cells = [[cell.replace("|", "\\|") for cell in one] for one in rows]
-    return [f"| {' | '.join(one)} |" for one in [head, rule, *cells]]
-
-
-def _say(text: str) -> None:
-    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)

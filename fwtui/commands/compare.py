@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from fwtui import units
 from fwtui.commands import OK, WRONG
+from fwtui.commands.narrating import say_incomplete
 from fwtui.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
 from fwtui.errors import Refused
 from fwtui.report import COMPARED, compared, table
@@ -67,7 +67,7 @@ def _entrants(text: str) -> list[Entrant]:
         known = ", ".join(map(str, model.runs)) or "none"
         raise Refused(f"{session} has no run{'' if whole else ' ' + number}; its runs are: {known}")
     if not complete:
-        print(f"fwtui: {clean(path.name)} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
+        say_incomplete(path)
     return [Entrant(model, run, session) for run in runs.values()]
 
 

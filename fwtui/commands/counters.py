@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 import msgspec
 
@@ -12,6 +11,7 @@ from fwtui import hardware
 from fwtui.auto import resolved
 from fwtui.commands import NO_GPU, OK, USAGE
 from fwtui.commands.asking import add_fields, experiments
+from fwtui.commands.narrating import say
 from fwtui.counters import METRICS, PROFILED, Counters, measure, shown
 from fwtui.experiment import Experiment, settle
 from fwtui.report import table
@@ -31,7 +31,7 @@ def execute(given: argparse.Namespace) -> int:
     for experiment in asked:
         found = measure(experiment)
         if isinstance(found, str):
-            print(f"fwtui: {found}", file=sys.stderr)
+            say(found)
             worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
         elif given.json:
             print(json.dumps(data(experiment, found)), flush=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.narrating import say
 from fwtui.commands.pictures import redraw
 from fwtui.docs import README, rewrite, update
 from fwtui.sessions import schema
@@ -33,5 +33,5 @@ def execute(given: argparse.Namespace) -> int:
         changed.append(schema.FILE)
     for name in changed:
         said = "is not what `fwtui docs` makes; run it" if given.check else "made again"
-        print(f"fwtui: {name} {said}", file=sys.stderr)
+        say(f"{name} {said}")
     return WRONG if changed and given.check else OK

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 from fwtui import hardware
 from fwtui.commands import OK, WORKER_DIED
+from fwtui.commands.narrating import say
 from fwtui.doctor import limit_lines, print_report
+from fwtui.driving import finish
 from fwtui.live import Live
 from fwtui.text import clean
 
 NAME = "doctor"
 HELP = "say what is here, what is missing, and the exact command that fixes it; with --measure, what it can do at most"
-DRAIN_EVERY = 0.02
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,17 +44,15 @@ def measure() -> int:
     worst = OK
     try:
         for backend in backends:
-            print(f"fwtui: measuring the {backend.upper()}'s limits", file=sys.stderr, flush=True)
+            say(f"measuring the {backend.upper()}'s limits")
             live.measure_limits(backend)
-            while live.busy or live.drain():
-                live.drain()
-                time.sleep(DRAIN_EVERY)
+            finish(live)
             known = live.model.limits.get(backend)
             if known is not None and known.complete:
                 print("\n".join(map(clean, limit_lines(known))), flush=True)
             if known is None or not known.complete or known.note:
                 fault = live.model.fault
-                print(f"fwtui: {clean(fault.message) if fault is not None else 'it was not measured'}", file=sys.stderr)
+                say(fault.message if fault is not None else "it was not measured")
                 worst = WORKER_DIED
     finally:
         live.close()

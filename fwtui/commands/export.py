@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.narrating import say_incomplete
 from fwtui.errors import Refused
 from fwtui.sessions import export
 from fwtui.sessions.export import FORMATS, TABLES, Row
@@ -49,7 +50,7 @@ def execute(given: argparse.Namespace) -> int:
     else:
         _write(given.out, WRITERS[form], rows)
     if not loaded.complete:
-        print(f"fwtui: {clean(path.name)} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
+        say_incomplete(path)
     return OK if loaded.complete else WRONG
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import re
-import sys
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.narrating import say
 from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Mark, mark
-from fwtui.text import clean, shown
+from fwtui.text import shown
 
 NAME = "mark"
 HELP = "write a session with further markers in it; sessions/README.md says how one points at a panel and asks a question"
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     markers = [(_place(place), _words(words)) for place, words in given.at]
     written = mark(resolve(given.session), markers, given.out, given.title)
-    print(f"fwtui: {len(markers)} markers more are in {clean(given.out)}", file=sys.stderr)
+    say(f"{len(markers)} markers more are in {given.out}")
     return OK if written.complete else WRONG
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.narrating import say
 from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Written, merge
-from fwtui.text import clean
 
 NAME = "merge"
 HELP = "write several sessions of one machine after each other as a new one"
@@ -32,4 +31,4 @@ def execute(given: argparse.Namespace) -> int:
 def tell(written: Written, out: str) -> None:
     """What was written, on stderr."""
     lost = "" if written.complete else "; what was lost in the source is missing here too"
-    print(f"fwtui: {written.kept:,} of {written.of:,} events are in {clean(out)}{lost}", file=sys.stderr)
+    say(f"{written.kept:,} of {written.of:,} events are in {out}{lost}")

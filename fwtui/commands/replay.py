@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from fwtui.codec import Line
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
+from fwtui.commands.narrating import say, say_incomplete
 from fwtui.errors import Refused
 from fwtui.events import RunStarted
 from fwtui.model import Model
@@ -59,7 +60,7 @@ def execute(given: argparse.Namespace) -> int:
         for run in model.runs.values():
             _print_result(model, run)
     if not complete:
-        print(f"fwtui: {path.name} is incomplete; `fwtui check` says what is missing", file=sys.stderr)
+        say_incomplete(path)
     return OK if complete else WRONG
 
 
@@ -87,7 +88,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
         _print_result(model, model.run)
     lost = missing(inlet.condition)
     if refusal or lost:
-        print(f"fwtui: {refusal or f'the session on {inlet.name} is not whole: {lost}'}", file=sys.stderr)
+        say(refusal or f"the session on {inlet.name} is not whole: {lost}")
         return WRONG
     return OK
 

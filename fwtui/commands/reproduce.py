@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
-from fwtui import events, hardware
-from fwtui.codec import Line
+from fwtui import hardware
 from fwtui.commands import NOT_RECORDED, OK
-from fwtui.commands.run import Stopped, add_recording, live_session
+from fwtui.commands.narrating import narrate, say, say_incomplete
+from fwtui.commands.run import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.reproduce import MODULES, presets
@@ -25,6 +22,7 @@ from fwtui.reproduce.preset import Preset, Scale
 from fwtui.reproduce.runs import Results
 from fwtui.reproduce.slim import record
 from fwtui.sessions.library import load_model, resolve
+from fwtui.signals import Stopped, handlers_kept, on_signals, stop
 
 NAME = "reproduce"
 HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
@@ -63,16 +61,14 @@ def execute(given: argparse.Namespace) -> int:
 def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
     folder = _folder(given, several=len(chosen) > 1)
     scale = Scale(gpu=hardware.driver_present() and bool(hardware.gpus().gpus), quick=given.quick)
-    before = {s: signal.signal(s, _stop) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     whole = True
-    try:
-        for preset in chosen:
-            whole &= _one(given, preset, scale, folder, alone=len(chosen) == 1)
-    except Stopped as stopped:
-        return 128 + stopped.signum
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+    with handlers_kept():
+        on_signals(stop)
+        try:
+            for preset in chosen:
+                whole &= _one(given, preset, scale, folder, alone=len(chosen) == 1)
+        except Stopped as stopped:
+            return 128 + stopped.signum
     return OK if whole else NOT_RECORDED
 
 
@@ -86,9 +82,9 @@ def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path |
             path = Path(given.record) if given.record and alone else None
             title = given.title or f"reproduce {preset.name}{' --quick' if given.quick else ''}"
             recorder = record(live, preset, folder, path, title)
-            _say(f"recording to {recorder.path}")
-        live.sinks.append(_narrate)
-        performer = Performer(live, preset, scale, preset.limit(given.quick, alone), _say)
+            say(f"recording to {recorder.path}")
+        live.sinks.append(narrate)
+        performer = Performer(live, preset, scale, preset.limit(given.quick, alone), say)
         results = performer.perform()
         if given.counters:
             performer.count(results)
@@ -115,7 +111,7 @@ def _recorded(name: str) -> Model:
     path = resolve(name)
     model, complete = load_model(path)
     if not complete:
-        _say(f"{path.name} is incomplete; `fwtui check` says what is missing")
+        say_incomplete(path)
     return model
 
 
@@ -140,21 +136,3 @@ def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:
         "reason": answer.reason,
         "note": answer.note,
     }
-
-
-def _narrate(line: Line) -> None:
-    match line.event:
-        case events.Notice(level="warning" | "error", text=text):
-            _say(text)
-        case events.Fault(message=message):
-            _say(message)
-        case events.RunDone(outcome="refused", message=message):
-            _say(message)
-
-
-def _say(text: str) -> None:
-    print(f"fwtui: {text}", file=sys.stderr, flush=True)
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    raise Stopped(signum)

@@ -10,36 +10,27 @@ import os
 import signal
 import stat
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 
-from fwtui import counters, events, hardware, units
-from fwtui.codec import Line
+from fwtui import counters, events, hardware
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
 from fwtui.commands.asking import add_fields, experiments, of_every_kernel
+from fwtui.commands.narrating import narrate, say, show_progress
+from fwtui.driving import finish
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.live import Live
 from fwtui.report import COLUMNS, result, row, table
 from fwtui.sessions.stream import Outlet
+from fwtui.signals import Stopped, on_signals, stop
 from fwtui.text import clean, shown
 
 NAME = "run"
 HELP = "run experiments and print their results: a table on a terminal, JSON lines otherwise"
-DRAIN_EVERY = 0.02
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 LEAST_HZ, MOST_HZ = 0.01, 10
-
-
-class Stopped(BaseException):
-    """A signal asked the program to end."""
-
-    def __init__(self, signum: int):
-        self.signum = signum
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -189,15 +180,14 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
 
 def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
     """Run to the end; returns the exit code that this run alone would have. Raises Stopped where nobody reads the stream."""
-    before = live.model.current
-    live.start(experiment)
-    while live.busy or live.drain():
-        live.drain()
+
+    def meanwhile() -> None:
         if outlet is not None and outlet.unread:
             raise Stopped(signal.SIGPIPE)
-        if live.busy:
-            time.sleep(DRAIN_EVERY)
-    show_progress("")
+
+    before = live.model.current
+    live.start(experiment)
+    finish(live, meanwhile)
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
@@ -217,43 +207,3 @@ def _count(live: Live, experiment: Experiment, run: int) -> None:
     for op, values in found.items():
         live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
     say(f"run {run} has counters ({counters.PROFILED}); --json shows them")
-
-
-def narrate(line: Line) -> None:
-    """Words for stderr: what goes wrong, and on a terminal how far it is."""
-    match line.event:
-        case events.Notice(level="warning" | "error", text=text):
-            say(text)
-        case events.Fault(message=message, stderr=stderr):
-            say(message)
-            if stderr:
-                say(stderr)
-        case events.RunDone(outcome="refused", message=message):
-            say(message)
-        case events.Stage(name=name, seconds=None):
-            show_progress(name)
-        case events.Progress(stage=stage, done=done, left=left):
-            show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
-
-
-def say(text: str) -> None:
-    """A sentence on stderr."""
-    show_progress("")
-    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
-
-
-def show_progress(text: str) -> None:
-    """How far it is, on a line of a terminal that the next words replace."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
-
-def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    """Let the signals that ask a program to end go there."""
-    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, handler)
-
-
-def stop(signum: int, frame: FrameType | None) -> None:
-    """Handler that raises Stopped."""
-    raise Stopped(signum)

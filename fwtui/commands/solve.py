@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 from types import FrameType
 
 from fwtui.environment import worker_environment
 from fwtui.errors import Refused
+from fwtui.signals import handlers_kept, on_signals
 
 NAME = "solve"
 HELP = "shortest distances and paths of your own graph, saved, listed or summarised"
@@ -63,10 +63,7 @@ def execute(given: argparse.Namespace) -> int:
     def hand_on(signum: int, frame: FrameType | None) -> None:
         child.send_signal(signum)
 
-    before = {name: signal.signal(name, hand_on) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
+    with handlers_kept():
+        on_signals(hand_on)
         code = child.wait()
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
     return code if code >= 0 else 128 - code

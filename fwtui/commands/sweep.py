@@ -13,8 +13,10 @@ from typing import Any
 from fwtui import hardware, units
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import add_fields, experiments, kernel_options
-from fwtui.commands.run import DRAIN_EVERY, Stopped, add_recording, live_session, narrate, on_signals, say, stop
+from fwtui.commands.narrating import narrate, say
+from fwtui.commands.run import add_recording, live_session
 from fwtui.compare import Entrant
+from fwtui.driving import DRAIN_EVERY
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.live import Live
@@ -22,6 +24,7 @@ from fwtui.model import Model
 from fwtui.report import outcome, result, table
 from fwtui.run import Run
 from fwtui.sessions.library import load_model, resolve
+from fwtui.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.sweep.axis import Axis, names, read_axis, value
 from fwtui.sweep.findings import Findings, findings
 from fwtui.sweep.grid import Cell, Grid
@@ -32,7 +35,6 @@ from kernels import registry
 NAME = "sweep"
 HELP = "run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest"
 WITHIN = 300.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,26 +60,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     gpu = hardware.driver_present() and bool(hardware.gpus().gpus)
     base, axes = asked(given, gpu)
-    before = {signum: signal.getsignal(signum) for signum in SIGNALS}
-    live = live_session(given)
-    interrupted = 0
-    try:
-        earlier = [_earlier(name, live) for name in given.resume]
-        sweep = Sweep(live, Grid(base, axes, live.settled), given.within, earlier=earlier)
+    with handlers_kept():
+        live = live_session(given)
         try:
-            _run(live, sweep)
-        except Stopped as stopped:
-            interrupted = stopped.signum
-        on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording, nor the table
-        if interrupted:
-            live.close(reason="signal")
-        _print(sweep, earlier, live, given)
-        wrong = any(run.wrong for cell in sweep.grid.order if (run := sweep.run(cell)) is not None)
-        return 128 + interrupted if interrupted else WRONG if wrong else _recorded(live, given)
-    finally:
-        live.close()
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+            return _swept(live, base, axes, given)
+        finally:
+            live.close()
+
+
+def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.Namespace) -> int:
+    interrupted = 0
+    earlier = [_earlier(name, live) for name in given.resume]
+    sweep = Sweep(live, Grid(base, axes, live.settled), given.within, earlier=earlier)
+    try:
+        _run(live, sweep)
+    except Stopped as stopped:
+        interrupted = stopped.signum
+    on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording, nor the table
+    if interrupted:
+        live.close(reason="signal")
+    _print(sweep, earlier, live, given)
+    wrong = any(run.wrong for cell in sweep.grid.order if (run := sweep.run(cell)) is not None)
+    return 128 + interrupted if interrupted else WRONG if wrong else _recorded(live, given)
 
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:

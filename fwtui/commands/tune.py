@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -13,6 +12,7 @@ from fwtui import units
 from fwtui.auto import backend_of
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
+from fwtui.commands.narrating import say
 from fwtui.commands.run import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named
@@ -71,7 +71,7 @@ def execute(given: argparse.Namespace) -> int:
     if not given.json:
         print("\n".join(["", *picks(tuner, problems)]), flush=True)
     if not whole:
-        print("fwtui: the time is over and there is more to try; the same command goes on from here", file=sys.stderr)
+        say("the time is over and there is more to try; the same command goes on from here")
     if recorder is not None and recorder.failure is not None:
         return NOT_RECORDED
     return OK if any(tuner.best(problem) is not None for problem in problems) else WRONG

@@ -102,24 +102,6 @@ class Adjacency:
         matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
 
 
-class Window:
-    """A dense graph seen as the matrix of a kernel's type, of which no more is made than is asked for: window[rows, columns]."""
-
-    def __init__(self, adjacency: Adjacency, dtype: str):
-        assert adjacency.dense is not None
-        self._dense = adjacency.dense
-        self._dtype = np.dtype(dtype)
-
-    def __getitem__(self, cells: tuple[slice, slice]) -> np.ndarray:
-        rows, columns = cells
-        part = _converted(self._dense[rows, columns], self._dtype)
-        low, high = max(rows.start, columns.start), min(rows.stop, columns.stop)
-        own = np.arange(low, max(low, high))
-        at = own - rows.start, own - columns.start
-        part[at] = np.minimum(part[at], 0)
-        return part
-
-
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Weights in a kernel's type, its sentinel where there is no edge."""
     if block.dtype.kind == "f":

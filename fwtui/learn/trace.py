@@ -14,7 +14,7 @@ import numpy as np
 from fwtui.errors import Refused
 from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named
 from kernels.plan import Kernel, Rect, Shape, Step
-from kernels.reference import relax, relaxations, written
+from kernels.reference import relax, relaxations
 
 MOST_N = SIMULATOR_MAX_N
 NEVER = -1
@@ -126,16 +126,16 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     moments: list[Moment] = []
     distances, shortened = [state[:n, :n].copy()], [np.full((n, n), NEVER, dtype=np.int32)]
     ends = [0] * len(plan)
-    round_of = _rounds(plan, kernel)
-    for index, k in relaxations(plan, side):
+    round_of = [number for number, _ in kernel.rounds(plan)]
+    for index, k in relaxations(kernel, plan, side):
         if k >= n:  # padding, which has no edges
             ends[index] = len(moments)
             continue
         step = plan[index]
         first = not moments or moments[-1].step != index
-        own = written(step)
+        own = kernel.places(step.writes)
         targets = _clipped(own, n)
-        sources = tuple(r for r in _clipped([r for r in step.reads if r.buffer <= own[0].buffer], n) if r not in targets)
+        sources = tuple(r for r in _clipped(kernel.places(step.reads), n) if r not in targets)
         relax(state, own, k)
         shorter = state[:n, :n] < distances[-1]
         shortened.append(np.where(shorter, len(moments), shortened[-1]))
@@ -145,20 +145,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened), tuple(ends))
 
 
-def _rounds(plan: Sequence[Step], kernel: Kernel) -> list[int]:
-    """The round of every step: one begins where the first phase does; a plan of one phase has one for each step."""
-    opening = next(iter(kernel.phases))
-    found: list[int] = []
-    current, before = 0, ""
-    for step in plan:
-        if len(kernel.phases) == 1 or (step.phase == opening and before != opening):
-            current += 1
-        before = step.phase
-        found.append(max(current, 1))
-    return found
-
-
 def _clipped(rects: Sequence[Rect], n: int) -> tuple[Rect, ...]:
-    """Without the padding, wherever the buffer is."""
+    """Without the padding."""
     inside = (Rect(r.top, r.left, min(r.bottom, n), min(r.right, n)) for r in rects)
     return tuple(dict.fromkeys(r for r in inside if r.top < r.bottom and r.left < r.right))

@@ -81,7 +81,7 @@ def near(value: float, low: float, high: float | None = None) -> bool:
 
 
 def times(ratio: float) -> str:
-    return f"{ratio:.3g}x"
+    return f"{units.digits(ratio)}x"
 
 
 def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:

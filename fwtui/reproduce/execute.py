@@ -8,17 +8,16 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from fwtui import counters, events
+from fwtui.driving import DRAIN_EVERY, Drained, Driven, finish
 from fwtui.errors import Refused
 from fwtui.expected import around, one_pass
 from fwtui.experiment import Experiment, changed
-from fwtui.model import Model
 from fwtui.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
 from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # vertices, as everywhere
-DRAIN_EVERY = 0.02
 
 
 class Expected(NamedTuple):
@@ -29,19 +28,13 @@ class Expected(NamedTuple):
     total: float
 
 
-class Session(Protocol):
+class Session(Driven, Drained, Protocol):
     """What running a preset needs of fwtui.live.Live."""
 
-    model: Model
     recorder: Recorder | None
 
     @property
     def now(self) -> float: ...
-    @property
-    def busy(self) -> bool: ...
-    def start(self, experiment: Experiment) -> int: ...
-    def drain(self) -> int: ...
-    def mark(self, text: str) -> None: ...
     def tell(self, event: events.Event) -> None: ...
     def stop_recording(self, reason: str = "closed") -> None: ...
     def without_sampler(self) -> AbstractContextManager[None]: ...
@@ -145,14 +138,6 @@ class Performer:
             self._live.mark(f"{LEFT_OUT}{what}: {why}")
             self._say(f"{LEFT_OUT}{what}: {why}")
         return False
-
-
-def finish(live: Session) -> None:
-    """Wait until the run that is going is over."""
-    while live.busy or live.drain():
-        live.drain()
-        if live.busy:
-            time.sleep(DRAIN_EVERY)
 
 
 def expect(live: Session, wanted: Experiment) -> Expected:

@@ -13,7 +13,7 @@ import msgspec
 from fwtui import events
 from fwtui.errors import Refused
 from fwtui.model import Model
-from fwtui.report import COLUMNS, result, row
+from fwtui.report import COLUMNS, markdown, result, row
 from fwtui.sessions.reader import Loaded
 
 Row = dict[str, Any]
@@ -21,7 +21,7 @@ TABLES = ("runs", "phases", "samples", "rounds", "counters", "telemetry", "marke
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
 _OWN_TABLE = ("phase_details", "phases", "counters")  # parts of a result that are rows elsewhere
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters that a spreadsheet would calculate with
-_MARKS = re.compile(r"([\\`*_\[\]|~])")
+_MARKS = re.compile(r"([\\`*_\[\]~])")
 
 
 def rows_of(loaded: Loaded, table: str) -> list[Row]:
@@ -130,10 +130,8 @@ def write_json_lines(rows: list[Row], out: TextIO) -> None:
 def write_markdown(rows: list[Row], out: TextIO) -> None:
     """A table; nothing in a cell is markup."""
     columns = _columns(rows)
-    for cells in (columns, ["---"] * len(columns)):
-        out.write(f"| {' | '.join(cells)} |\n")
-    for told in rows:
-        out.write(f"| {' | '.join(_markdown_cell(told.get(name)) for name in columns)} |\n")
+    cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
+    out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 
 def parquet_writer() -> Callable[[list[Row], str], None]:

@@ -7,23 +7,16 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-
-class _Stopped(BaseException):
-    """A signal asked for the end."""
-
-    def __init__(self, signum: int):
-        self.signum = signum
+from fwtui.signals import Stopped, on_signals, stop
 
 
 def _stop(signum: int, frame: FrameType | None) -> NoReturn:
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.SIG_IGN)  # what was begun is taken away undisturbed
-    raise _Stopped(signum)
+    on_signals(signal.SIG_IGN)  # what was begun is taken away undisturbed
+    stop(signum, frame)
 
 
 def main() -> int:
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, _stop)
+    on_signals(_stop)
     # only now what takes time to import: from here on an end is an orderly one
     import msgspec
 
@@ -45,7 +38,7 @@ def main() -> int:
     except BrokenPipeError:
         sys.stdout = None
         return 141
-    except _Stopped as stopped:
+    except Stopped as stopped:
         return 128 + stopped.signum
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask

@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import psutil
 
 from fwtui.errors import NoGpu, Refused
-from fwtui.graphs.adjacency import Adjacency, Window
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
@@ -21,6 +20,7 @@ from fwtui.units import memory
 from kernels import out_of_core
 from kernels.auto import in_order
 from kernels.plan import Kernel, Shape
+from kernels.predecessors import compile_search
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
 SPARE = 1 << 28  # bytes of device memory left to everything else
@@ -89,14 +89,15 @@ def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engi
         )
     options = tuple(sorted((o.name, o.default) for o in out_of_core.KERNEL.options))
     shape = Shape(n=n, tile=tile, dtype=dtype, nonnegative=nonnegative, options=options)
-    # the host holds it tile by tile, and arcs as a matrix too, besides the result
-    copies = 1 if adjacency.dense is not None else 2
-    check_room(n, dtype, False, psutil.virtual_memory().available - copies * shape.padded**2 * shape.itemsize)
+    check_room(shape.padded, dtype, False)
     return out_of_core.KERNEL, shape
 
 
-def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, tell: Tell) -> Solved:
-    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device."""
+def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, tell: Tell, predecessors: bool = False) -> Solved:
+    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device.
+
+    With `predecessors` these too, where the device can find them.
+    """
     begin = time.perf_counter()
     engine.activate()
     n = adjacency.n
@@ -108,18 +109,22 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
         # what is in the buffers does not matter yet: each op is compiled by its first launch
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
+        here = predecessors and kernel is not out_of_core.KERNEL
+        if here:
+            compile_search(dtype, engine.target.cc, engine.stream)
         engine.synchronize()
         built = time.perf_counter()
-        if kernel is out_of_core.KERNEL and adjacency.dense is not None:
-            matrix: Any = Window(adjacency, dtype)  # the host may have no room for another one
+        if kernel is out_of_core.KERNEL:
+            program.load_with(adjacency.fill, buffers, engine.stream)  # the host may have no room for another matrix
+            filled = time.perf_counter()
         else:
             matrix = np.empty((n, n), dtype=dtype)
             adjacency.fill(matrix)
-        filled = time.perf_counter()
-        program.load(matrix, buffers, engine.stream)
-        engine.synchronize()
+            filled = time.perf_counter()
+            program.load(matrix, buffers, engine.stream)
+            engine.synchronize()
+            del matrix
         copied = time.perf_counter()
-        del matrix
         launched = 0
 
         def count() -> None:
@@ -130,5 +135,27 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
         seconds = engine.clean_pass(program, plan, buffers, "eager")(count)
         ran = time.perf_counter()
         raw = program.unload(buffers, engine.stream)
+        out = time.perf_counter()
+        found = None
+        if here and not (raw.diagonal() < 0).any():
+            found = _predecessors(adjacency, dtype, program, buffers, engine)
     spent = {"compile": built - begin, "prepare": filled - built, "copy in": copied - filled, "kernels": seconds}
-    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, {**spent, "copy out": time.perf_counter() - ran})
+    spent["copy out"] = out - ran
+    if found is not None:
+        spent["copy out"] += found[1]
+        spent["paths"] = time.perf_counter() - out - found[1]
+    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, None if found is None else found[0])
+
+
+def _predecessors(graph: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine) -> tuple[np.ndarray, float] | None:
+    """They and the seconds of their copies, or None where the device cannot find them."""
+    from fwtui.solving.resident import extremes
+    from fwtui.solving.tracing import far_of, on_host, search_for, terms_of
+
+    if not hasattr(program, "result_on_device"):
+        return None
+    n = graph.n
+    largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(graph, dtype), engine)
+    terms = terms_of(graph, dtype, largest)
+    search = None if terms is None else search_for(program, buffers, terms, engine)
+    return None if search is None else on_host(*search, n, engine)

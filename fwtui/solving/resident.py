@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, EXACT_INTEGER, limit, proved_by_edges
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure.engine import Engine, one_of_each_op
@@ -20,8 +21,12 @@ from fwtui.measure.memory import check_memory
 from fwtui.solving.choice import NARROW_FIRST, ROUNDED, Choice, unfit
 from fwtui.solving.compiling import compiled
 from fwtui.solving.device import suited
+from fwtui.solving.host import floating
+from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
+from fwtui.solving.tracing import far_of, on_device, search_for, terms_of
 from kernels.plan import NO_EDGE, Kernel
+from kernels.predecessors import compile_search
 
 _THREADS = 256
 _LOW, _HIGH, _LEAST_LOOP, _EDGES, _FRACTIONS, _OFF_GRID, _MISSING, _ZEROS, _BAD = range(9)
@@ -50,8 +55,10 @@ class DeviceWeights:
         return self.integer or self.grid
 
 
-def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine) -> Result:
-    """Distances as a float32 or float64 device array of a square device matrix, +inf or NaN for no edge. Raises as solve does."""
+def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine, predecessors: bool = False) -> Result:
+    """Distances as a float32 or float64 device array of a square device matrix, +inf or NaN for no edge; predecessors as an
+    int32 one. Raises as solve does.
+    """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is no graph, which is a square matrix; give n x n weights")
     if np.dtype(matrix.dtype).kind not in "fiu":
@@ -68,8 +75,11 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         plan = list(on.plan(shape, False))
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
+        if predecessors:
+            compile_search(choice.dtype, engine.target.cc, engine.stream)
+        engine.synchronize()
         ready = time.perf_counter()
-        enter, leave, look = _functions()[1:]
+        enter, leave = _functions()[1:3]
         no_edge = np.float64(NO_EDGE[choice.dtype])
         program.load_with(
             lambda to: enter[to.shape[0], _THREADS, engine.stream](matrix, to, np.int32(n), no_edge), buffers, engine.stream
@@ -78,11 +88,8 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         seconds = engine.clean_pass(program, plan, buffers, "eager")(lambda: None)
         ran = time.perf_counter()
         raw = program.result_on_device(buffers, engine.stream)
-        far = np.float64(limit_of_paths(weights, choice.dtype))
-        found = cuda.to_device(np.array([0.0, 0.0]), stream=engine.stream)
-        look[n, _THREADS, engine.stream](raw, np.int32(n), far, found)
-        largest, diagonal = found.copy_to_host(stream=engine.stream).tolist()
-        engine.synchronize()
+        far = np.float64(far_of(weights, choice.dtype))
+        largest, diagonal = extremes(raw, n, far, engine)
         if diagonal < 0 and weights.exact_sums:
             from scipy.sparse.csgraph import NegativeCycleError
 
@@ -91,19 +98,45 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         distances = cuda.device_array((n, n), np.float64 if wide else np.float32, stream=engine.stream)
         leave[n, _THREADS, engine.stream](raw, distances, np.int32(n), far)
         engine.synchronize()
-    exact = choice.dtype != "float32" or (
-        weights.exact_sums and (choice.proof == BY_EDGES or largest < limit(weights, "float32") / (2 if weights.drift else 1))
-    )
-    spent = {"compile": ready - begin, "kernels": seconds, "copy out": time.perf_counter() - ran}
+        left = time.perf_counter()
+        spent = {"compile": ready - begin, "kernels": seconds, "copy out": left - ran}
+        exact = choice.dtype != "float32" or (
+            weights.exact_sums and (choice.proof == BY_EDGES or largest < limit(weights, "float32") / (2 if weights.drift else 1))
+        )
+        before = None
+        if predecessors:
+            before = _predecessors(matrix, weights, choice, largest, exact, program, buffers, engine)
+            spent["paths"] = time.perf_counter() - left
     stats = Stats(
         n, weights.edges, choice.dtype, choice.proof if exact else ROUNDED, exact, on.id, shape.tile, engine.target.backend, spent
     )
-    return Result(distances, None, stats, Vertices(range(n)))
+    return Result(distances, before, stats, Vertices(range(n)))
 
 
-def limit_of_paths(weights: DeviceWeights, dtype: str) -> float:
-    """From here on a cell says that there is no path; see graphs.canonical."""
-    return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * weights.drift
+def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float]:
+    """The greatest absolute value below `far` of the n x n corner of a device array, and the least on its diagonal, or 0."""
+    look = _functions()[3]
+    found = cuda.to_device(np.array([0.0, 0.0]), stream=engine.stream)
+    look[n, _THREADS, engine.stream](raw, np.int32(n), np.float64(far), found)
+    told = found.copy_to_host(stream=engine.stream)
+    engine.synchronize()
+    return float(told[_LARGEST]), float(told[_DIAGONAL])
+
+
+def _predecessors(
+    matrix: Any, weights: DeviceWeights, choice: Choice, largest: float, exact: bool, program: Any, buffers: Any, engine: Engine
+) -> Any:
+    """As a device array; where the device cannot find them, found by the host from distances alone."""
+    terms = terms_of(weights, choice.dtype, largest) if exact else None
+    n = weights.n
+    if terms is not None and (search := search_for(program, buffers, terms, engine, 4 * n * n)) is not None:
+        return on_device(*search, n, engine)
+    given = np.ascontiguousarray(matrix.copy_to_host(stream=engine.stream))
+    raw = program.unload(buffers, engine.stream)
+    graph = Adjacency(n, Vertices(range(n)), dense=given)
+    distances = floating(raw, choice.dtype, weights.drift)
+    np.fill_diagonal(distances, 0)
+    return cuda.to_device(Paths(graph, distances, exact).predecessors(), stream=engine.stream)
 
 
 def _choice(weights: DeviceWeights, asked: str | None) -> Choice:
@@ -230,6 +263,7 @@ def _functions() -> tuple[Any, Any, Any, Any]:
                 largest = max(largest, abs(distance))
                 if row == column and distance < 0:
                     cuda.atomic.min(found, _DIAGONAL, distance)
-        cuda.atomic.max(found, _LARGEST, largest)
+        if largest > found[_LARGEST]:
+            cuda.atomic.max(found, _LARGEST, largest)
 
     return survey, enter, leave, look

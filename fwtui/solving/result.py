@@ -61,7 +61,8 @@ class Result:
         if not (0 <= source < n and 0 <= target < n):
             raise IndexError(f"vertices {source} and {target} are not both in 0 to {n - 1}")
         if self.predecessors is not None:
-            return follow(self.predecessors[source], source, target)
+            row = self.predecessors[source]
+            return follow(row.copy_to_host() if hasattr(row, "copy_to_host") else row, source, target)
         if self.paths is None:
             raise ValueError("a path needs distances in host memory; copy them, or ask for predecessors")
         return self.paths.path(source, target)

@@ -18,3 +18,4 @@ class Solved:
     kernel: str  # id
     tile: int  # 0: no tiles
     seconds: dict[str, float]
+    before: np.ndarray | None = None  # (n, n) predecessors as Result has them, where they were asked for and found with it

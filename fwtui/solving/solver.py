@@ -73,7 +73,7 @@ def answer(
         check_room(adjacency.n, choice.dtype, predecessors)
         ready = time.perf_counter()
         if engine is not None:
-            solved = gpu.run(adjacency, choice.dtype, named, engine, tell)
+            solved = gpu.run(adjacency, choice.dtype, named, engine, tell, predecessors)
         else:
             solved = host.run(adjacency, choice.dtype, host.kernel_for(adjacency.n) if kernel == "auto" else kernel, tell)
         _check_cycles(adjacency, solved.raw)
@@ -90,8 +90,9 @@ def answer(
         raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
     begin = time.perf_counter()
     paths = Paths(adjacency, distances, exact)
-    before = paths.predecessors() if predecessors else None
-    if predecessors:
+    before = solved.before
+    if predecessors and before is None:
+        before = paths.predecessors()
         seconds["paths"] = time.perf_counter() - begin
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
@@ -101,8 +102,6 @@ def answer(
 
 def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, device: str | int | None) -> Result:
     """The answer to an array that is on a GPU, where it stays."""
-    if predecessors:
-        raise Refused("predecessors are found on the host; copy the array there, or ask for distances alone")
     named = _named(kernel)
     if named is not None and named.backend != "cuda":
         raise Refused(f"kernel {kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
@@ -112,7 +111,7 @@ def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, d
 
     from fwtui.solving import resident
 
-    return resident.answer(cuda.as_cuda_array(array), dtype, named, engine)
+    return resident.answer(cuda.as_cuda_array(array), dtype, named, engine, predecessors)
 
 
 def _named(name: str) -> Kernel | None:

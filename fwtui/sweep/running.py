@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fwtui import units
+from fwtui.driving import Driven
 from fwtui.errors import Refused
 from fwtui.expected import one_pass, whole_run
 from fwtui.experiment import Experiment, changed
@@ -19,16 +20,10 @@ ENOUGH = 5  # passes, with which a comparison can be more than UNCLEAR
 PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
-class Source(Protocol):
+class Source(Driven, Protocol):
     """What a sweep needs of fwtui.live.Live."""
 
-    model: Model
-
-    @property
-    def busy(self) -> bool: ...
-    def start(self, experiment: Experiment) -> int: ...
     def cancel(self) -> None: ...
-    def mark(self, text: str) -> None: ...
 
 
 class Sweep:

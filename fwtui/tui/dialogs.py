@@ -40,11 +40,15 @@ class Dialog(ModalScreen[str | None]):
         with Vertical(id="box"):
             yield Static(Content(self.heading), id="title", markup=False)
             yield from self.body()
-            yield Static(Content(self.HINT), id="hint", markup=False)
+            yield Static(Content(self.hint), id="hint", markup=False)
 
     @property
     def heading(self) -> str:
         return self.TITLE or ""
+
+    @property
+    def hint(self) -> str:
+        return self.HINT
 
     def body(self) -> ComposeResult:
         """The widgets between title and hint."""
@@ -130,20 +134,6 @@ class LogScreen(Dialog):
         yield Scrolled(rows, at_end=True)
 
 
-class MarkerScreen(Dialog):
-    """Asks for a marker's words."""
-
-    TITLE = "Marker"
-    HINT = "Enter leaves it in the recording, Esc does not"
-
-    def body(self) -> ComposeResult:
-        yield Input(placeholder="what is to be seen here?", max_length=200, compact=True, id="marker")
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.dismiss(event.value.strip() or "marker")
-
-
 class SessionsScreen(Dialog):
     """Asks for a session: one that is here, or the path of another one."""
 
@@ -173,24 +163,53 @@ class SessionsScreen(Dialog):
 class AskScreen(Dialog):
     """Asks for one line of text; None where it was closed."""
 
-    HINT = "Enter takes it, Esc does not"
-
-    def __init__(self, title: str, value: str, placeholder: str):
+    def __init__(
+        self,
+        title: str,
+        value: str = "",
+        placeholder: str = "",
+        hint: str = "Enter takes it, Esc does not",
+        max_length: int = 200,
+    ):
         super().__init__()
         self._title = title
         self._value = value
         self._placeholder = placeholder
+        self._hint = hint
+        self._max_length = max_length
 
     @property
     def heading(self) -> str:
         return self._title
 
+    @property
+    def hint(self) -> str:
+        return self._hint
+
     def body(self) -> ComposeResult:
-        yield Input(self._value, placeholder=self._placeholder, max_length=40, compact=True, id="answer")
+        yield Input(self._value, placeholder=self._placeholder, max_length=self._max_length, compact=True, id="answer")
+
+    def answer(self, text: str) -> str | None:
+        """What the dialog answers where that was entered."""
+        return text
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.dismiss(event.value)
+        self.dismiss(self.answer(event.value))
+
+
+class MarkerScreen(AskScreen):
+    """Asks for a marker's words."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Marker",
+            placeholder="what is to be seen here? @phases ?phase asks",
+            hint="Enter leaves it in the recording, Esc does not",
+        )
+
+    def answer(self, text: str) -> str:
+        return text.strip() or "marker"
 
 
 class FormScreen(Dialog):

@@ -116,7 +116,8 @@ class OpeningScreen(Dialog):
 
     def look(self) -> None:
         """Show how far it is."""
-        self.query_one(ProgressBar).update(progress=100 * self.opening.share)
+        for bar in self.query(ProgressBar):  # none where the session was there before the bar was
+            bar.update(progress=100 * self.opening.share)
 
     def action_give_up(self) -> None:
         self.opening.given_up = True

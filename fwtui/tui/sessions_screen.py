@@ -23,7 +23,7 @@ from fwtui.sessions.listing import ORDERS, matching, ordered
 from fwtui.sessions.shelf import Shelf
 from fwtui.text import clean
 from fwtui.tui import bindings
-from fwtui.tui.dialogs import Dialog
+from fwtui.tui.dialogs import AskScreen
 from fwtui.tui.frame import Frame
 from fwtui.tui.opening import BESIDE, SessionWanted
 from fwtui.tui.sessions_table import Details, SessionsTable
@@ -212,7 +212,7 @@ class SessionsScreen(Frame):
             if given is not None and given != value:
                 self._change(lambda: answer(given))
 
-        self.app.push_screen(AskScreen(title, value), take)
+        self.app.push_screen(AskScreen(title, value, hint="Enter keeps it, Esc does not"), take)
 
     def _change(self, act: Callable[[], str]) -> None:
         try:
@@ -232,25 +232,3 @@ class SessionsScreen(Frame):
             case "back":
                 return self.has_class("-filtering") or super().check_action(action, parameters)
         return super().check_action(action, parameters)
-
-
-class AskScreen(Dialog):
-    """Asks for one line of text."""
-
-    HINT = "Enter keeps it, Esc does not"
-
-    def __init__(self, title: str, value: str):
-        super().__init__()
-        self._title = title
-        self._value = value
-
-    @property
-    def heading(self) -> str:
-        return self._title
-
-    def body(self) -> ComposeResult:
-        yield Input(self._value, max_length=200, compact=True, id="answer")
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.dismiss(event.value)

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from threading import Thread
 
-SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+from fwtui.signals import SIGNALS, on_signals
+
 WATCHDOG_SECONDS = 2.0
 POLL_SECONDS = 1.0
 RESTORE_SECONDS = 0.2
@@ -37,8 +38,7 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
     os.set_blocking(tell, False)
     # the interpreter writes the signal's number even while the loop is busy; the handlers only have to exist
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    for number in SIGNALS:
-        signal.signal(number, lambda *_: None)
+    on_signals(lambda *_: None)
 
     def watchdog() -> None:
         while not (numbers := [n for n in os.read(told, 64) if n in SIGNALS]):
@@ -61,8 +61,7 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
 
 def ignore_signals() -> None:
     """From here on the program ends anyway, and nothing may cut its end off."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    on_signals(signal.SIG_IGN)
 
 
 def _watch(tell: int) -> None:

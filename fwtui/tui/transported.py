@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from textual.app import ComposeResult
 from textual.screen import Screen
-from textual.widgets import Input
 
 from fwtui.learn.cue import cue
 from fwtui.tui.cue_card import CueCard, card
-from fwtui.tui.dialogs import Dialog
+from fwtui.tui.dialogs import AskScreen
 from fwtui.tui.playback import PLACES
 from fwtui.tui.transport import Timeline
 from fwtui.tui.view import View
@@ -113,15 +111,13 @@ class Transported(Screen[None]):
         return answer
 
 
-class PlaceScreen(Dialog):
+class PlaceScreen(AskScreen):
     """Asks where to go in a recording."""
 
-    TITLE = "Go to"
-    HINT = f"{PLACES}. Enter goes there, Esc does not"
+    def __init__(self) -> None:
+        super().__init__(
+            "Go to", placeholder="12.5 · 1:30 · 40 % · run 3 · marker 2", hint=f"{PLACES}. Enter goes there, Esc does not"
+        )
 
-    def body(self) -> ComposeResult:
-        yield Input(placeholder="12.5 · 1:30 · 40 % · run 3 · marker 2", max_length=200, compact=True, id="place")
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.dismiss(event.value.strip() or None)
+    def answer(self, text: str) -> str | None:
+        return text.strip() or None

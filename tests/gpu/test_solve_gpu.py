@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import shortest_path
 from fwtui import solve
 from fwtui.graphs.objects import accept
 from fwtui.solving import device
+from fwtui.solving.paths import Paths
 from fwtui.solving.solver import answer
-from kernels import registry
 
 pytestmark = pytest.mark.gpu
 
@@ -74,21 +74,101 @@ def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.Monk
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 
 
+def check_paths(matrix: np.ndarray, distances: np.ndarray, before: np.ndarray, sources: np.ndarray) -> None:
+    """Every path from those sources ends and is as long as its distance, and there is one wherever there is a distance."""
+    for i in sources:
+        row, found = distances[i].astype(float), np.nonzero(before[i] >= 0)[0]
+        expected = np.isfinite(row)
+        expected[i] = False
+        assert (np.nonzero(expected)[0] == found).all() and (before[i][~expected] == -9999).all(), i
+        last = before[i][found]
+        assert (row[last] + matrix[last, found] == row[found]).all(), i
+        above = np.arange(len(row))
+        above[found] = last
+        for _ in range(len(row).bit_length()):
+            above = above[above]
+        assert (above[found] == i).all(), i
+
+
+@pytest.fixture
+def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Paths, "predecessors", lambda *given: pytest.fail("they were found on the host"))
+
+
+def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None) -> None:
+    """Zero-weight edges, ties, negative weights, every type; sizes around those of blocks."""
+    rng = np.random.default_rng(2)
+    for seed, n in enumerate((1, 2, 127, 128, 129, 300, 511, 640, 700, 1000, *rng.integers(2, 400, 50).tolist())):
+        density = float(rng.choice([2 / n, 0.1, 0.5, 1]))
+        low, high, scale = ((0, 3, 1), (0, 60, 1), (1, 2000, 100), (0, 9, 0.25))[seed % 4]
+        matrix = np.where(rng.random((n, n)) < density, rng.integers(low, high, (n, n)) * scale, np.inf)
+        lift = rng.integers(0, 40, n) * (seed % 3 == 0)
+        matrix += lift[:, None] - lift[None, :]
+        np.fill_diagonal(matrix, 0)
+        result = answer(accept(matrix), engine=engine, predecessors=True)
+        assert result.predecessors is not None
+        check_paths(matrix, result.distances, result.predecessors, np.arange(n))
+
+
+@pytest.mark.parametrize("scale", [1, 5000, 0.25], ids=["int16", "int32", "float32"])
+@pytest.mark.parametrize("high", [3, 200])
+def test_paths_of_arrays_on_the_gpu_stay_there(scale: float, high: int, on_the_gpu: None) -> None:
+    from numba import cuda
+
+    rng = np.random.default_rng(high)
+    n = 3001
+    matrix = np.where(rng.random((n, n)) < 0.3, rng.integers(0, high, (n, n)) * scale, np.inf)
+    np.fill_diagonal(matrix, 0)
+    result = solve(cuda.to_device(matrix), predecessors=True)
+    assert result.predecessors is not None and hasattr(result.predecessors, "__cuda_array_interface__")
+    check_paths(matrix, result.distances.copy_to_host(), result.predecessors.copy_to_host(), rng.integers(0, n, 100))
+    path = result.path(0, n - 1)
+    assert path[0] == 0 and path[-1] == n - 1
+
+
 @pytest.mark.slow
-def test_what_streaming_costs(engine: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """n = 98304 int32 with 16 GiB of device memory against in core; both times are printed."""
-    n = 98304
-    matrix = np.random.default_rng(1).integers(1, 1000, (n, n), dtype=np.int32)
-    seconds, first_rows = [], []
-    for cap in (None, 16 << 30):
-        if cap is not None:
-            monkeypatch.setattr(engine, "free_bytes", lambda: 16 << 30)
+@pytest.mark.parametrize(("dtype", "high"), [("int32", 10), ("int32", 100), ("int32", 1000), ("float32", 100), ("int16", 100)])
+def test_what_paths_cost(dtype: str, high: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """n = 16384, dense, weights from 1 up to `high`; printed: seconds for distances and for predecessors, and their ratio."""
+    n = 16384
+    weights = np.random.default_rng(1).integers(1, high + 1, (n, n)).astype(np.int32)
+    np.fill_diagonal(weights, 0)
+    spent: dict[str, float] = {}
+    result: Any = None
+    for _ in range(2):  # the first one compiles
+        result = None
+        result = solve(weights, predecessors=True, dtype=dtype)
+        spent = dict(result.stats.seconds)
+    with capsys.disabled():
+        ratio = 1 + spent["paths"] / spent["kernels"]
+        stages = ", ".join(f"{name} {seconds:.3f}" for name, seconds in spent.items())
+        print(f"\n{dtype} 1..{high} {result.stats.kernel}: {stages}; with predecessors {ratio:.2f} times")
+    rows = np.random.default_rng(2).integers(0, n, 20)
+    check_paths(weights, result.distances, result.predecessors, rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "cap"), [(32768, 3 << 30), (98304, 16 << 30)])
+def test_what_streaming_costs(
+    engine: Any, n: int, cap: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """int32 with so many bytes of device memory against in core; printed: seconds of each stage."""
+    # as many different rows as fill a block, each turned differently: random numbers alone would take minutes
+    some = np.random.default_rng(1).integers(1, 1000, (1024, n), dtype=np.int32)
+    matrix = np.empty((n, n), np.int32)
+    for i in range(n):
+        matrix[i] = np.roll(some[i % 1024], 7 * i)
+    first_rows = []
+    for free in (None, cap):
+        if free is not None:
+            monkeypatch.setattr(engine, "free_bytes", lambda: cap)
         begin = time.perf_counter()
         result = answer(accept(matrix), dtype="int32", engine=engine)
-        seconds.append((result.stats.kernel, result.stats.seconds["kernels"], time.perf_counter() - begin))
-        first_rows.append(result.distances[0].copy())
+        with capsys.disabled():
+            stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.stats.seconds.items())
+            all_of_it = time.perf_counter() - begin
+            print(f"\nn = {n} {result.stats.kernel} (tile {result.stats.tile}): {stages}; in all {all_of_it:.1f}")
+        assert (result.stats.kernel == "out-of-core") == (free is not None)
+        first_rows.append(result.distances[:5].copy())
         del result
-    with capsys.disabled():
-        print(seconds)
     assert (first_rows[0] == first_rows[1]).all()
-    assert seconds[1][0] == "out-of-core" and seconds[0][0] in registry()

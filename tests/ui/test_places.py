@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import keyed as settled
 from textual.binding import Binding
 from textual.events import Key
-from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
 
@@ -33,14 +33,6 @@ Replay = Callable[..., FwtuiApp]
 RECORDED = [place for place in PLACES if place.recorded]
 LIVE = [place for place in PLACES if place.live]
 SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl"))
-
-
-async def settled(pilot: Pilot[None], *keys: str) -> str:
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
 
 
 def place_of(app: FwtuiApp) -> str:

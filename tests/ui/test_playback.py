@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import scenes
+from pressing import keyed, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, ProgressBar
@@ -30,23 +31,6 @@ from fwtui.tui.transport import Band, Timeline, aim
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
-
-
-async def keyed(pilot: Pilot[None], *keys: str) -> str:
-    assert isinstance(pilot.app, FwtuiApp)
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    return screen_text(pilot.app)
-
-
-async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
-    """Wait for what another thread does; the test's own time limit ends what never happens."""
-    for _ in range(1000):
-        if true():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not happen")
 
 
 def playback(app: FwtuiApp) -> Playback:
@@ -311,14 +295,22 @@ class TestOpening:
         path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
-            assert isinstance(app.screen, OpeningScreen)
-            app.screen.look()
             await until(pilot, lambda: "big.fwt.jsonl" in screen_text(app) and "40%" in screen_text(app))
+            assert isinstance(app.screen, OpeningScreen)
             assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
             slow.gone_on.set()
             await until(pilot, lambda: isinstance(app.screen, Frame))
             assert playback(app).recording.loaded.complete
+
+    async def test_one_may_be_there_before_its_bar_is(self, replay_of: Replay, tmp_path: Path) -> None:
+        path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session())
+        app = replay_of(scenes.cpu_session())
+        async with app.run_test(size=SIZE) as pilot:
+            before = await keyed(pilot)
+            waiting = OpeningScreen(Opening(path, lambda opening, outcome: None))
+            app.push_screen(waiting)
+            waiting.dismiss(None)
+            assert await keyed(pilot) == before
 
     async def test_giving_up_ends_the_reading_and_the_program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         slow = Slow(monkeypatch)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import scenes
+from pressing import keyed
 from textual.binding import Binding
-from textual.pilot import Pilot
 
 from fwtui import codec
 from fwtui.errors import Refused
@@ -23,14 +23,6 @@ from fwtui.tui.transport import Timeline
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
-
-
-async def keyed(pilot: Pilot[None], *keys: str) -> str:
-    assert isinstance(pilot.app, FwtuiApp)
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    return screen_text(pilot.app)
 
 
 def played(app: FwtuiApp) -> Playback:

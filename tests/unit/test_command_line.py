@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -16,8 +17,11 @@ import pytest
 
 from fwtui import events, hardware
 from fwtui.__main__ import main
+from fwtui.codec import as_line
 from fwtui.commands import run as run_command
+from fwtui.commands.narrating import narrate
 from fwtui.live import Live
+from fwtui.signals import handlers_kept
 from kernels import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -216,27 +220,18 @@ def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Proce
     raise AssertionError("the program started no children")
 
 
+def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
+    """A run that only a signal ends, recorded there."""
+    words = ("run", "-k", "serial", "-n", "600", "--repeats", "1000", "--record", str(path))
+    command = [sys.executable, "-P", "-m", "fwtui", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, signum: int) -> None:
     path = tmp_path / "cut.fwt.jsonl"
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "fwtui",
-        "run",
-        "-k",
-        "serial",
-        "-n",
-        "600",
-        "--repeats",
-        "1000",
-        "--record",
-        str(path),
-    ]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path
-    )
+    process = long_run(tmp_path, path)
     wait_for(path, b'"stage":"clean"' if signum == signal.SIGTERM else b'"kind":"runstarted"')
     children = children_of(process, 2)
     process.send_signal(signum)
@@ -261,24 +256,7 @@ def wait_for(path: Path, words: bytes) -> None:
 
 def test_a_second_signal_leaves_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "cut.fwt.jsonl"
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "fwtui",
-        "run",
-        "-k",
-        "serial",
-        "-n",
-        "600",
-        "--repeats",
-        "1000",
-        "--record",
-        str(path),
-    ]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path
-    )
+    process = long_run(tmp_path, path)
     wait_for(path, b'"kind":"runstarted"')
     children = children_of(process, 2)
     for _ in range(8):
@@ -336,13 +314,30 @@ def test_exit_codes_say_how_runs_ended(
 ) -> None:
     monkeypatch.setattr(Scripted, "script", script)
     monkeypatch.setattr(run_command, "live_session", lambda given: Scripted())
-    handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
+    with handlers_kept():
         assert main(["run", "--json", "-k", "serial", "-n", "8,9"]) == code
-    finally:
-        for signum, handler in handlers.items():
-            signal.signal(signum, handler)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [r["run"] for r in told] == [1, 2][:lines], "a run that never began has no result"
     words = {"verified": True, "wrong": False, "out of range": False}
     assert [r["verified"] for r in told] == [words.get(r["verdict"]) for r in told]
+
+
+def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for event in (
+        events.Stage(t=1, run=1, name="compile"),
+        events.Progress(t=2, run=1, stage="clean", done=0.5, left=3.0),
+        events.RunDone(t=3, run=1, outcome="done"),
+        events.Progress(t=4, run=2, stage="clean", done=0.25),
+        events.RunDone(t=5, run=2, outcome="refused", message="too large\x1b[2J"),
+    ):
+        narrate(as_line(event))
+    line = "\r\x1b[K"
+    assert terminal.getvalue() == (
+        f"{line}compile{line}clean  50 %, 3.00 s left{line}{line}clean  25 %{line}fwtui: too large[2J\n"
+    )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_simulator import answers
 
 from kernels import (
     blocked,
@@ -26,34 +23,18 @@ from kernels import (
 )
 from kernels.plan import Cost, Rect, Shape, Target
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# one case after another in a process of its own: the simulator is chosen when numba is imported
 HARNESS = """
-import importlib.util, json, random, sys, time
 import numpy as np
-from kernels.device import SIM, cuda
+from distances import floyd_warshall
+from late_threads import kernel_in, set_late, tell
+from kernels.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
-assert SIM
 
-# threads go on in any order, as on a GPU: one after the other hides missing barriers
-from numba.cuda.simulator.kernel import BlockThread
-random.seed(1)
-syncthreads = BlockThread.syncthreads
-
-def go_on_late(thread):
-    syncthreads(thread)
-    time.sleep(0.0003 * random.random())
-
-for line in sys.stdin:
-    case = json.loads(line)
-    spec = importlib.util.spec_from_file_location("rung", case["path"])
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["rung"] = module
-    spec.loader.exec_module(module)
+def right(case):
+    kernel = kernel_in(case["path"])
     n, dtype = case["n"], case["dtype"]
-    BlockThread.syncthreads = go_on_late if case["late"] else syncthreads
-    options = {o.name: o.default for o in module.KERNEL.options} | case["options"]
+    set_late(case["late"])
+    options = {o.name: o.default for o in kernel.options} | case["options"]
     shape = Shape(n, case["tile"], dtype, options=tuple(sorted(options.items())))
     generator = np.random.default_rng(n)
     matrix = np.where(generator.random((n, n)) < 0.1, generator.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(dtype)
@@ -61,41 +42,28 @@ for line in sys.stdin:
         around = generator.permutation(n)
         matrix[around, np.roll(around, 1)] = 1
     np.fill_diagonal(matrix, 0)
-    expected = matrix.astype(float)
-    expected[matrix == NO_EDGE[dtype]] = np.inf
-    for k in range(n):
-        expected = np.minimum(expected, expected[:, k, None] + expected[None, k, :])
+    expected = floyd_warshall(np.where(matrix == NO_EDGE[dtype], np.inf, matrix.astype(float)))
     expected[np.isinf(expected)] = NO_EDGE[dtype]
-    program = module.KERNEL.build(shape, Target("simulator"))
+    program = kernel.build(shape, Target("simulator"))
     buffers, stream = program.allocate(), cuda.stream()
     for buffer in buffers:  # what was in memory before must not matter
         buffer[:] = -99
     program.load(matrix, buffers, stream)
-    right = True
+    same = True
     for stepwise in case["stepwise"]:
         program.restore(buffers, stream)
-        for step in module.KERNEL.plan(shape, stepwise):
+        for step in kernel.plan(shape, stepwise):
             program.launch(step, buffers, stream)
-        right = right and bool((program.unload(buffers, stream) == expected).all())
-    print(json.dumps([right, list(buffers[0].shape)]), flush=True)
+        same = same and bool((program.unload(buffers, stream) == expected).all())
+    return same, list(buffers[0].shape)
+
+tell(right)
 """
 
 
 def simulated(cases: list[dict[str, Any]]) -> list[tuple[bool, list[int]]]:
     """For each case whether the distances were right, and the size of the matrix in memory."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", HARNESS],
-        input="".join(json.dumps(c) + "\n" for c in cases),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(told) == len(cases)
-    return [(right, size) for right, size in told]
+    return [(right, size) for right, size in answers(HARNESS, cases)]
 
 
 def case(module: Any, n: int, dtype: str = "int32", tile: int = 1, path: Path | None = None, **options: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distances import floyd_warshall
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
@@ -48,14 +49,6 @@ def graph_of(rows: list[list[float | None]], dtype: str = "int32", **more: Any) 
     edges, _, low, high = survey(matrix)
     drift = (len(rows) - 1) * -low if low is not None and low < 0 else 0
     return GraphInput(matrix, more.pop("integer", True), edges, low, high, None, drift, **more)
-
-
-def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
-    """Three loops, the textbook's own, in the matrix' type: unreachable cells drift as they do on a GPU."""
-    d = matrix.copy()
-    for k in range(len(d)):
-        np.minimum(d, d[:, k, None] + d[None, k, :], out=d)
-    return d
 
 
 @pytest.mark.parametrize(("seed", "i", "j", "hashed", "weight"), GOLDEN)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_simulator import answers
 
 from kernels import k71_kleene_base, registry
 from kernels.k70_kleene import beta
 from kernels.order import races
 from kernels.plan import Shape, Step, Target
 
-ROOT = Path(__file__).resolve().parents[2]
 KLEENE, BASE = registry()["kleene"], registry()["kleene-base"]
 POISON = -1e6  # so short that a path over it shows in every result
 
@@ -130,36 +126,15 @@ def test_fewer_threads_with_more_results_cover_the_block(results: int) -> None:
 
 
 HARNESS = """
-import importlib.util, json, random, sys, time, warnings
+import warnings
 import numpy as np
+from distances import floyd_warshall
+from late_threads import kernel_in, tell
 from kernels import registry
-from kernels.device import SIM, cuda
+from kernels.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
 
-assert SIM
 warnings.simplefilter("ignore")  # sums over a negative cycle wrap around
-
-# threads go on in any order, as on a GPU: one after the other hides missing barriers
-from numba.cuda.simulator.kernel import BlockThread
-random.seed(1)
-run, syncthreads = BlockThread.run, BlockThread.syncthreads
-
-def begin_late(thread):
-    time.sleep(0.001 * random.random())
-    run(thread)
-
-def go_on_late(thread):
-    syncthreads(thread)
-    time.sleep(0.0005 * random.random())
-
-BlockThread.run, BlockThread.syncthreads = begin_late, go_on_late
-
-def module(path):
-    spec = importlib.util.spec_from_file_location(path.rsplit("/", 1)[-1].removesuffix(".py"), path)
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
 
 def graph(n, dtype, kind):
     chance = np.random.default_rng(n)
@@ -191,36 +166,23 @@ def right(kernel, n, tile, dtype, kind, options):
     if kind == "cycle":
         return bool((np.diagonal(got) < 0).any())
     most = NO_EDGE[dtype]
-    expected = np.where(matrix == most, np.inf, matrix.astype(float))
-    for k in range(n):
-        expected = np.minimum(expected, expected[:, k, None] + expected[None, k, :])
+    expected = floyd_warshall(np.where(matrix == most, np.inf, matrix.astype(float)))
     # with negative edges a sum with "no edge" may lie below it
     return bool((np.where(got > most - 64 if np.isfinite(most) else np.isinf(got), np.inf, got) == expected).all())
 
-for line in sys.stdin:
-    case = json.loads(line)
+def always_right(case):
     path, name, times = case.pop("path", None), case.pop("kernel"), case.pop("times", 1)
-    kernel = module(path).KERNEL if path else registry()[name]
-    print(json.dumps(all(right(kernel, **case) for _ in range(times))), flush=True)
+    kernel = kernel_in(path) if path else registry()[name]
+    return all(right(kernel, **case) for _ in range(times))
+
+tell(always_right)
 """
 
 
 def simulated(cases: list[dict[str, Any]]) -> list[bool]:
     """Whether each case comes out right (every time), in a process of its own."""
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", HARNESS],
-        input="".join(json.dumps(c) + "\n" for c in cases),
-        capture_output=True,
-        text=True,
-        timeout=180,
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(told) == len(cases)
-    return told
+    return answers(HARNESS, cases)
 
 
 def test_all_multiplies_are_right_with_unequal_halves_and_several_blocks() -> None:

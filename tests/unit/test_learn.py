@@ -9,6 +9,7 @@ from threading import Event
 
 import numpy as np
 import pytest
+from distances import floyd_warshall
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed
@@ -22,13 +23,6 @@ from kernels.plan import Kernel, Rect
 
 KERNELS = list(registry().values())
 INF = np.inf
-
-
-def floyd_warshall(weights: np.ndarray) -> np.ndarray:
-    d = weights.copy()
-    for k in range(len(d)):
-        d = np.minimum(d, d[:, k, None] + d[None, k, :])
-    return d
 
 
 def length(weights: np.ndarray, path: tuple[int, ...]) -> float:
@@ -63,6 +57,13 @@ def test_what_changes_is_what_is_written() -> None:
                 assert cell is not None and cell.new == cell.to_k + cell.from_k < cell.old
                 shorter += 1
         assert shorter > 10
+
+
+@pytest.mark.parametrize(("two", "one"), [("two-matrices", "naive"), ("two-matrix-blocked", "katz-kider")])
+def test_the_same_is_read_and_written_whichever_matrix_it_is_in(two: str, one: str) -> None:
+    told = [stepping(changed(FIRST, kernel=kernel, n=11)).trace.moments for kernel in (two, one)]
+    shown = [[(m.k, m.round, m.phase, set(m.sources), set(m.targets)) for m in moments] for moments in told]
+    assert shown[0] == shown[1] and all(sources for _, _, phase, sources, _ in shown[0] if phase != "pivot")
 
 
 def test_positions_go_by_k_by_step_and_by_round_both_ways() -> None:

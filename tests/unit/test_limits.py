@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 import pytest
+from in_simulator import in_simulator
 
 from fwtui import events, hardware, kept, limits, requests
 from fwtui import live as live_module
@@ -36,7 +36,6 @@ from kernels.probe_forms import FORMS, forms_of, right_for
 sys.path.insert(0, str(Path(__file__).parent))
 from stub_child import StubChild, answering
 
-ROOT = Path(__file__).resolve().parents[2]
 GPU = Limits(
     t=0.0,
     backend="cuda",
@@ -95,10 +94,7 @@ print(json.dumps(told))
 
 
 def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-P", "-c", TWINS], capture_output=True, text=True, timeout=120, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[True, True, True]] * len(INNER_LOOPS)
+    assert json.loads(in_simulator(TWINS)) == [[True, True, True]] * len(INNER_LOOPS)
 
 
 MEASURED = """
@@ -131,10 +127,7 @@ except limits.NotRight as error:
 
 
 def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-P", "-c", MEASURED], capture_output=True, text=True, timeout=120, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "the GPU's int16-mixed probe is wrong\n"
+    assert in_simulator(MEASURED) == "the GPU's int16-mixed probe is wrong\n"
 
 
 # of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count

@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from distances import floyd_warshall, random_matrix
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +20,14 @@ import kernels
 from kernels import blocked, registry
 from kernels.order import ancestors, legal_order, races
 from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
-from kernels.reference import middles, relax, written
+from kernels.reference import middles, relax
 
 KERNELS = list(registry().values())
 SIZES = (1, 3, 4, 13, 16, 29)
 BUFFERS = 4  # that a plan names at most
 # kernels that keep copies of tiles, in words of 32 bits also where cells have 16 (see test_register_tiled.py)
 KEEP_COPIES = {"register-tiled", "look-ahead"}
+IN_PLACE = registry()["katz-kider"]  # the kernel whose matrix the plans that are made here work in
 POISON = -1e6  # so short that a path over it shows in every result
 
 
@@ -35,37 +37,23 @@ def shapes(kernel: Kernel) -> Iterator[Shape]:
         yield Shape(n, tile, dtype, options=options)
 
 
-def random_matrix(n: int, seed: int) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    matrix = np.where(random.random((n, n)) < 0.4, random.integers(1, 50, (n, n)), np.inf)
-    np.fill_diagonal(matrix, 0)
-    return matrix
-
-
-def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
-    d = matrix.copy()
-    for k in range(len(d)):
-        d = np.minimum(d, d[:, k, None] + d[None, k, :])
-    return d
-
-
-def execute(step: Step, through: range, d: np.ndarray) -> None:
+def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
     """Do the step seeing only what it says it reads: all else is poisoned (nothing, where it reads from a copy)."""
-    distances = written(step)[0].buffer
-    copied = any(r.buffer > distances for r in step.reads)
+    own = kernel.places(step.writes)
+    copied = len(kernel.places(step.reads)) < len(step.reads)
     seen = d.copy() if copied else np.full_like(d, POISON)
     for r in step.reads if not copied else ():
         seen[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
     for k in through:
-        relax(seen, written(step), k)
-    for w in written(step):
+        relax(seen, own, k)
+    for w in own:
         d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
 
 
-def gone_through(plan: Sequence[Step], side: int) -> list[range]:
+def gone_through(kernel: Kernel, plan: Sequence[Step], side: int) -> list[range]:
     """The vertices k of every step."""
     done = accumulate((step.cost.relaxations for step in plan), initial=0)
-    return [middles(step, side, before) for step, before in zip(plan, done, strict=False)]
+    return [middles(kernel, step, side, before) for step, before in zip(plan, done, strict=False)]
 
 
 def covered(steps: Sequence[Step], size: int) -> np.ndarray:
@@ -123,17 +111,17 @@ def test_what_a_plan_reads_and_writes_is_enough_for_floyd_warshall(kernel: Kerne
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
     shape = Shape(n, 4 if kernel.tiles else 1, kernel.dtypes[0], options=options)
     plan = list(kernel.plan(shape, True))
-    through = gone_through(plan, shape.padded)
+    through = gone_through(kernel, plan, shape.padded)
     matrix = random_matrix(shape.padded, n)
     expected = floyd_warshall(matrix)
     in_order = matrix.copy()
     for step, ks in zip(plan, through, strict=True):
-        execute(step, ks, in_order)
+        execute(kernel, step, ks, in_order)
     np.testing.assert_array_equal(in_order, expected)
     for seed in range(20 if len({s.lane for s in plan}) > 1 else 1):
         shuffled = matrix.copy()
         for index in legal_order(plan, Random(seed)):
-            execute(plan[index], through[index], shuffled)
+            execute(kernel, plan[index], through[index], shuffled)
         np.testing.assert_array_equal(shuffled, expected)
 
 
@@ -184,7 +172,7 @@ def look_ahead(tiles: int) -> list[Step]:
 
 def test_every_legal_order_of_a_look_ahead_plan_is_floyd_warshall() -> None:
     plan = look_ahead(5)
-    through = gone_through(plan, 20)
+    through = gone_through(IN_PLACE, plan, 20)
     matrix = random_matrix(20, 1)
     expected = floyd_warshall(matrix)
     assert races(plan) == []
@@ -195,7 +183,7 @@ def test_every_legal_order_of_a_look_ahead_plan_is_floyd_warshall() -> None:
         orders.add(order)
         d = matrix.copy()
         for index in order:
-            execute(plan[index], through[index], d)
+            execute(IN_PLACE, plan[index], through[index], d)
         np.testing.assert_array_equal(d, expected)
     assert len(orders) > 5
 
@@ -211,13 +199,13 @@ def test_a_forgotten_after_is_a_race(index: int) -> None:
 
 def test_a_race_gives_wrong_distances_in_some_order() -> None:
     plan = [replace(step, after=()) for step in look_ahead(5)]
-    through = gone_through(plan, 20)
+    through = gone_through(IN_PLACE, plan, 20)
     matrix = random_matrix(20, 1)
     wrong = 0
     for seed in range(20):
         d = matrix.copy()
         for index in legal_order(plan, Random(seed)):
-            execute(plan[index], through[index], d)
+            execute(IN_PLACE, plan[index], through[index], d)
         wrong += not np.array_equal(d, floyd_warshall(matrix))
     assert wrong
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distances import floyd_warshall, random_matrix
 
 from kernels import products, registry
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
@@ -19,20 +20,6 @@ from kernels.tuning import Product, tuning_of
 
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
 POISON = -1e6
-
-
-def random_matrix(n: int, seed: int) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    matrix = np.where(random.random((n, n)) < 0.3, random.integers(1, 50, (n, n)), np.inf)
-    np.fill_diagonal(matrix, 0)
-    return matrix
-
-
-def floyd_warshall(matrix: np.ndarray) -> np.ndarray:
-    d = matrix.copy()
-    for k in range(len(d)):
-        d = np.minimum(d, d[:, k, None] + d[None, k, :])
-    return d
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -73,7 +60,7 @@ def run(plan: Sequence[Step], order: Sequence[int], tile: int, matrix: np.ndarra
 @pytest.mark.parametrize("tiles", [1, 2, 3, 4, 7])
 def test_every_legal_order_of_a_plan_is_floyd_warshall(kernel: Any, tiles: int) -> None:
     plan = list(kernel.plan(Shape(4 * tiles, 4), False))
-    matrix = random_matrix(4 * tiles, tiles)
+    matrix = random_matrix(4 * tiles, tiles, density=0.3)
     expected = floyd_warshall(matrix)
     np.testing.assert_array_equal(run(plan, range(len(plan)), 4, matrix), expected)
     orders = {tuple(legal_order(plan, Random(seed))) for seed in range(10)}

@@ -3,48 +3,31 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_simulator import answers
 
 from kernels import k84_resident, pivot, products
 from kernels.forms import AUTO, ONE_K, TWO_K
 from kernels.plan import Shape, Target
 from kernels.tuning import REGISTERS, tuning_of
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# the simulator is chosen when numba is imported, hence a process of its own; threads go on in any order, as on a GPU
 HARNESS = """
-import importlib, json, random, sys, time, types
+import importlib
 import numpy as np
-from kernels import products
+from distances import floyd_warshall
+from in_simulator import mutant
+from late_threads import tell
+from kernels import products, registry
 from kernels.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
 from kernels.tuning import Product, Tuning
-from numba.cuda.simulator.kernel import BlockThread
 
-random.seed(1)
-run, syncthreads = BlockThread.run, BlockThread.syncthreads
-
-def begin_late(thread):
-    time.sleep(0.001 * random.random())
-    run(thread)
-
-def go_on_late(thread):
-    syncthreads(thread)
-    time.sleep(0.0005 * random.random())
-
-BlockThread.run, BlockThread.syncthreads = begin_late, go_on_late
-registry = importlib.import_module("kernels").registry
-whole = dict(vars(products))
 
 def replaced(edits):
     # the module's own code with some of it changed, compiled under the module's own file name
@@ -53,9 +36,7 @@ def replaced(edits):
         source = open(module.__file__).read()
         for where, old, new, occurrence in edits:
             if where == name:
-                parts = source.split(old)
-                assert len(parts) > occurrence + 1, (old, len(parts))
-                source = old.join(parts[: occurrence + 1]) + new + old.join(parts[occurrence + 1 :])
+                source = mutant(source, old, new, occurrence)
         exec(compile(source, module.__file__, "exec"), vars(module))
 
 def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None):
@@ -65,9 +46,7 @@ def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cut
         height = r.integers(0, 16, n)
         matrix = np.where(matrix < NO_EDGE[dtype], matrix + height[:, None] - height, matrix)
     np.fill_diagonal(matrix, 0)
-    expected = matrix
-    for k in range(n):
-        expected = np.minimum(expected, expected[:, k, None] + expected[None, k])
+    expected = floyd_warshall(matrix)
     shape = Shape(n, tile, dtype, nonnegative=not negative if declared is None else declared, options=(("form", form),))
     kernel = registry()[kernel]
     if cuts:
@@ -83,31 +62,22 @@ def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cut
     limit = NO_EDGE[dtype] - (1000 if negative and dtype != "float32" else 0)
     return bool((np.minimum(program.unload(buffers, stream), limit) == np.minimum(expected, limit)).all())
 
-for line in sys.stdin:
-    case = json.loads(line)
+def verdicts(case):
     replaced(case.pop("edits", []))
-    verdicts = []
+    found = []
     for seed in range(case.pop("graphs", 1)):
-        verdicts.append(right(seed=seed, **case))
-        if not verdicts[-1]:
+        found.append(right(seed=seed, **case))
+        if not found[-1]:
             break
-    print(json.dumps(verdicts), flush=True)
+    return found
+
+tell(verdicts)
 """
 
 
 def simulated(cases: list[dict[str, Any]]) -> list[list[bool]]:
     """For each case, graph by graph up to the first wrong one, whether the distances are those of plain Floyd-Warshall."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", HARNESS],
-        input="".join(json.dumps(case) + "\n" for case in cases),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return answers(HARNESS, cases)
 
 
 def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:

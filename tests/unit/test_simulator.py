@@ -3,58 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_simulator import answers, in_simulator, mutant
 
 from kernels import k45_katz_kider, registry
 
-ROOT = Path(__file__).resolve().parents[2]
 CUDA = [k for k in registry().values() if k.backend == "cuda"]
 # around a tile, odd ones, and several tiles a side where the tile is small
 SIZES = {1: (1, 2, 5, 9), 4: (1, 3, 4, 5, 13), 8: (9,)}
 
-# runs one case after another in a process of its own: the simulator is chosen when numba is imported
 HARNESS = """
-import importlib.util, json, random, sys, time
 import numpy as np
+from late_threads import kernel_in, tell
 from fwtui.experiment import Experiment
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.generate import generate
 from fwtui.graphs.plain import fill_numpy
 from fwtui.verify import Verifier
 from kernels import registry
-from kernels.device import SIM, cuda
+from kernels.device import cuda
 from kernels.plan import Shape, Target
-
-assert SIM
-
-# threads go on in any order, as on a GPU: one after the other hides missing barriers
-from numba.cuda.simulator.kernel import BlockThread
-random.seed(1)
-run, syncthreads = BlockThread.run, BlockThread.syncthreads
-
-def begin_late(thread):
-    time.sleep(0.001 * random.random())
-    run(thread)
-
-def go_on_late(thread):
-    syncthreads(thread)
-    time.sleep(0.0005 * random.random())
-
-BlockThread.run, BlockThread.syncthreads = begin_late, go_on_late
-
-def module(path):
-    spec = importlib.util.spec_from_file_location(path.rsplit("/", 1)[-1].removesuffix(".py"), path)
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
 
 def verdict(kernel, n, tile, dtype, threads=None, **graph):
     graph = generate(Experiment(n=n, dtype=dtype, **graph), fill_numpy)
@@ -77,39 +48,24 @@ def verdict(kernel, n, tile, dtype, threads=None, **graph):
     finding = Verifier().check(graph, "key", canonical(raw, graph, dtype), "full", 512, kernel.id)
     return finding.verdict
 
-for line in sys.stdin:
-    case = json.loads(line)
+def verdicts(case):
     path, times = case.pop("path", None), case.pop("times", 1)
     name = case.pop("kernel")
-    kernel = module(path).KERNEL if path else registry()[name]
-    verdicts = []
+    kernel = kernel_in(path) if path else registry()[name]
+    found = []
     for seed in range(times):
-        verdicts.append(verdict(kernel, seed=seed, **case))
-        if verdicts[-1] != "verified":
+        found.append(verdict(kernel, seed=seed, **case))
+        if found[-1] != "verified":
             break
-    print(json.dumps(verdicts), flush=True)
+    return found
+
+tell(verdicts)
 """
-
-
-def in_simulator(program: str, text: str = "") -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 def verdicts(cases: list[dict[str, Any]]) -> list[list[str]]:
     """What verification says of each case, in a simulator of their own."""
-    told = [json.loads(line) for line in in_simulator(HARNESS, "".join(json.dumps(c) + "\n" for c in cases)).splitlines()]
-    assert len(told) == len(cases)
-    return told
+    return answers(HARNESS, cases)
 
 
 def assert_all(cases: list[dict[str, Any]], verdict: str) -> None:
@@ -174,13 +130,6 @@ MUTANTS: dict[str, tuple[str, str, int]] = {  # what is replaced, by what, and w
 }  # fmt: skip
 
 
-def mutant(source: str, what: tuple[str, str, int]) -> str:
-    old, new, occurrence = what
-    parts = source.split(old)
-    assert len(parts) > occurrence + 1, f"the kernel's source no longer has {old!r} {occurrence + 1} times"
-    return old.join(parts[: occurrence + 1]) + new + old.join(parts[occurrence + 1 :])
-
-
 def test_broken_kernels_are_caught(tmp_path: Path) -> None:
     assert k45_katz_kider.__file__ is not None
     source = Path(k45_katz_kider.__file__).read_text()
@@ -189,7 +138,7 @@ def test_broken_kernels_are_caught(tmp_path: Path) -> None:
     unchanged: dict[str, tuple[str, str, int]] = {"unchanged": ("for k in range(tile):", "for k in range(tile):", 0)}
     for number, what in enumerate({**unchanged, **MUTANTS}.values()):
         path = tmp_path / f"mutant{number}.py"
-        path.write_text(mutant(source, what))
+        path.write_text(mutant(source, *what))
         threads = 8 if MINIMUM in what[1] else 16
         cases.append(
             {

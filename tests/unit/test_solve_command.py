@@ -21,6 +21,7 @@ from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
+from fwtui.signals import handlers_kept
 from fwtui.solving import __main__ as child
 from fwtui.solving.command import carry_out
 from fwtui.solving.progress import Progress
@@ -298,11 +299,7 @@ class TestSummary:
 
 
 def test_the_process_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     monkeypatch.setattr(sys, "argv", ["x", json.dumps({"file": "none.gr"})])
-    try:
+    with handlers_kept():
         assert child.main() == 2
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
     assert "none.gr cannot be read" in capsys.readouterr().err

@@ -22,14 +22,19 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.objects import accept
 from fwtui.measure.host_engine import HostEngine
+from fwtui.solving import paths, resident
 from fwtui.solving.solver import answer
 from kernels.device import SIM, cuda
 from kernels.plan import Target
 assert SIM
+resident._THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(4)
-for n, low, kernel in ((5, 1, "auto"), (9, 1, "katz-kider"), (9, -2, "staged-load"), (1, 1, "naive")):
-    matrix = np.where(rng.random((n, n)) < 0.5, rng.integers(1, 30, (n, n)), np.inf)
+on_the_host = paths.Paths.predecessors
+found = []
+paths.Paths.predecessors = lambda self: found.append(self.adjacency.n) or on_the_host(self)
+for n, low, kernel in ((5, 0, "auto"), (9, 0, "katz-kider"), (9, -2, "staged-load"), (9, -1, "naive"), (1, 1, "naive")):
+    matrix = np.where(rng.random((n, n)) < 0.5, rng.integers(max(low, 0), 30, (n, n)), np.inf)
     lift = rng.integers(0, 20, n) * (low < 0)
     matrix += lift[:, None] - lift[None, :]
     np.fill_diagonal(matrix, 0)
@@ -39,10 +44,14 @@ for n, low, kernel in ((5, 1, "auto"), (9, 1, "katz-kider"), (9, -2, "staged-loa
     explicit = csr_array((matrix[present], np.nonzero(present)), shape=(n, n))  # which keeps edges of weight 0
     expected, before = shortest_path(explicit, return_predecessors=True, method="FW")
     assert (result.distances == expected).all() and ((result.predecessors >= 0) == (before >= 0)).all()
+    for i, j in zip(*np.nonzero(result.predecessors >= 0)):
+        path = result.path(i, j)
+        assert path[0] == i and path[-1] == j and sum(matrix[u, v] for u, v in zip(path, path[1:])) == expected[i, j]
     stats = result.stats
     assert stats.device == "simulator" and (kernel == "auto" or stats.kernel == kernel)
     assert stats.dtype == ("int32" if low < 0 else "int16") and {"compile", "copy in", "kernels"} <= set(stats.seconds)
     assert told and told == sorted(told)
+assert found == [9], "the kernel with its own order of tiles alone"
 try:
     answer(accept(np.array([[0, 1.0], [-2, 0]])), engine=engine)
 except NegativeCycleError as error:
@@ -65,7 +74,7 @@ resident._THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):
-    return resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine)
+    return resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine, True)
 
 rng = np.random.default_rng(4)
 chain = np.full((5, 5), np.inf)
@@ -88,7 +97,13 @@ for kernel, low, scale, dtype, back in (
     expected = shortest_path(csr_array((matrix[present], np.nonzero(present)), shape=(7, 7)), method="FW")
     assert (np.allclose(got, expected, rtol=1e-6) if scale == 0.1 else (got == expected).all()), kernel
     assert (result.stats.dtype, got.dtype.name, result.stats.exact) == (dtype, back, scale != 0.1)
-    assert result.stats.edges == np.isfinite(matrix).sum() - 7 and result.predecessors is None
+    assert result.stats.edges == np.isfinite(matrix).sum() - 7
+    before = result.predecessors.copy_to_host()
+    assert ((before >= 0) == (np.isfinite(expected) & (np.arange(7) != np.arange(7)[:, None]))).all()
+    for i, j in zip(*np.nonzero(before >= 0)):
+        path = result.path(i, j)
+        assert path[0] == i and path[-1] == j
+        assert np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6 * (scale == 0.1), atol=0)
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 try:
@@ -127,9 +142,8 @@ def test_what_arrays_on_the_device_cannot_have() -> None:
     class Array:
         __cuda_array_interface__: dict[str, object] = {}
 
-    for asked, words in ((True, "predecessors are found on the host"), (False, "runs on the host and the array is on a GPU")):
-        with pytest.raises(Refused, match=words):
-            fwtui.solve(Array(), predecessors=asked, kernel="serial")
+    with pytest.raises(Refused, match="runs on the host and the array is on a GPU"):
+        fwtui.solve(Array(), kernel="serial")
 
 
 def test_cuda_kernels_answer_too() -> None:

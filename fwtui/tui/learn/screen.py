@@ -248,7 +248,7 @@ class LearnScreen(Taught):
             if text is not None:
                 self._try(partial(take, text))
 
-        self.app.push_screen(AskScreen(title, value, hint), answered)
+        self.app.push_screen(AskScreen(title, value, hint, max_length=40), answered)
 
     def action_another(self) -> None:
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))

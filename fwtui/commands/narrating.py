@@ -1,0 +1,46 @@
+"""What commands tell on stderr while they work, so that stdout has nothing but results."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fwtui import events, units
+from fwtui.codec import Line
+from fwtui.text import clean
+
+
+def narrate(line: Line) -> None:
+    """Words for stderr: what goes wrong, and on a terminal how far it is."""
+    match line.event:
+        case events.Notice(level="warning" | "error", text=text):
+            say(text)
+        case events.Fault(message=message, stderr=stderr):
+            say(message)
+            if stderr:
+                say(stderr)
+        case events.RunDone(outcome="refused", message=message):
+            say(message)
+        case events.RunDone():
+            show_progress("")
+        case events.Stage(name=name, seconds=None):
+            show_progress(name)
+        case events.Progress(stage=stage, done=done, left=left):
+            show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
+
+
+def say(text: str) -> None:
+    """A sentence on stderr."""
+    show_progress("")
+    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
+
+
+def say_incomplete(path: Path) -> None:
+    """That a session which was read is not whole."""
+    say(f"{path.name} is incomplete; `fwtui check` says what is missing")
+
+
+def show_progress(text: str) -> None:
+    """How far it is, on a line of a terminal that the next words replace."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,55 @@
+"""Parts of a host matrix to a device and back without a copy in between: the driver's copies of rectangles."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+
+
+def _checked(result: tuple[Any, ...]) -> None:
+    if result[0] != driver.CUresult.CUDA_SUCCESS:
+        _, text = driver.cuGetErrorString(result[0])
+        raise RuntimeError(f"{result[0].name}: {text.decode() if text else 'no description'}")
+
+
+def register(matrix: np.ndarray) -> Any:
+    """Pin the memory of an array that is in one piece, till unregister() or till the array is gone."""
+    address = matrix.ctypes.data
+    _checked(driver.cuMemHostRegister(address, matrix.nbytes, 0))
+    return weakref.finalize(matrix, driver.cuMemHostUnregister, address)
+
+
+def unregister(registered: Any) -> None:
+    registered()
+
+
+def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
+    """A rectangle of registered host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
+    copy = _shape(there, here)
+    copy.srcMemoryType, copy.srcHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
+    copy.dstMemoryType, copy.dstDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, _address(there, row)
+    copy.srcPitch, copy.dstPitch = here.strides[0], there.strides[0]
+    _checked(driver.cuMemcpy2DAsync(copy, int(stream.handle)))
+
+
+def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
+    """The other way."""
+    copy = _shape(there, here)
+    copy.srcMemoryType, copy.srcDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, _address(there, row)
+    copy.dstMemoryType, copy.dstHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
+    copy.srcPitch, copy.dstPitch = there.strides[0], here.strides[0]
+    _checked(driver.cuMemcpy2DAsync(copy, int(stream.handle)))
+
+
+def _shape(there: Any, here: np.ndarray) -> Any:
+    assert here.strides[1] == here.itemsize and there.dtype == here.dtype
+    copy = driver.CUDA_MEMCPY2D()
+    copy.WidthInBytes, copy.Height = here.shape[1] * here.itemsize, here.shape[0]
+    return copy
+
+
+def _address(there: Any, row: int) -> int:
+    return there.__cuda_array_interface__["data"][0] + row * there.strides[0]

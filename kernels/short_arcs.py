@@ -1,0 +1,182 @@
+"""What surrounds the search for predecessors: which arcs may come last on a shortest path, and what no product can find.
+
+An arc can only come last if it is a shortest path itself. It is *strong* if it makes every path longer (lengths are taken with
+potentials, under which none is below 0), so that following strong arcs backwards never leads in a circle. The others, of
+length 0, are followed from what has a predecessor to what has none. Lengths are whole numbers here: distances times `scale`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+cuda: Any
+whole: Any
+NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
+FAR = 2**30 - 1  # a key that is no arc or no path: two of them do not wrap
+THREADS = 256
+TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
+LOOK = 512  # k between two such looks, at most
+
+
+class Functions(NamedTuple):
+    """Compiled for any type of distances: block by block of threads for each row, unless told otherwise."""
+
+    lowest: Any  # (distance, low, n, scale, far): low[j] = the least distance to j, or 0
+    sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, no_edge)
+    enlist: Any  # (marks, lists, lengths, shift): a block for each row of marks
+    weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge): row v's weak arcs, by their ends
+    turn: Any  # (distance, source, turned, n, scale, shift, far): blocks of edge x edge cells, edge x edge / 4 threads
+    begin: Any  # (distance, weights, before, source, n, no_edge): what one arc reaches
+    spread: Any  # (distance, before, source, first, others, n, scale, far)
+
+
+def length_helper() -> Any:
+    """The length that a cell stands for: a function for kernels, and a global, as numba's disk cache asks for."""
+    global whole
+    from kernels.device import int32, jit
+
+    @jit(device=True, inline="always")
+    def whole(cell, scale):
+        return int32(cell * scale)
+
+    return whole
+
+
+@cache
+def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
+    """`wide` columns have one list of arcs, filled up to whole slabs; `edge`: side of a block that is turned over."""
+    global cuda
+    from kernels.device import cuda, int32, jit
+
+    count = edge * edge // 4
+    lines = count // edge
+    pitch = edge + 1
+    room = edge * pitch
+    record = slab + TAIL
+    often = max(1, LOOK // slab)
+    length_helper()
+
+    @jit
+    def lowest(distance, low, n, scale, far):
+        row = cuda.blockIdx.x
+        for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            cell = distance[row, column]
+            if cell < far and whole(cell, scale) < low[column]:
+                cuda.atomic.min(low, column, whole(cell, scale))
+
+    @jit
+    def sift(distance, weights, low, keys, marks, weak, n, scale, shift, no_edge):
+        v = int32(cuda.blockIdx.x)
+        for j in range(cuda.threadIdx.x, keys.shape[1], cuda.blockDim.x):
+            key = int32(FAR)
+            if v < n and j < n and v != j:
+                weight = weights[v, j]
+                if weight < no_edge and weight == distance[v, j]:
+                    length = whole(weight, scale)
+                    if length + low[v] - low[j] > 0:
+                        key = int32((length << shift) | (v & ((1 << shift) - 1)))
+                        marks[j // wide, v] = 1
+                    else:
+                        cuda.atomic.add(weak, j, 1)
+            keys[v, j] = key
+
+    @jit
+    def enlist(marks, lists, lengths, shift):
+        found = cuda.shared.array(threads, int32)
+        block = cuda.blockIdx.x
+        t = cuda.threadIdx.x
+        side = marks.shape[1]
+        base = 0
+        start = 0
+        while start < side:
+            stop = min(start + (1 << shift), side)
+            share = (stop - start + threads - 1) // threads
+            mine = min(start + t * share, stop)
+            end = min(mine + share, stop)
+            own = 0
+            for v in range(mine, end):
+                own += int32(marks[block, v])
+            found[t] = own
+            cuda.syncthreads()
+            at = base
+            total = 0
+            for other in range(threads):
+                if other < t:
+                    at += found[other]
+                total += found[other]
+            for v in range(mine, end):
+                if marks[block, v]:
+                    lists[block, at // slab * record + at % slab] = v
+                    at += 1
+            filled = (total + slab - 1) // slab * slab
+            # the row behind the last one has no arcs
+            for rest in range(base + total + t, base + filled, threads):
+                lists[block, rest // slab * record + rest % slab] = side
+            for slot in range(base // slab + t, (base + filled) // slab, threads):
+                look = (slot + 1) % often == 0 or (slot + 1) * slab == base + filled
+                lists[block, slot * record + slab] = start >> shift if look else -1
+            base += filled
+            start = stop
+            cuda.syncthreads()
+        if t == 0:
+            lengths[block] = base
+
+    @jit
+    def weak_arcs(distance, weights, low, first, taken, others, n, scale, no_edge):
+        v = int32(cuda.blockIdx.x)
+        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            weight = weights[v, j]
+            short = v != j and weight < no_edge and weight == distance[v, j]
+            if short and whole(weight, scale) + low[v] - low[j] <= 0:
+                others[first[j] + cuda.atomic.add(taken, j, 1)] = v
+
+    @jit
+    def turn(distance, source, turned, n, scale, shift, far):
+        held = cuda.shared.array(room, int32)
+        x = int32(cuda.threadIdx.x % edge)
+        y = int32(cuda.threadIdx.x // edge)
+        top = int32(cuda.blockIdx.x * edge)  # of the sources
+        left = int32(cuda.blockIdx.y * edge)  # of the vertices
+        for line in range(y, edge, lines):
+            key = int32(FAR)
+            if source + top + line < n and left + x < n:
+                cell = distance[source + top + line, left + x]
+                if cell < far:
+                    key = int32(whole(cell, scale) << shift)
+            held[line * pitch + x] = key
+        cuda.syncthreads()
+        for line in range(y, edge, lines):
+            if left + line < turned.shape[0] and top + x < turned.shape[1]:
+                turned[left + line, top + x] = held[x * pitch + line]
+
+    @jit
+    def begin(distance, weights, before, source, n, no_edge):
+        row = int32(cuda.blockIdx.x)
+        i = int32(source + row)
+        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            weight = weights[i, j]
+            one_arc = i != j and weight < no_edge and weight == distance[i, j]
+            before[row, j] = i if one_arc else int32(NONE)
+
+    @jit
+    def spread(distance, before, source, first, others, n, scale, far):
+        row = int32(cuda.blockIdx.x)
+        i = int32(source + row)
+        again = 1
+        # what is found comes from what was found before it, and each cell has one thread that finds it
+        while again:
+            found = 0
+            for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+                cell = distance[i, j]
+                if before[row, j] < 0 and i != j and cell < far:
+                    for arc in range(first[j], first[j + 1]):
+                        v = others[arc]
+                        known = v == i or before[row, v] >= 0
+                        if known and whole(distance[i, v], scale) + whole(distance[v, j], scale) == whole(cell, scale):
+                            before[row, j] = v
+                            found = 1
+                            break
+            again = cuda.syncthreads_or(found)
+
+    return Functions(lowest, sift, enlist, weak_arcs, turn, begin, spread)

@@ -1,0 +1,28 @@
+"""Keys, and waiting for what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.pilot import Pilot
+
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.picture import screen_text
+
+
+async def keyed(pilot: Pilot[None], *keys: str) -> str:
+    """What the screen says after these keys."""
+    assert isinstance(pilot.app, FwtuiApp)
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    return screen_text(pilot.app)
+
+
+async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
+    """Wait for what another thread does; the test's own time limit ends what never happens."""
+    for _ in range(1000):
+        if true():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not happen")

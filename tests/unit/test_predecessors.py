@@ -1,0 +1,206 @@
+"""Predecessors on the GPU: every path in the simulator, searches that are broken on purpose, what ptxas makes of the loop."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernels import predecessors, short_arcs
+from kernels.forms import FORMS
+from kernels.predecessors import CUT, LEAST_SHIFT, SOURCES, Terms, device_bytes, padded, sources_for
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HARNESS = """
+import importlib, json, sys
+import numpy as np
+from kernels import predecessors, short_arcs
+from kernels.device import cuda
+from kernels.plan import NO_EDGE
+
+stream = cuda.stream()
+LOOK = "LOOK = 512"
+
+def replaced(edits):
+    for module in (short_arcs, predecessors):
+        source = open(module.__file__).read()
+        for where, old, new in edits:
+            if where == module.__name__:
+                assert old in source, old
+                source = source.replace(old, new, 1)
+        assert module is predecessors or LOOK in source
+        # a slab, so that blocks look more than once
+        exec(compile(source.replace(LOOK, "LOOK = 8"), module.__file__, "exec"), vars(module))
+
+def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None, seed=1):
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random((n, n)) < density, rng.integers(least, most, (n, n)) * times, np.inf)
+    potential = rng.integers(0, lift + 1, n)
+    weights += potential[:, None] - potential[None, :]
+    np.fill_diagonal(weights, 0)
+    lengths = weights.copy()
+    for k in range(n):
+        lengths = np.minimum(lengths, lengths[:, k, None] + lengths[None, k])
+    no_edge = NO_EDGE[dtype]
+    far = no_edge - (2 * lift * n if dtype != "float32" else 0)
+    given, found = (cuda.to_device(np.where(np.isfinite(m), m, no_edge).astype(dtype)) for m in (weights, lengths))
+    largest = float(np.abs(lengths[np.isfinite(lengths)]).max())
+    terms = predecessors.Terms(n, 256 if dtype == "float32" else 1, largest, far, no_edge, lift > 0)
+    search = predecessors.Search(found, given, terms, None, stream)
+    at_once = at_once or n
+    for source in range(0, n, at_once):
+        before = cuda.to_device(np.full((min(at_once, n - source), n), 12345, np.int32))
+        search.find(source, before)
+        for i, row in enumerate(before.copy_to_host(), source):
+            there = np.isfinite(lengths[i]) & (np.arange(n) != i)
+            if row.max() >= n or ((row >= 0) != there).any() or (row[row < 0] != -9999).any():
+                return False
+            for j in np.nonzero(row >= 0)[0]:
+                path = [j]
+                while path[-1] != i and len(path) <= n:
+                    path.append(row[path[-1]])
+                if path[-1] != i or sum(weights[v, u] for u, v in zip(path, path[1:])) != lengths[i, j]:
+                    return False
+    return True
+
+for line in sys.stdin:
+    case = json.loads(line)
+    replaced(case.pop("edits", []))
+    graphs = case.pop("graphs", 1)
+    print(json.dumps(all(right(seed=seed, **case) for seed in range(graphs))), flush=True)
+"""
+
+
+def simulated(cases: list[dict[str, Any]]) -> list[bool]:
+    """For each case whether every path is there, ends, and is as long as its distance."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", HARNESS],
+        input="".join(json.dumps(case) + "\n" for case in cases),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_all_paths_of_small_graphs() -> None:
+    cases: list[dict[str, Any]] = [{"n": n, "dtype": "int32", "density": 0.5} for n in (1, 2, 8, 9)]
+    cases += [
+        {"n": 13, "dtype": "int32", "least": 0, "graphs": 3},
+        {"n": 13, "dtype": "int16", "least": 0, "most": 3},
+        {"n": 16, "dtype": "float32", "least": 0, "times": 0.25},
+        {"n": 15, "dtype": "int32", "least": 0, "most": 2, "lift": 9, "at_once": 8},
+        {"n": 12, "dtype": "float32", "lift": 3, "times": 0.5},
+        # lengths that leave four bits for a vertex: two epochs
+        {"n": 24, "dtype": "int32", "least": 0, "times": 5_000_000, "density": 0.2, "at_once": 10},
+        {"n": 10, "dtype": "int32", "least": 0, "most": 1, "density": 0.2, "graphs": 2},
+        {"n": 9, "dtype": "int32", "density": 0},
+    ]
+    assert simulated(cases) == [True] * len(cases)
+
+
+def test_the_bits_that_are_left_for_a_vertex() -> None:
+    def bits(largest: float, scale: int = 1, negative: bool = False) -> int | None:
+        return Terms(100, scale, largest, 1e9, 1e9, negative).shift
+
+    assert bits(100) == 20 and bits(2.0**26 - 3) == LEAST_SHIFT and bits(2.0**26) is None
+    assert bits(2.0**16 - 2, 256) == 6 and bits(2.0**23 - 1, negative=True) == 5, "whatever float32 holds exactly"
+    for largest in (1, 7, 100, 2**20 - 2, 2**24):
+        for negative in (False, True):
+            shift = bits(largest, negative=negative) or 0
+            low = -(largest << shift) if negative else 0
+            most = ((largest + 1) << shift) - 1  # of a key that is a length and a vertex
+            assert most < short_arcs.FAR + low and 2 * short_arcs.FAR < 2**31 and 2 * most < 2**31
+
+
+def test_sources_at_once() -> None:
+    n = 20000
+    assert sources_for(n, float("inf")) == SOURCES and sources_for(500, float("inf")) == padded(500) == 512
+    least = device_bytes(n, CUT.high)
+    assert sources_for(n, least) == CUT.high and sources_for(n, least - 1) is None
+    some = sources_for(n, device_bytes(n, 5000))
+    assert some is not None and 2500 <= some <= 5120 and some % CUT.high == 0
+
+
+S, P = short_arcs.__name__, predecessors.__name__
+MUTANTS: dict[str, tuple[str, str, str]] = {
+    "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > 0:", "+ low[v] - low[j] >= 0:"),
+    "a list without its last slab": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
+    "a list filled up with a vertex": (S, "rest % slab] = side", "rest % slab] = 0"),
+    "not turned over": (S, "= held[x * pitch + line]", "= held[line * pitch + x]"),
+    "spread from what is not known": (S, "known = v == i or before[row, v] >= 0", "known = True"),
+    "no spread": (P, "if self._weak is not None:", "if False:"),
+    "the epoch forgotten": (P, "(epoch << shift) | ", ""),
+    "what an epoch found carried over": (P, "best[i] = FAR\n                for r", "pass\n                for r"),
+    "no barrier before the copies": (P, "cuda.syncthreads()\n            coming", "coming"),
+    "copies that nobody waits for": (P, "wait_copies(under_way)\n", "pass\n"),
+    "stopped too early": (P, "if not cuda.syncthreads_or(missing):", "if True:"),
+}  # fmt: skip
+
+
+def test_broken_searches_are_caught() -> None:
+    wide = {"n": 24, "dtype": "int32", "least": 0, "times": 5_000_000, "density": 0.2}
+    zeros = {"n": 13, "dtype": "int32", "least": 0, "most": 2, "density": 0.3, "graphs": 4}
+    edits = [[], *([what] for what in MUTANTS.values()), []]
+    told = simulated([{**base, "edits": edit} for edit in edits for base in (wide, zeros)])
+    right = [all(pair) for pair in zip(told[::2], told[1::2], strict=True)]
+    assert right[0] and right[-1]
+    assert not [name for name, verdict in zip(MUTANTS, right[1:-1], strict=True) if verdict]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "int16"])
+def test_the_search_is_made_of_the_third_phase_s_instructions(dtype: str, tmp_path: Path) -> None:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    pytest.importorskip("numba.cuda")
+    from numba import float32, int16, int32
+    from test_off_gpu import compiled, nvdisasm
+
+    number = {"int32": int32, "float32": float32, "int16": int16}[dtype]
+    form = [f.name for f in FORMS].index("int32, mixed")
+    words, cells = int32[:, ::1], number[:, ::1]
+    signature = (words, words, words, int32[::1], cells, words, *[int32] * 4, number)
+    got = compiled(predecessors.trace_of(CUT, form).py_func, signature, (9, 0), CUT.bounds)
+    assert got.spills == 0 and got.registers <= 128 and got.shared < 49152
+    assert got.stack == 4 * CUT.rows * CUT.columns, "a copy of the results for the looks, and nothing else"
+    tool = nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    (tmp_path / "trace.cubin").write_bytes(got.cubin)
+    text = subprocess.run([tool, str(tmp_path / "trace.cubin")], capture_output=True, text=True, check=True).stdout
+    found = Counter(re.findall(r"\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", text))
+    assert found["VIADDMNMX"] == 344 and found["VIMNMX3"] == 84 and found["LDS.128"] == 4 * 8
+    assert found["LDGSTS.E.BYPASS.128"] >= 8 and not found["STS"]
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
+def test_what_surrounds_the_search_compiles_for_real_gpus() -> None:
+    pytest.importorskip("numba.cuda")
+    from numba import float32, int16, int32, int64, uint8
+    from numba.cuda import compile as compiled
+
+    functions = short_arcs.functions(CUT.wide, CUT.slab, short_arcs.THREADS, 32)
+    line, words = int32[::1], int32[:, ::1]
+    for number in (int32, float32, int16):
+        cells = number[:, ::1]
+        for function, signature in (
+            (functions.lowest, (cells, line, int32, int32, number)),
+            (functions.sift, (cells, cells, line, words, uint8[:, ::1], line, int32, int32, int32, number)),
+            (functions.enlist, (uint8[:, ::1], words, line, int32)),
+            (functions.weak_arcs, (cells, cells, line, int64[::1], line, line, int32, int32, number)),
+            (functions.turn, (cells, int32, words, int32, int32, int32, number)),
+            (functions.begin, (cells, cells, words, int32, int32, number)),
+            (functions.spread, (cells, words, int32, int64[::1], line, int32, int32, number)),
+        ):
+            code, _ = compiled(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+            assert code
