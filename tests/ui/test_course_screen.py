@@ -101,7 +101,8 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         text = await go(pilot, "t")
         assert not words.region.area and grid.region.area and "Katz-Kider · n 8" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
-        assert "Tiles in shared memory" in await go(pilot, "t")
+        assert "The lonely pivot" in await go(pilot, "greater_than_sign"), "the course goes on from the matrix too"
+        assert "Tiles in shared memory" in await go(pilot, "less_than_sign")
         await pilot.resize_terminal(120, 40)
         text = await go(pilot)
         assert words.region.area and grid.region.area and "kernels/k45_katz_kider.py" in text
@@ -109,6 +110,17 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         assert "step 1 of 6" in await go(pilot, "full_stop")
         await go(pilot, "t")
         assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area
+
+
+async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) -> None:
+    app = begun(live, "1")
+    async with app.run_test(size=(80, 24)) as pilot:
+        for number in range(1, STEPS + 1):
+            text = await go(pilot)
+            page = screen(app).page
+            assert page is not None and page.number == number
+            assert page.title in text and page.ask.split("?")[0] in text and "Enter: guess" in text
+            await pilot.press("greater_than_sign")
 
 
 async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: FakeLive) -> None:

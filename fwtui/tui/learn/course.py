@@ -22,9 +22,9 @@ class Keys(NamedTuple):
     """How the keys are called that the page speaks of."""
 
     on: str
-    guess: str
     run: str
     course: str
+    step: str
 
 
 class Lesson(NamedTuple):
@@ -46,15 +46,11 @@ class CourseWords(Drawn["Lesson | None"]):
         for part in page.text:
             rows += Content(part).wrap(width) if part else [line("")]
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
-        rows += answer_lines(page, width) if page.answer is not None else _unanswered(page, subject.keys)
+        rows += answer_lines(page, width) if page.answer is not None else [line(f"  {choice.words}") for choice in page.choices]
         rows += _here(page, width)
         rows += _climbed(page)
         rows += [line(""), *line((_hint(subject), MUTED)).wrap(width)]
         return rows
-
-
-def _unanswered(page: Page, keys: Keys) -> list[Content]:
-    return [line(f"  {choice.words}") for choice in page.choices]
 
 
 def answer_lines(page: Page, width: int) -> list[Content]:
@@ -118,6 +114,5 @@ def _hint(subject: Lesson) -> str:
     last = page.number == page.of
     words = [] if last and page.answer is not None else [f"{keys.on}: {'guess' if page.answer is None else 'next step'}"]
     words.append(f"{keys.run}: run it here")
-    if not subject.matrix:
-        words.append(f"{keys.course}: how it moves data, and its source")
+    words.append(f"{keys.step}: follow the matrix" if subject.matrix else f"{keys.course}: how it moves data, and its source")
     return " · ".join(words)

@@ -28,7 +28,7 @@ COURSE_KEYS = (
     Binding("less_than_sign", "lesson(-1)", "Before", id="learn.before", key_display="<", show=False, tooltip="the step before"),
     Binding("r", "run_here", "Run here", id="learn.run", tooltip="run this step's kernel on this machine, where it can be timed"),
 )
-OF_COURSE = ("guess", "lesson", "run_here")
+OF_COURSE = ("guess", "run_here")
 OF_MATRIX = ("by_k", "by_step", "by_round", "to", "walk", "weight", "size", "another", "compare", "kernel")
 
 
@@ -41,6 +41,7 @@ class Taught(Frame):
         super().__init__(view)
         self.attending: Attending | None = None
         self._on = False  # whether the course is shown
+        self._begun = False  # and whether it ever was: its steps can be gone through from the matrix too
 
     def follow_step(self, step: Step) -> None:
         """Let the matrix be that of the step's kernel."""
@@ -170,7 +171,7 @@ class Taught(Frame):
         page = self.page
         if page is None:
             return None
-        keys = Keys(*(self.key_of(f"learn.{name}") for name in ("enter", "guess", "run", "course")))
+        keys = Keys(*(self.key_of(f"learn.{name}") for name in ("enter", "run", "course", "step")))
         return Lesson(page, keys, self.matrix_seen)
 
     def _course(self) -> Attending | None:
@@ -186,7 +187,7 @@ class Taught(Frame):
         if not self.attending.go(place):
             self.say("this is the last step of the course" if place > 0 else "this is the first step of the course")
             return
-        self._on = True
+        self._on = self._begun = True
         self.follow_step(self.attending.step)
         self._shown_or_hidden()
         panel = self.panel()
@@ -211,6 +212,8 @@ class Taught(Frame):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "motion":
             return self.taught and self.matrix_seen
+        if action == "lesson":
+            return self._begun
         if action in OF_COURSE:
             return self.taught
         if action in OF_MATRIX and not self.matrix_seen:
