@@ -162,6 +162,8 @@ def _check(written: Written, file: str) -> None:
         if not text.strip():
             raise Refused(f"{file} has no {what}; write one")
     for text in (written.title, written.text, written.afterwards, written.question.ask):
+        if clean(text.replace("\n", " ")) != text.replace("\n", " "):
+            raise Refused(f"{file} has control or invisible characters in its words; write them without")
         unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)
         if unknown is not None:
             raise Refused(f"{file} has {{{unknown}}} in it, which stands for nothing; choose of {', '.join(placeholders.FILLED)}")

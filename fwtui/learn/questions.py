@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from fwtui import units
@@ -90,7 +91,7 @@ def _speedup(entrant: Entrant, before: Entrant | None) -> Answer:
         raise Refused(f"there is no run to compare {entrant.label} with; put one of the same n before it")
     if before.run.n != run.n:
         raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; only times of one n compare")
-    ratio = _seconds_of(before) / _seconds_of(entrant)
+    ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
     return Answer(f"{times(ratio)} as fast: {took}", ratio)
 
@@ -103,7 +104,7 @@ def _seconds(entrant: Entrant, before: Entrant | None) -> Answer:
 def _limiter(entrant: Entrant, before: Entrant | None) -> Answer:
     theory = entrant.run.main_occupancy
     device = entrant.model.gpu
-    if theory is None or not theory.limiters or not theory.max_warps:
+    if theory is None or not (theory.limiters and theory.max_warps and theory.threads):
         raise Refused(f"{entrant.label} does not say what limits its occupancy; ask about a run on a GPU that does")
     estimate = occupancy(
         device.compute_capability if device is not None else None, theory.threads, theory.registers, theory.shared_bytes
@@ -132,7 +133,7 @@ def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
     peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
     if not peak or not entrant.run.bandwidth:
         raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that tells both")
-    share = entrant.run.bandwidth / peak
+    share = _finite(entrant, entrant.run.bandwidth / peak)
     return Answer(f"{units.percent(share)}: {units.bandwidth(entrant.run.bandwidth)} of {units.bandwidth(peak)}", share)
 
 
@@ -148,6 +149,13 @@ def _seconds_of(entrant: Entrant) -> float:
     if not entrant.run.seconds or entrant.run.state != "done":
         raise Refused(f"{entrant.label} has no time; ask about a run that came to its end")
     return entrant.run.seconds
+
+
+def _finite(entrant: Entrant, number: float) -> float:
+    """A made-up file may hold numbers whose quotient is none."""
+    if not isfinite(number):
+        raise Refused(f"{entrant.label} has numbers that nothing can be compared with; ask about another run")
+    return number
 
 
 def times(ratio: float) -> str:

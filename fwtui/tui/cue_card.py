@@ -28,7 +28,7 @@ class Card(NamedTuple):
 
 class CueCard(Drawn["Card | None"]):
     DEFAULT_CSS = """
-    CueCard { padding: 0 1; background: $panel; display: none; }
+    CueCard { padding: 0 1; background: $panel; display: none; max-height: 50%; }
     CueCard.-there { display: block; }
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 import scenes
 from textual.pilot import Pilot
@@ -108,6 +109,17 @@ def test_it_waits_at_a_marker_that_it_begins_with() -> None:
     for path, waits in ((LECTURE, True), (shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl", False)):
         playback = Playback(Recording("it", reader.load(path)), lambda seconds, call: None)
         assert playback.player.playing is not waits
+
+
+async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Callable[..., FwtuiApp]) -> None:
+    words = "@phases ?limiter [bold]red[/] " + "x" * 1900
+    told = scenes.run(1, 0.3, Experiment(kernel="naive", n=64), title="Naive")
+    broken = [msgspec.structs.replace(e, threads=0) if isinstance(e, events.Occupancy) else e for e in told]
+    app = replay_of([scenes.header(), scenes.GPU, *broken, events.Marker(t=9.0, text=words)])
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await at(pilot, 1, "A")
+        assert "[bold]red[/]" in text and app.screen.query_one("RunPanel").region.height >= 3
+        assert app.screen.query_one(CueCard).region.height <= 12
 
 
 async def test_other_recordings_play_over_their_markers(replay_of: Callable[..., FwtuiApp]) -> None:

@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fwtui import units
@@ -133,6 +134,7 @@ class TestLoading:
             ('title = "Tiles"', 'titel = "Tiles"', "does not say what a step needs"),
             ('title = "Tiles"', "title = 3", "does not say what a step needs"),
             ('title = "Tiles"', 'title = " "', "has no title"),
+            ('title = "Tiles"', 'title = "Ti\\u001b[31mles"', "has control or invisible characters"),
             ('kernel = "katz-kider"', 'kernel = "fast"', "which does not exist"),
             ('kind = "speedup"', 'kind = "why"', "which is no kind of question"),
             ('kind = "speedup"', 'kind = "speedup"\nagainst = "later"', "which is no step before it"),
@@ -247,8 +249,10 @@ class TestQuestions:
         allowed = {part.key: part.amount for part in answer.parts}
         assert allowed["registers"] == 32 and allowed["warps"] == 64 and allowed["shared memory"] > 64
         assert KINDS["limiter"].answer(entrant(model, 4), None).right == ("warps",)
-        with pytest.raises(Refused, match="does not say what limits"):
-            KINDS["limiter"].answer(entrant(model, replace(model.runs[8], occupancies=())), None)
+        told = model.runs[8].occupancies
+        for occupancies in ((), tuple(msgspec.structs.replace(o, threads=0) for o in told)):
+            with pytest.raises(Refused, match="does not say what limits"):
+                KINDS["limiter"].answer(entrant(model, replace(model.runs[8], occupancies=occupancies)), None)
 
     def test_a_speed_up_needs_two_runs_of_one_n(self, model: Model) -> None:
         ask = KINDS["speedup"].answer
@@ -257,6 +261,9 @@ class TestQuestions:
         for before, words in ((None, "no run to compare"), (replace(model.runs[4], n=1024), "only times of one n compare")):
             with pytest.raises(Refused, match=words):
                 ask(entrant(model, 8), entrant(model, before) if before is not None else None)
+        never = msgspec.structs.replace(model.runs[8].done, median=5e-324)
+        with pytest.raises(Refused, match="has numbers that nothing can be compared with"):
+            ask(entrant(model, replace(model.runs[8], done=never)), entrant(model, 4))
         with pytest.raises(Refused, match="has no time"):
             ask(entrant(model, 8), entrant(model, replace(model.runs[4], done=None, samples=())))
 
