@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from textual.content import Content
@@ -55,8 +55,11 @@ class CueCard(Drawn["Card | None"]):
         return rows
 
 
-def card(view: View, key: str, on: str) -> Card | None:
-    """What is to be shown at the view's place in its recording; None where no marker stands."""
+def card(view: View, key_of: Callable[[str], str]) -> Card | None:
+    """What is to be shown at the view's place in its recording; None where no marker stands.
+
+    `key_of` says how the key of a binding is called.
+    """
     playback = view.playback
     if playback is None:
         return None
@@ -66,7 +69,7 @@ def card(view: View, key: str, on: str) -> Card | None:
     number, of, marker = standing
     said = cue(marker.text)
     answer = _answer(view, said) if view.answered == number else None
-    return Card(number, of, said, answer, key, on)
+    return Card(number, of, said, answer, key_of("answer"), key_of("play"))
 
 
 def _answer(view: View, said: Cue) -> Answer | str | None:

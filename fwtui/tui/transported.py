@@ -78,7 +78,7 @@ class Transported(Screen[None]):
 
     def show_card(self) -> None:
         """Agree with the marker that the recording stands at, if there is one."""
-        shown = card(self.view, self.key_of("answer"), self.key_of("play"))
+        shown = card(self.view, self.key_of)
         widget = self.query_one(CueCard)
         widget.show(shown)
         widget.set_class(shown is not None, "-there")
