@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fwtui import units
 from fwtui.compare import Entrant
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
@@ -155,7 +154,8 @@ def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
     troubles = {step.number: words for step, words in all_of_it.problems()}
     for step in all_of_it.course:
         trouble = troubles.get(step.number, "")
-        run = f"n {all_of_it.cited(step).run.n}, {units.duration(all_of_it.cited(step).run.seconds)}" if not trouble else ""
+        cited = all_of_it.cited(step) if not trouble else None
+        run = f"{clean(cited.entrant.session)}, n {cited.run.n}" if cited is not None else ""
         title = all_of_it.title(step) if not trouble else step.written.title
         rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, trouble or "ready"))
     return rows

@@ -91,6 +91,39 @@ class TestShipped:
             for text in (written.title, written.text, written.afterwards, step.ask):
                 assert not re.search(r"\d", re.sub(r"\{[^}]*\}", "", text)), step.name
 
+    def test_what_the_words_claim_holds_in_the_runs_they_cite(self, shipped: Lessons) -> None:
+        runs = {step.name: shipped.cited(step).run for step in shipped.course}
+        answers = {step.name: shipped.answer(step) for step in shipped.course}
+        theory = {name: run.main_occupancy for name, run in runs.items()}
+
+        def shared(name: str) -> int:
+            told = theory[name]
+            assert told is not None
+            return told.shared_bytes
+
+        def share(name: str, phase: str) -> float:
+            return next(p.share for p in runs[name].phases if p.key == phase)
+
+        naive, blocked = runs["naive"], runs["blocked"]
+        assert naive.steps == naive.n, "one launch does one k"
+        assert naive.device_bytes / blocked.device_bytes == pytest.approx(blocked.experiment.tile, rel=0.05), "tile times less"
+        peak = shipped.answer(step_named(shipped.course, "memory")).number
+        assert peak is not None and peak > 0.5 and blocked.bandwidth and naive.bandwidth
+        assert blocked.bandwidth < naive.bandwidth / 5, "memory is not what it waits for any more"
+        assert share("phases", "pivot") > share("blocked", "pivot"), "the smaller the graph, the more the first two weigh"
+        assert share("phases", "panels") > share("blocked", "panels")
+        assert {runs[name].relaxations for name in ("blocked", "instructions", "registers", "layout")} == {blocked.relaxations}
+        assert shared("instructions") * 2 == shared("registers") * 3, "two tiles instead of three"
+        assert shared("slices") < shared("registers") and shared("slices") == shared("layout"), "it shrinks"
+        assert answers["slices"].right == ("registers",)
+        few, many = theory["arithmetic"], theory["layout"]
+        assert few is not None and many is not None and few.warps < many.warps, "few warps fit"
+        quicker = ("naive", "blocked", "cores", "instructions", "layout", "arithmetic", "look-ahead")
+        assert all((answers[name].number or 0) > 1 for name in quicker)
+        assert share("arithmetic", "pivot") > share("instructions", "pivot"), "the faster the rest, the more the pivot weighs"
+        assert runs["limit"].n > runs["look-ahead"].n and (runs["limit"].rate or 0) > (runs["look-ahead"].rate or 0)
+        assert 0.5 < (answers["limit"].number or 0) < 1
+
     def test_it_goes_up_the_ladder(self, shipped: Lessons) -> None:
         kernels = [step.written.kernel for step in shipped.course]
         assert kernels[0] == "serial" and kernels[-1] == "look-ahead"
