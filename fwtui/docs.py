@@ -23,7 +23,7 @@ from kernels import registry
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 LADDER_N = 4096  # vertices: every rung is compared at this size
-TITLE = "ladder"
+LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
 NAIVE = "naive"
 
 
@@ -53,15 +53,35 @@ def update(path: Path, text: str, check: bool = False) -> bool:
 
 def ladder(folder: Path | None = None) -> list[str]:
     """The table of all rungs at n = 4096 from the newest session of the folder titled "ladder ..."; no lines without one."""
-    session = _newest(folder or shipped_folder())
+    session, model = _newest(folder or shipped_folder(), LADDER)
     if session is None:
         return []
-    model = Model()
-    for line in load(session).lines:
-        model.apply(line.event)
     head = ("kernel", "idea", "type", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
     lines = markdown(head, _rungs(model), right=head[-5:])
-    return [*lines, "", _machine(model, session)]
+    return [*lines, "", _machine(model, session, f"n = {LADDER_N}, each kernel's fastest verified run")]
+
+
+def champion(folder: Path | None = None) -> list[str]:
+    """The table of the fastest kernel by size and type from the newest session titled "champion ..."; no lines without one."""
+    session, model = _newest(folder or shipped_folder(), CHAMPION)
+    if session is None:
+        return []
+    verified = [run for run in model.runs.values() if run.state == "done" and run.verified and run.seconds]
+    rows = [
+        (
+            str(run.n),
+            run.experiment.dtype,
+            "any" if run.experiment.low < 0 or run.experiment.negative else "none negative",
+            f"`{run.experiment.kernel}`",
+            str(run.experiment.tile or "-"),
+            _seconds(run),
+            units.rate(run.rate).removesuffix("relax/s"),
+            units.percent(share_of_limit(model, run)),
+        )
+        for run in sorted(verified, key=lambda run: run.n)
+    ]
+    head = ("n", "type", "weights", "kernel", "tile", "time", "relaxations/s", "of limit")
+    return [*markdown(head, rows, right=("n", *head[-3:])), "", _machine(model, session, "verified runs")]
 
 
 def kernel_list() -> list[str]:
@@ -86,7 +106,12 @@ def course_list() -> list[str]:
     return markdown(head[:-1], [row[:-1] for row in rows])  # without whether it can be answered here
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {"ladder": ladder, "kernels": kernel_list, "course": course_list}
+PARTS: dict[str, Callable[[], list[str]]] = {
+    "ladder": ladder,
+    "champion": champion,
+    "kernels": kernel_list,
+    "course": course_list,
+}
 
 
 def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:
@@ -101,8 +126,8 @@ def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:
     return f"{before}{begin}{body}{end}{after}"
 
 
-def _newest(folder: Path) -> Path | None:
-    """The session of that title that was made last; what cannot be read is passed over."""
+def _newest(folder: Path, title: str) -> tuple[Path | None, Model]:
+    """The session of that title that was made last, and what is in it; what cannot be read is passed over."""
     found: list[tuple[str, str, Path]] = []
     for path in folder.glob(f"*{SUFFIX}"):
         try:
@@ -110,9 +135,13 @@ def _newest(folder: Path) -> Path | None:
                 header = session.header
         except Refused:
             continue
-        if re.match(rf"{TITLE}\b", header.title, re.IGNORECASE):
+        if re.match(rf"{title}\b", header.title, re.IGNORECASE):
             found.append((header.created, path.name, path))
-    return max(found)[2] if found else None
+    model = Model()
+    newest = max(found)[2] if found else None
+    for line in load(newest).lines if newest is not None else ():
+        model.apply(line.event)
+    return newest, model
 
 
 def _rungs(model: Model) -> list[tuple[str, ...]]:
@@ -162,7 +191,7 @@ def _times(slow: Run | None, fast: Run | None) -> str:
     return f"{units.digits(slow.seconds / fast.seconds)}x"
 
 
-def _machine(model: Model, session: Path) -> str:
+def _machine(model: Model, session: Path, what: str) -> str:
     name = session.name.removesuffix(SUFFIX)
     where = []
     if model.gpu is not None:
@@ -170,4 +199,4 @@ def _machine(model: Model, session: Path) -> str:
         where += [f"CUDA {clean(model.gpu.cuda)}" if model.gpu.cuda else ""]
     if model.header is not None:
         where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
-    return f"n = {LADDER_N}, each kernel's fastest verified run: {', '.join(filter(None, where))}; `fwtui replay {name}`."
+    return f"{what[0].upper()}{what[1:]}: {', '.join(filter(None, where))}; `fwtui replay {name}`."

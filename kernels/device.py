@@ -59,8 +59,8 @@ commit_copies: Any = minplus.commit_copies
 wait_copies: Any = minplus.wait_copies
 anew: Any = minplus.anew
 relax_tile: Any = minplus.relax_tile
-register: Any = rectangles.register
-unregister: Any = rectangles.unregister
+pinned: Any = rectangles.pinned
+unpin: Any = rectangles.unpin
 copy_in: Any = rectangles.copy_in
 copy_back: Any = rectangles.copy_back
 # (to, source, bytes, stream): managed arrays lack what their own copy methods ask for

@@ -165,6 +165,7 @@ KERNEL = Kernel(
     tiles=(8, 16, 32),
     default_tile=32,
     options=(THREADS,),
+    launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     off_gpu=False,
 )

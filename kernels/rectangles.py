@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+from numba import cuda
 
 
 def _checked(result: tuple[Any, ...]) -> None:
@@ -15,19 +16,24 @@ def _checked(result: tuple[Any, ...]) -> None:
         raise RuntimeError(f"{result[0].name}: {text.decode() if text else 'no description'}")
 
 
-def register(matrix: np.ndarray) -> Any:
-    """Pin the memory of an array that is in one piece, till unregister() or till the array is gone."""
+def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Any]:
+    """A host array whose memory the copy engines reach, and what unpin() takes: ordinary memory, if it can be registered."""
+    matrix = np.empty(shape, dtype)
     address = matrix.ctypes.data
-    _checked(driver.cuMemHostRegister(address, matrix.nbytes, 0))
-    return weakref.finalize(matrix, driver.cuMemHostUnregister, address)
+    if driver.cuMemHostRegister(address, matrix.nbytes, 0)[0] == driver.CUresult.CUDA_SUCCESS:
+        return matrix, weakref.finalize(matrix, driver.cuMemHostUnregister, address)
+    # some systems hand out pinned memory and yet pin none that is there
+    return cuda.pinned_array(shape, dtype), None
 
 
-def unregister(registered: Any) -> None:
-    registered()
+def unpin(registered: Any) -> None:
+    """The memory is like any other from here on."""
+    if registered is not None:
+        registered()
 
 
 def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
-    """A rectangle of registered host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
+    """A rectangle of pinned host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
     copy = _shape(there, here)
     copy.srcMemoryType, copy.srcHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
     copy.dstMemoryType, copy.dstDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, _address(there, row)

@@ -3,6 +3,9 @@
 An arc can only come last if it is a shortest path itself. It is *strong* if it makes every path longer (lengths are taken with
 potentials, under which none is below 0), so that following strong arcs backwards never leads in a circle. The others, of
 length 0, are followed from what has a predecessor to what has none. Lengths are whole numbers here: distances times `scale`.
+
+Where sums of weights were rounded, so are lengths. Then `slack` is how far a distance may be from the sum that it is, `bar` the
+length up to which an arc is weak, and what the search found is settled by the distances themselves.
 """
 
 from __future__ import annotations
@@ -10,12 +13,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 cuda: Any
 whole: Any
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
-FAR = 2**30 - 1  # a key that is no arc or no path: two of them do not wrap
 THREADS = 256
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
+ROUNDED = np.float32(2**-20)  # what a rounded sum may be more than a distance, of the distance
 LOOK = 512  # k between two such looks, at most
 
 
@@ -23,12 +28,14 @@ class Functions(NamedTuple):
     """Compiled for any type of distances: block by block of threads for each row, unless told otherwise."""
 
     lowest: Any  # (distance, low, n, scale, far): low[j] = the least distance to j, or 0
-    sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, no_edge)
+    sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge, slack, bar)
     enlist: Any  # (marks, lists, lengths, shift): a block for each row of marks
-    weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge): row v's weak arcs, by their ends
-    turn: Any  # (distance, source, turned, n, scale, shift, far): blocks of edge x edge cells, edge x edge / 4 threads
+    weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar): row v's, by their ends
+    turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): blocks of edge x edge cells, a thread for four
     begin: Any  # (distance, weights, before, source, n, no_edge): what one arc reaches
     spread: Any  # (distance, before, source, first, others, n, scale, far)
+    settle: Any  # (distance, weights, keys, before, source, n, none, far): after a search in rounded lengths
+    unfound: Any  # (distance, before, source, n, far, rows): 1 for each row in which a path has no predecessor
 
 
 def length_helper() -> Any:
@@ -37,14 +44,19 @@ def length_helper() -> Any:
     from kernels.device import int32, jit
 
     @jit(device=True, inline="always")
-    def whole(cell, scale):
-        return int32(cell * scale)
+    def whole(cell, scale, half):
+        return int32(cell * scale + half)
 
     return whole
 
 
+def half_of(rounded: bool) -> Any:
+    """What makes the nearest whole number of the one below."""
+    return np.float32(0.5) if rounded else np.int32(0)
+
+
 @cache
-def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
+def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> Functions:
     """`wide` columns have one list of arcs, filled up to whole slabs; `edge`: side of a block that is turned over."""
     global cuda
     from kernels.device import cuda, int32, jit
@@ -55,6 +67,7 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
     room = edge * pitch
     record = slab + TAIL
     often = max(1, LOOK // slab)
+    half = half_of(rounded)
     length_helper()
 
     @jit
@@ -62,19 +75,19 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
         row = cuda.blockIdx.x
         for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
             cell = distance[row, column]
-            if cell < far and whole(cell, scale) < low[column]:
-                cuda.atomic.min(low, column, whole(cell, scale))
+            if cell < far and whole(cell, scale, half) < low[column]:
+                cuda.atomic.min(low, column, whole(cell, scale, half))
 
     @jit
-    def sift(distance, weights, low, keys, marks, weak, n, scale, shift, no_edge):
+    def sift(distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge, slack, bar):
         v = int32(cuda.blockIdx.x)
         for j in range(cuda.threadIdx.x, keys.shape[1], cuda.blockDim.x):
-            key = int32(FAR)
+            key = none
             if v < n and j < n and v != j:
                 weight = weights[v, j]
-                if weight < no_edge and weight == distance[v, j]:
-                    length = whole(weight, scale)
-                    if length + low[v] - low[j] > 0:
+                if weight < no_edge and weight <= distance[v, j] + slack:
+                    length = whole(weight, scale, half)
+                    if length + low[v] - low[j] > bar:
                         key = int32((length << shift) | (v & ((1 << shift) - 1)))
                         marks[j // wide, v] = 1
                     else:
@@ -123,28 +136,28 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
             lengths[block] = base
 
     @jit
-    def weak_arcs(distance, weights, low, first, taken, others, n, scale, no_edge):
+    def weak_arcs(distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar):
         v = int32(cuda.blockIdx.x)
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
             weight = weights[v, j]
-            short = v != j and weight < no_edge and weight == distance[v, j]
-            if short and whole(weight, scale) + low[v] - low[j] <= 0:
+            short = v != j and weight < no_edge and weight <= distance[v, j] + slack
+            if short and whole(weight, scale, half) + low[v] - low[j] <= bar:
                 others[first[j] + cuda.atomic.add(taken, j, 1)] = v
 
     @jit
-    def turn(distance, source, turned, n, scale, shift, far):
+    def turn(distance, source, turned, n, scale, shift, none, twice, far):
         held = cuda.shared.array(room, int32)
         x = int32(cuda.threadIdx.x % edge)
         y = int32(cuda.threadIdx.x // edge)
         top = int32(cuda.blockIdx.x * edge)  # of the sources
         left = int32(cuda.blockIdx.y * edge)  # of the vertices
         for line in range(y, edge, lines):
-            key = int32(FAR)
+            key = none
             if source + top + line < n and left + x < n:
                 cell = distance[source + top + line, left + x]
                 if cell < far:
-                    key = int32(whole(cell, scale) << shift)
-            held[line * pitch + x] = key
+                    key = int32(whole(cell, scale, half) << shift)
+            held[line * pitch + x] = int32(key * twice)
         cuda.syncthreads()
         for line in range(y, edge, lines):
             if left + line < turned.shape[0] and top + x < turned.shape[1]:
@@ -173,10 +186,42 @@ def functions(wide: int, slab: int, threads: int, edge: int) -> Functions:
                     for arc in range(first[j], first[j + 1]):
                         v = others[arc]
                         known = v == i or before[row, v] >= 0
-                        if known and whole(distance[i, v], scale) + whole(distance[v, j], scale) == whole(cell, scale):
+                        if rounded:
+                            # no vertex comes behind one that is farther away, so that paths end
+                            via = distance[i, v] + distance[v, j]
+                            tight = distance[i, v] <= cell and via <= cell + cell * ROUNDED
+                        else:
+                            via = whole(distance[i, v], scale, half) + whole(distance[v, j], scale, half)
+                            tight = via == whole(cell, scale, half)
+                        if known and tight:
                             before[row, j] = v
                             found = 1
                             break
             again = cuda.syncthreads_or(found)
 
-    return Functions(lowest, sift, enlist, weak_arcs, turn, begin, spread)
+    @jit
+    def settle(distance, weights, keys, before, source, n, none, far):
+        row = int32(cuda.blockIdx.x)
+        i = int32(source + row)
+        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            cell = distance[i, j]
+            if i != j and cell < far:
+                v = before[row, j]
+                # the search tells lengths apart to 21 bits, and small distances have more
+                if v < 0 or distance[i, v] + weights[v, j] > cell + cell * ROUNDED:
+                    nearest = int32(NONE)
+                    least = cell + cell * ROUNDED
+                    for v in range(n):
+                        if keys[v, j] != none and distance[i, v] + weights[v, j] <= least:
+                            nearest = int32(v)
+                            least = distance[i, v] + weights[v, j]
+                    before[row, j] = nearest
+
+    @jit
+    def unfound(distance, before, source, n, far, rows):
+        row = int32(cuda.blockIdx.x)
+        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            if before[row, j] < 0 and source + row != j and distance[source + row, j] < far:
+                rows[source + row] = 1
+
+    return Functions(lowest, sift, enlist, weak_arcs, turn, begin, spread, settle, unfound)

@@ -122,11 +122,11 @@ def relax_tile(
     cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))
 
 
-def register(matrix: Any) -> None:
-    return None
+def pinned(shape: tuple[int, int], dtype: Any) -> tuple[Any, None]:
+    return np.empty(shape, dtype), None
 
 
-def unregister(registered: None) -> None:
+def unpin(registered: None) -> None:
     pass
 
 

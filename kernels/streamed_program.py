@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.cuda_program import CudaProgram, Op
-from kernels.device import copy_back, copy_in, cuda, register, unregister
+from kernels.device import copy_back, copy_in, cuda, pinned, unpin
 from kernels.out_of_core import HOME, buffer_shapes
 from kernels.plan import Buffers, Shape, Step, Target
 
@@ -16,7 +16,7 @@ from kernels.plan import Buffers, Shape, Step, Target
 class StreamedProgram(CudaProgram):
     """Buffers as kernels.out_of_core names them, the first on the host: the padded matrix, row by row, which is the result too.
 
-    Its memory is registered with the driver from allocate() to unload(), so that the copy engines read and write it while other
+    Its memory is pinned from allocate() to unload(), so that the copy engines read and write it while other
     work goes on. What was loaded is not copied but asked for again by restore(), so it must stay as it is.
     """
 
@@ -27,8 +27,7 @@ class StreamedProgram(CudaProgram):
         self._registered: Any = None
 
     def allocate(self) -> Buffers:
-        home = np.empty((self.shape.padded, self.shape.padded), self.shape.dtype)
-        self._registered = register(home)
+        home, self._registered = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
         sizes = buffer_shapes(self.shape)
         return [home, *(cuda.device_array(sizes[buffer], home.dtype) for buffer in sorted(sizes))]
 
@@ -58,7 +57,6 @@ class StreamedProgram(CudaProgram):
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         """The matrix itself; nothing can be copied to the device or back afterwards."""
         stream.synchronize()
-        if self._registered is not None:
-            unregister(self._registered)
-            self._registered = None
+        unpin(self._registered)
+        self._registered = None
         return buffers[HOME][: self.shape.n, : self.shape.n]

@@ -11,7 +11,6 @@ import numpy as np
 from fwtui.errors import NoGpu, Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.measure.engine import Engine, one_of_each_op
-from fwtui.measure.memory import check_memory
 from fwtui.solving.compiling import compiled
 from fwtui.solving.room import check_room
 from fwtui.solving.solved import Solved, Tell
@@ -78,7 +77,6 @@ def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engi
     kernel, shape = suited(named, n, dtype, nonnegative, engine)
     free = engine.free_bytes()
     if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
-        check_memory(kernel, shape, engine)
         return kernel, shape
     tile = out_of_core.tile_for(n, shape.itemsize, free - SPARE)
     if tile is None:
@@ -104,14 +102,14 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
     kernel, shape = fitting(named, adjacency, dtype, engine)
     plan = list(kernel.plan(shape, False))
     with compiled():
-        program = kernel.build(shape, engine.target)
+        program: Any = kernel.build(shape, engine.target)
         buffers: Any = program.allocate()
         # what is in the buffers does not matter yet: each op is compiled by its first launch
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
         here = predecessors and kernel is not out_of_core.KERNEL
         if here:
-            compile_search(dtype, engine.target.cc, engine.stream)
+            compile_search(dtype, dtype == "float32" and not adjacency.exact_sums, engine.target.cc, engine.stream)
         engine.synchronize()
         built = time.perf_counter()
         if kernel is out_of_core.KERNEL:
@@ -144,11 +142,13 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
     if found is not None:
         spent["copy out"] += found[1]
         spent["paths"] = time.perf_counter() - out - found[1]
-    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, None if found is None else found[0])
+    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, *((found[0], found[2]) if found is not None else ()))
 
 
-def _predecessors(graph: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine) -> tuple[np.ndarray, float] | None:
-    """They and the seconds of their copies, or None where the device cannot find them."""
+def _predecessors(
+    graph: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine
+) -> tuple[np.ndarray, float, np.ndarray] | None:
+    """They, the seconds of their copies, and the sources to search for again; None where the device cannot find them."""
     from fwtui.solving.resident import extremes
     from fwtui.solving.tracing import far_of, on_host, search_for, terms_of
 
@@ -158,4 +158,4 @@ def _predecessors(graph: Adjacency, dtype: str, program: Any, buffers: Any, engi
     largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(graph, dtype), engine)
     terms = terms_of(graph, dtype, largest)
     search = None if terms is None else search_for(program, buffers, terms, engine)
-    return None if search is None else on_host(*search, n, engine)
+    return None if search is None else (*on_host(*search, n, engine), search[0].unfound())

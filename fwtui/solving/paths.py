@@ -19,7 +19,7 @@ from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
 NONE = -9999  # as scipy.sparse.csgraph says it
-_ROUNDINGS = 64  # half units in the last place by which rounded sums of one path may differ in practice
+ROUNDINGS = 64  # half units in the last place by which rounded sums of one path may differ in practice
 
 
 class _Ordered(NamedTuple):
@@ -113,7 +113,7 @@ class Paths:
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
         if (self.adjacency.low or 0) < 0:
             largest[:] = largest.max(initial=0)  # sums of both signs cancel, and their rounding does not
-        roundings = min(2 * n + 2, _ROUNDINGS)
+        roundings = min(2 * n + 2, ROUNDINGS)
         return (largest * roundings * np.finfo(np.float32).epsneg).astype(distances.dtype)
 
     @cached_property
@@ -161,9 +161,10 @@ class Paths:
         """Rows in which rounding hid a predecessor or led in a circle: by Dijkstra in double precision."""
         for s, source in enumerate(sources):
             if not _leads_back(found[s], int(source), np.isfinite(self.distances[source])):
-                found[s] = self._by_dijkstra(int(source))
+                found[s] = self.by_dijkstra(int(source))
 
-    def _by_dijkstra(self, source: int) -> np.ndarray:
+    def by_dijkstra(self, source: int) -> np.ndarray:
+        """Predecessors of one source by its own search, in double precision."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
 

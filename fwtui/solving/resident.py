@@ -76,7 +76,7 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
         if predecessors:
-            compile_search(choice.dtype, engine.target.cc, engine.stream)
+            compile_search(choice.dtype, choice.dtype == "float32" and not weights.exact_sums, engine.target.cc, engine.stream)
         engine.synchronize()
         ready = time.perf_counter()
         enter, leave = _functions()[1:3]
@@ -127,10 +127,13 @@ def _predecessors(
     matrix: Any, weights: DeviceWeights, choice: Choice, largest: float, exact: bool, program: Any, buffers: Any, engine: Engine
 ) -> Any:
     """As a device array; where the device cannot find them, found by the host from distances alone."""
-    terms = terms_of(weights, choice.dtype, largest) if exact else None
+    terms = terms_of(weights, choice.dtype, largest)
     n = weights.n
     if terms is not None and (search := search_for(program, buffers, terms, engine, 4 * n * n)) is not None:
-        return on_device(*search, n, engine)
+        found = on_device(*search, n, engine)
+        if not len(search[0].unfound()):
+            return found
+        del found, search
     given = np.ascontiguousarray(matrix.copy_to_host(stream=engine.stream))
     raw = program.unload(buffers, engine.stream)
     graph = Adjacency(n, Vertices(range(n)), dense=given)

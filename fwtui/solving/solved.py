@@ -19,3 +19,4 @@ class Solved:
     tile: int  # 0: no tiles
     seconds: dict[str, float]
     before: np.ndarray | None = None  # (n, n) predecessors as Result has them, where they were asked for and found with it
+    again: np.ndarray | None = None  # the sources whose predecessors rounding hid

@@ -94,6 +94,10 @@ def answer(
     if predecessors and before is None:
         before = paths.predecessors()
         seconds["paths"] = time.perf_counter() - begin
+    elif before is not None and solved.again is not None and len(solved.again):
+        for source in solved.again.tolist():
+            before[source] = paths.by_dijkstra(source)
+        seconds["paths"] += time.perf_counter() - begin
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
     stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, solved.kernel, solved.tile, where, seconds)

@@ -11,8 +11,11 @@ from fwtui.experiment import GRID
 from fwtui.graphs.bounds import Facts, limit
 from fwtui.measure.engine import Engine
 from fwtui.solving import device
+from fwtui.solving.paths import ROUNDINGS
 from kernels.plan import NO_EDGE
 from kernels.predecessors import Search, Terms, sources_for
+
+_ROUNDED_BITS = 21  # of a length where sums were rounded: what is left of a key says which of 256 vertices
 
 
 def far_of(facts: Facts, dtype: str) -> float:
@@ -21,13 +24,21 @@ def far_of(facts: Facts, dtype: str) -> float:
 
 
 def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
-    """How a search reads distances of up to that absolute value; None where sums were rounded or lengths are too large."""
+    """How a search reads distances of up to that absolute value; None where lengths are too large, or where sums were rounded
+    that have negative weights in them.
+    """
     negative = (facts.low or 0) < 0
     if dtype == "float32" and not (facts.exact_sums and largest < limit(facts, dtype) / (2 if negative else 1)):
-        return None
+        if negative or not 0 < largest < np.inf:
+            return None
+        slack = largest * min(2 * facts.n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
+        scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))
+        if not np.float32(scale) < np.inf:
+            return None
+        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, slack)
     scale = 1 if facts.integer else GRID
     terms = Terms(facts.n, scale, largest, far_of(facts, dtype), NO_EDGE[dtype], negative)
-    return terms if terms.shift is not None else None
+    return terms if terms.shift() is not None else None
 
 
 def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: int = 0) -> tuple[Search, int] | None:

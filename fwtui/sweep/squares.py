@@ -63,7 +63,7 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
         if first is not None:
             # a kernel without tiles is one row, not one for every tile
             key = tuple(cell.key or cell.at for cell in cells)
-            rows.setdefault(key, Row(_name(others, first), tuple(_square(sweep, cell) for cell in cells)))
+            rows.setdefault(key, Row(_name(others, first, chosen), tuple(_square(sweep, cell) for cell in cells)))
     return Squares(chosen, tuple(rows.values()), tuple(axis.name for axis in axes))
 
 
@@ -81,7 +81,7 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
         rows.setdefault(key, {})[value(run.experiment, chosen.name)] = run
     squares = [
         Row(
-            _name(others, next(iter(there.values())).experiment),
+            _name(others, next(iter(there.values())).experiment, chosen),
             tuple(Square(ENDED, there[x]) if x in there else Square() for x in chosen.values),
         )
         for _, there in sorted(rows.items(), key=lambda pair: _place(others, pair[0]))
@@ -95,9 +95,9 @@ def _across(axes: Sequence[Axis], wanted: str) -> Axis:
     return by_name.get(wanted) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
 
 
-def _name(axes: Sequence[Axis], experiment: Experiment) -> str:
+def _name(axes: Sequence[Axis], experiment: Experiment, across: Axis) -> str:
     told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
-    return " · ".join(told) or experiment.kernel
+    return " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
 
 
 def _place(axes: Sequence[Axis], key: Sequence[str]) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fwtui.run import Run
-from fwtui.sweep.axis import amounts
 from fwtui.sweep.findings import Findings, counts
 from fwtui.sweep.squares import Squares
 from fwtui.tui.charts import Axis, Figure, Rule, Series
@@ -13,15 +12,13 @@ MOST_SERIES = 10  # more lines than that are a thicket
 
 
 def figure(squares: Squares | None, measure: str, found: Findings | None, row: int) -> Figure:
-    """Time or rate of every row over the axis across; of many rows those around the marked one. Only verified times are drawn.
+    """Time or rate of every row over the axis across, which has amounts; of many rows those around the marked one. Only verified times are drawn.
 
     Both axes are logarithmic where the values are sizes: a power of n is a straight line then.
     """
     if squares is None:
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
-    if not amounts(name):
-        return Figure(empty=f"{name} is no amount, so there are no curves over it; choose another axis")
     first = max(0, min(row - MOST_SERIES // 2, len(squares.rows) - MOST_SERIES))
     xs = tuple(float(v) for v in squares.across.values)
     lines = []

@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widget import Widget
 
+from fwtui.sweep.axis import amounts
 from fwtui.sweep.findings import Findings, findings
 from fwtui.sweep.squares import Squares, of_runs, of_sweep
 from fwtui.tui import bindings
@@ -16,6 +17,7 @@ from fwtui.tui.charts import Chart
 from fwtui.tui.frame import Frame
 from fwtui.tui.saving import Table
 from fwtui.tui.sweep_chart import figure
+from fwtui.tui.sweep_dots import DotPlot
 from fwtui.tui.sweep_map import MEASURES, HeatMap
 from fwtui.tui.sweep_panels import Status, Told, Where, described, saved
 from fwtui.tui.topbar import TopBar
@@ -43,10 +45,11 @@ class SweepScreen(Frame):
     SweepScreen.-short #said, SweepScreen.-flat #said { max-height: 4; margin-top: 0; }
     SweepScreen.-short #charts, SweepScreen.-flat #charts { margin-top: 0; }
     SweepScreen.-short HeatMap, SweepScreen.-flat HeatMap { height: 1fr; max-height: 100%; }
-    SweepScreen.-short Chart, SweepScreen.-flat Chart { display: none; margin-top: 0; }
-    SweepScreen.-curves.-short Chart, SweepScreen.-curves.-flat Chart { display: block; }
+    SweepScreen.-short .curves, SweepScreen.-flat .curves { display: none; margin-top: 0; }
+    SweepScreen.-curves.-short .curves, SweepScreen.-curves.-flat .curves { display: block; }
     SweepScreen.-curves.-short HeatMap, SweepScreen.-curves.-flat HeatMap { display: none; }
     SweepScreen.-short #body, SweepScreen.-flat #body { border-bottom: none; }
+    SweepScreen .curves.-other { display: none; }
     """
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
@@ -73,7 +76,8 @@ class SweepScreen(Frame):
                 yield Status((None, ()))
                 with Vertical(id="charts"):
                     yield HeatMap()
-                    yield Chart(id="curves")
+                    yield Chart(id="curves", classes="curves")
+                    yield DotPlot(classes="curves")
                 yield Where("")
                 with VerticalScroll(id="said", can_focus=False):
                     yield Told((), id="found")
@@ -116,8 +120,14 @@ class SweepScreen(Frame):
         self._draw_curves(squares)
 
     def _draw_curves(self, squares: Squares | None) -> None:
-        row = self.query_one(HeatMap).cursor[0]
-        self.query_one(Chart).show(figure(squares, self._measure, self._found[1], row))
+        cursor, chart, dots = self.query_one(HeatMap).cursor, self.query_one(Chart), self.query_one(DotPlot)
+        drawn = squares is None or amounts(squares.across.name)
+        chart.set_class(not drawn, "-other")
+        dots.set_class(drawn, "-other")
+        if drawn:
+            chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
+        else:
+            dots.take(squares, self._measure, cursor)
 
     def squares(self) -> Squares | None:
         """The map; made again only when it would be another one."""
@@ -177,7 +187,9 @@ class SweepScreen(Frame):
 
     def action_view(self) -> None:
         self.toggle_class("-curves")
-        self.query_one(Chart if self.has_class("-curves") else HeatMap).focus()
+        chart = self.query_one(Chart)
+        # what is drawn in a chart's place takes the map's cursor
+        (chart if self.has_class("-curves") and not chart.has_class("-other") else self.query_one(HeatMap)).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:

@@ -1,4 +1,4 @@
-"""Every CUDA kernel on small sizes, in this process: what a memory checker is put around."""
+"""Every CUDA kernel, or those named, on small sizes in this process: what a memory checker is put around."""
 
 from __future__ import annotations
 
@@ -60,8 +60,10 @@ def verdicts(asked: list[Experiment], engine: CudaEngine) -> list[tuple[Experime
 
 if __name__ == "__main__":
     gpu = CudaEngine()
-    sizes = tuple(map(int, sys.argv[1:])) or (1, 9, 33, 70)
-    wrong = [v for v in verdicts(experiments(sizes, gpu.target, strength=1), gpu) if v[1] != "verified"]
+    sizes = tuple(int(word) for word in sys.argv[1:] if word.isdecimal()) or (1, 9, 33, 70)
+    kernels = [word for word in sys.argv[1:] if not word.isdecimal()]
+    asked = [e for e in experiments(sizes, gpu.target, strength=1) if not kernels or e.kernel in kernels]
+    wrong = [v for v in verdicts(asked, gpu) if v[1] != "verified"]
     for experiment, verdict, how in wrong:
         print(experiment.kernel, experiment.n, experiment.dtype, experiment.tile, experiment.options, verdict, how)
     sys.exit(bool(wrong))

@@ -8,7 +8,7 @@ import pytest
 
 from fwtui import codec, docs, events
 from fwtui.__main__ import main
-from fwtui.docs import LADDER_N, README, ladder, rewrite
+from fwtui.docs import LADDER_N, README, champion, ladder, rewrite
 from fwtui.experiment import Experiment
 from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
@@ -16,15 +16,22 @@ from kernels import registry
 
 EMPTY = (
     "# A\n\n<!-- ladder: made by fwtui docs -->\n<!-- end of ladder -->\n"
-    "b\n<!-- kernels: made by fwtui docs -->\nold\n<!-- end of kernels -->\nc\n"
+    "b\n<!-- champion: made by fwtui docs -->\n<!-- end of champion -->\n"
+    "<!-- kernels: made by fwtui docs -->\nold\n<!-- end of kernels -->\nc\n"
     "<!-- course: made by fwtui docs -->\n<!-- end of course -->\n"
 )
 
 
 def run(
-    number: int, kernel: str, seconds: float, n: int = LADDER_N, verdict: str = "verified", dtype: str = "float32"
+    number: int,
+    kernel: str,
+    seconds: float,
+    n: int = LADDER_N,
+    verdict: str = "verified",
+    dtype: str = "float32",
+    negative: float = 0.0,
 ) -> list[events.Event]:
-    e = Experiment(kernel=kernel, n=n, dtype=dtype)
+    e = Experiment(kernel=kernel, n=n, dtype=dtype, negative=negative)
     return [
         events.RunStarted(t=1, run=number, experiment=e, title=kernel, backend="cuda", phases=()),
         events.Planned(t=1, run=number, n=n, padded=n, steps=1, relaxations=n**3, device_bytes=0),
@@ -92,6 +99,27 @@ class TestLadder:
         assert ladder(tmp_path) == []
         session(tmp_path, "a", "demo", run(1, "naive", 0.4))
         assert ladder(tmp_path) == [] == ladder(tmp_path / "nowhere")
+
+
+def test_the_champion_at_every_size_that_was_verified(tmp_path: Path) -> None:
+    assert champion(tmp_path) == []
+    session(
+        tmp_path,
+        "c",
+        "Champion, two sizes",
+        [events.Limits(t=0.5, backend="cuda", forms=(events.FormLimit("int32", 1e12),), complete=True)],
+        run(1, "look-ahead", 0.008, n=2000, dtype="int32"),
+        run(2, "look-ahead", 0.001, n=1000, dtype="int32"),
+        run(3, "look-ahead", 0.002, n=1000, dtype="int32", negative=0.2),
+        run(4, "look-ahead", 0.001, n=500, verdict="wrong"),
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in champion(tmp_path)[2:-2]]
+    assert rows == [
+        ["1000", "int32", "none negative", "`look-ahead`", "-", "1.00 ms", "1.00 T", "100 %"],
+        ["1000", "int32", "any", "`look-ahead`", "-", "2.00 ms", "500 G", "50.0 %"],
+        ["2000", "int32", "none negative", "`look-ahead`", "-", "8.00 ms", "1.00 T", "100 %"],
+    ]
+    assert champion(tmp_path)[-1].startswith("Verified runs: A GPU") and ladder(tmp_path) == []
 
 
 class TestRewrite:

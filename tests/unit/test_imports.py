@@ -33,7 +33,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.minplus": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.rectangles": ("cuda",),
+    "kernels.rectangles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),
     "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }

@@ -15,7 +15,7 @@ import pytest
 
 from kernels import predecessors, short_arcs
 from kernels.forms import FORMS
-from kernels.predecessors import CUT, LEAST_SHIFT, SOURCES, Terms, device_bytes, padded, sources_for
+from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -98,6 +98,7 @@ def test_all_paths_of_small_graphs() -> None:
     cases: list[dict[str, Any]] = [{"n": n, "dtype": "int32", "density": 0.5} for n in (1, 2, 8, 9)]
     cases += [
         {"n": 13, "dtype": "int32", "least": 0, "graphs": 3},
+        {"n": 13, "dtype": "int32", "least": 0, "times": 60},
         {"n": 13, "dtype": "int16", "least": 0, "most": 3},
         {"n": 16, "dtype": "float32", "least": 0, "times": 0.25},
         {"n": 15, "dtype": "int32", "least": 0, "most": 2, "lift": 9, "at_once": 8},
@@ -111,38 +112,43 @@ def test_all_paths_of_small_graphs() -> None:
 
 
 def test_the_bits_that_are_left_for_a_vertex() -> None:
-    def bits(largest: float, scale: int = 1, negative: bool = False) -> int | None:
-        return Terms(100, scale, largest, 1e9, 1e9, negative).shift
+    def bits(largest: float, scale: int = 1, negative: bool = False, way: Way = SINGLE) -> int | None:
+        return Terms(100, scale, largest, 1e9, 1e9, negative).shift(way)
 
     assert bits(100) == 20 and bits(2.0**26 - 3) == LEAST_SHIFT and bits(2.0**26) is None
     assert bits(2.0**16 - 2, 256) == 6 and bits(2.0**23 - 1, negative=True) == 5, "whatever float32 holds exactly"
-    for largest in (1, 7, 100, 2**20 - 2, 2**24):
-        for negative in (False, True):
-            shift = bits(largest, negative=negative) or 0
-            low = -(largest << shift) if negative else 0
-            most = ((largest + 1) << shift) - 1  # of a key that is a length and a vertex
-            assert most < short_arcs.FAR + low and 2 * short_arcs.FAR < 2**31 and 2 * most < 2**31
+    assert bits(253, way=PAIRS) == 6 and bits(254, way=PAIRS) is None
+    for way, word in ((SINGLE, 31), (PAIRS, 15)):
+        for largest in (1, 7, 100, 2**20 - 2, 2**24):
+            for negative in (False, True) if way is SINGLE else (False,):
+                shift = bits(largest, negative=negative, way=way)
+                if shift is not None:
+                    low = -(largest << shift) if negative else 0
+                    most = ((largest + 1) << shift) - 1  # of a key that is a length and a vertex
+                    assert most < way.none + low and 2 * way.none < 2**word and 2 * most < 2**word
+    terms = Terms(100, 1, 100, 1e9, 1e9, False)
+    assert terms.way((9, 0)) is PAIRS and terms.way((8, 0)) is terms._replace(negative=True).way((9, 0)) is SINGLE
 
 
 def test_sources_at_once() -> None:
     n = 20000
     assert sources_for(n, float("inf")) == SOURCES and sources_for(500, float("inf")) == padded(500) == 512
-    least = device_bytes(n, CUT.high)
-    assert sources_for(n, least) == CUT.high and sources_for(n, least - 1) is None
+    least = device_bytes(n, BLOCK)
+    assert sources_for(n, least) == BLOCK and sources_for(n, least - 1) is None
     some = sources_for(n, device_bytes(n, 5000))
-    assert some is not None and 2500 <= some <= 5120 and some % CUT.high == 0
+    assert some is not None and 2500 <= some <= 5120 and some % BLOCK == 0
 
 
 S, P = short_arcs.__name__, predecessors.__name__
 MUTANTS: dict[str, tuple[str, str, str]] = {
-    "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > 0:", "+ low[v] - low[j] >= 0:"),
+    "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > bar:", "+ low[v] - low[j] >= bar:"),
     "a list without its last slab": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
     "a list filled up with a vertex": (S, "rest % slab] = side", "rest % slab] = 0"),
     "not turned over": (S, "= held[x * pitch + line]", "= held[line * pitch + x]"),
     "spread from what is not known": (S, "known = v == i or before[row, v] >= 0", "known = True"),
     "no spread": (P, "if self._weak is not None:", "if False:"),
     "the epoch forgotten": (P, "(epoch << shift) | ", ""),
-    "what an epoch found carried over": (P, "best[i] = FAR\n                for r", "pass\n                for r"),
+    "what an epoch found carried over": (P, "best[i] = empty\n                for r", "pass\n                for r"),
     "no barrier before the copies": (P, "cuda.syncthreads()\n            coming", "coming"),
     "copies that nobody waits for": (P, "wait_copies(under_way)\n", "pass\n"),
     "stopped too early": (P, "if not cuda.syncthreads_or(missing):", "if True:"),
@@ -154,53 +160,70 @@ def test_broken_searches_are_caught() -> None:
     zeros = {"n": 13, "dtype": "int32", "least": 0, "most": 2, "density": 0.3, "graphs": 4}
     edits = [[], *([what] for what in MUTANTS.values()), []]
     told = simulated([{**base, "edits": edit} for edit in edits for base in (wide, zeros)])
-    right = [all(pair) for pair in zip(told[::2], told[1::2], strict=True)]
+    right = [all(both) for both in zip(told[::2], told[1::2], strict=True)]
     assert right[0] and right[-1]
     assert not [name for name, verdict in zip(MUTANTS, right[1:-1], strict=True) if verdict]
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32", "int16"])
-def test_the_search_is_made_of_the_third_phase_s_instructions(dtype: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", ["int32", "float32", "int16", "rounded"])
+@pytest.mark.parametrize(("way", "form", "instructions"), [
+    (SINGLE, "int32, mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
+    (PAIRS, "int16 pairs, mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
+], ids=["single", "pairs"])  # fmt: skip
+def test_the_search_is_made_of_the_third_phase_s_instructions(
+    way: Way, form: str, instructions: dict[str, int], dtype: str, tmp_path: Path
+) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     pytest.importorskip("numba.cuda")
     from numba import float32, int16, int32
     from test_off_gpu import compiled, nvdisasm
 
-    number = {"int32": int32, "float32": float32, "int16": int16}[dtype]
-    form = [f.name for f in FORMS].index("int32, mixed")
-    words, cells = int32[:, ::1], number[:, ::1]
-    signature = (words, words, words, int32[::1], cells, words, *[int32] * 4, number)
-    got = compiled(predecessors.trace_of(CUT, form).py_func, signature, (9, 0), CUT.bounds)
+    rounded = dtype == "rounded"
+    number = {"int32": int32, "int16": int16}.get(dtype, float32)
+    if rounded and way is PAIRS:
+        pytest.skip("rounded lengths need all bits")
+    trace = predecessors.trace_of(way.cut, [f.name for f in FORMS].index(form), way.none, rounded)
+    words, keys = int32[:, ::1], (int16 if way is PAIRS else int32)[:, ::1]
+    cells, scale = number[:, ::1], float32 if rounded else int32
+    signature = (words, keys, words, int32[::1], cells, cells, words, int32, int32, scale, int32, number, int32)
+    got = compiled(trace.py_func, signature, (9, 0), way.cut.bounds)
     assert got.spills == 0 and got.registers <= 128 and got.shared < 49152
-    assert got.stack == 4 * CUT.rows * CUT.columns, "a copy of the results for the looks, and nothing else"
+    assert got.stack == 4 * way.cut.rows * way.cut.columns, "a copy of the results for the looks, and nothing else"
     tool = nvdisasm()
     if tool is None:
         pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
     (tmp_path / "trace.cubin").write_bytes(got.cubin)
     text = subprocess.run([tool, str(tmp_path / "trace.cubin")], capture_output=True, text=True, check=True).stdout
     found = Counter(re.findall(r"\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", text))
-    assert found["VIADDMNMX"] == 344 and found["VIMNMX3"] == 84 and found["LDS.128"] == 4 * 8
-    assert found["LDGSTS.E.BYPASS.128"] >= 8 and not found["STS"]
+    assert {name: found[name] for name in instructions} == instructions
+    assert found["LDS.128"] == 4 * 8 and found["LDGSTS.E.BYPASS.128"] >= 8 and not found["STS"]
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
 def test_what_surrounds_the_search_compiles_for_real_gpus() -> None:
     pytest.importorskip("numba.cuda")
     from numba import float32, int16, int32, int64, uint8
-    from numba.cuda import compile as compiled
 
-    functions = short_arcs.functions(CUT.wide, CUT.slab, short_arcs.THREADS, 32)
     line, words = int32[::1], int32[:, ::1]
-    for number in (int32, float32, int16):
+    for number, scale in ((int32, int32), (float32, int32), (int16, int32), (float32, float32)):
+        functions = short_arcs.functions(BLOCK, SINGLE.cut.slab, short_arcs.THREADS, 32, scale is float32)
         cells = number[:, ::1]
         for function, signature in (
-            (functions.lowest, (cells, line, int32, int32, number)),
-            (functions.sift, (cells, cells, line, words, uint8[:, ::1], line, int32, int32, int32, number)),
+            (functions.lowest, (cells, line, int32, scale, number)),
+            *(
+                (
+                    functions.sift,
+                    (cells, cells, line, keys, uint8[:, ::1], line, int32, scale, *[int32] * 2, number, number, int32),
+                )
+                for keys in (words, int16[:, ::1])
+            ),
             (functions.enlist, (uint8[:, ::1], words, line, int32)),
-            (functions.weak_arcs, (cells, cells, line, int64[::1], line, line, int32, int32, number)),
-            (functions.turn, (cells, int32, words, int32, int32, int32, number)),
+            (functions.weak_arcs, (cells, cells, line, int64[::1], line, line, int32, scale, number, number, int32)),
+            (functions.turn, (cells, int32, words, int32, scale, *[int32] * 3, number)),
             (functions.begin, (cells, cells, words, int32, int32, number)),
-            (functions.spread, (cells, words, int32, int64[::1], line, int32, int32, number)),
+            (functions.spread, (cells, words, int32, int64[::1], line, int32, scale, number)),
+            (functions.settle, (cells, cells, words, words, int32, int32, int32, number)),
+            (functions.unfound, (cells, words, int32, int32, number, uint8[::1])),
         ):
-            code, _ = compiled(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+            code, _ = short_arcs.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
             assert code

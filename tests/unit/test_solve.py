@@ -297,8 +297,8 @@ class TestPaths:
     def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(paths, "_ROUNDINGS", 0)
         called = []
-        mend = paths.Paths._by_dijkstra
-        monkeypatch.setattr(paths.Paths, "_by_dijkstra", lambda self, source: called.append(source) or mend(self, source))
+        mend = paths.Paths.by_dijkstra
+        monkeypatch.setattr(paths.Paths, "by_dijkstra", lambda self, source: called.append(source) or mend(self, source))
         for lift in (0.0, 0.7):
             rng = np.random.default_rng(2)
             matrix = np.where(rng.random((60, 60)) < 0.1, rng.random((60, 60)), np.inf)

@@ -1,0 +1,82 @@
+"""What an open dashboard costs the kernels: python tests/benchmarks/dashboard_cost.py [KERNEL] [N] [PAIRS].
+
+The same experiment in turns by `fwtui run` and by a dashboard on a 120x40 terminal, both recorded; the medians of their passes
+are compared pair by pair. The goal is less than 1 % on an H200. A benchmark, not a test: it asserts nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+from statistics import median
+
+from fwtui.events import RunDone
+from fwtui.sessions.reader import load
+
+PROGRAM = [sys.executable, "-P", "-m", "fwtui"]
+LONGEST = 120.0  # seconds that a dashboard gets for one run
+
+
+def headless(kernel: str, n: str, record: Path) -> float:
+    """Seconds of the median pass under `fwtui run`."""
+    subprocess.run([*PROGRAM, "run", "-k", kernel, "-n", n, "--record", str(record)], check=True, capture_output=True)
+    return seconds_in(record)
+
+
+def in_dashboard(kernel: str, n: str, record: Path) -> float:
+    """Seconds of the median pass of a run that is started in a dashboard with the key r."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", FWTUI_KERNEL=kernel, FWTUI_N=n)
+        os.execv(PROGRAM[0], [*PROGRAM, "dashboard", "--record", str(record)])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    begin, started = time.monotonic(), False
+    try:
+        while time.monotonic() - begin < LONGEST:
+            # a terminal that is not read stops the program that writes to it
+            if select.select([terminal], [], [], 0.1)[0]:
+                os.read(terminal, 65536)
+            if not started and time.monotonic() - begin > 3.0:
+                os.write(terminal, b"r")
+                started = True
+            if started and record.exists() and b'"kind":"rundone"' in record.read_bytes():
+                break
+        os.write(terminal, b"q")
+        while os.read(terminal, 65536):
+            pass
+    except OSError:  # it has gone, and the terminal with it
+        pass
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+    return seconds_in(record)
+
+
+def seconds_in(record: Path) -> float:
+    done = [line.event for line in load(record).lines if isinstance(line.event, RunDone)]
+    assert len(done) == 1 and done[0].median, f"{record}: {done}"
+    return done[0].median
+
+
+if __name__ == "__main__":
+    kernel, n, pairs = [*sys.argv[1:], *("tiled-cpu", "512", "5")[len(sys.argv) - 1 :]]
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        for pair in range(int(pairs)):
+            alone = headless(kernel, n, Path(folder, f"headless-{pair}.fwt.jsonl"))
+            shown = in_dashboard(kernel, n, Path(folder, f"dashboard-{pair}.fwt.jsonl"))
+            ratios.append(shown / alone)
+            print(
+                f"{kernel} n {n}: headless {alone * 1e3:.4f} ms, dashboard {shown * 1e3:.4f} ms, {shown / alone - 1:+.2%}",
+                flush=True,
+            )
+    print(f"median of {len(ratios)} pairs: {median(ratios) - 1:+.2%}")
