@@ -294,7 +294,9 @@ class TestQuestions:
         for before, words in ((None, "no run to compare"), (replace(model.runs[4], n=1024), "only times of one n compare")):
             with pytest.raises(Refused, match=words):
                 ask(entrant(model, 8), entrant(model, before) if before is not None else None)
-        never = msgspec.structs.replace(model.runs[8].done, median=5e-324)
+        done = model.runs[8].done
+        assert done is not None
+        never = msgspec.structs.replace(done, median=5e-324)
         with pytest.raises(Refused, match="has numbers that nothing can be compared with"):
             ask(entrant(model, replace(model.runs[8], done=never)), entrant(model, 4))
         with pytest.raises(Refused, match="has no time"):

@@ -74,7 +74,8 @@ def _numbers(page: Page, width: int) -> list[Content]:
     here = page.here.answer if page.here is not None else None
     if here is not None and here.number is not None and page.here is not None and _alike(page):
         told.append((f"here, n {page.here.n}", here.number))
-    most = max(number for _, number in told) or 1.0
+    whole = 1.0 if page.kind.say is units.percent else 0.0  # shares stand on a scale of their own
+    most = max(whole, *(number for _, number in told)) or 1.0
     room = max(LEAST_BAR, min(MOST_BAR, width - LABEL - WORDS))
     rows: list[Content] = []
     for label, number in told:
