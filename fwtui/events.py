@@ -25,6 +25,7 @@ FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader does not mind a newer one
 SAMPLES_TOLD = 100  # of one run at most; its RunDone counts all
+BINS, CELLS = 32, 48  # of a histogram, and along a side of a map of distances, at most
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=str.lower):
@@ -285,6 +286,33 @@ class Limits(Event, frozen=True, kw_only=True):
     note: str = ""  # why something is missing
 
 
+class Answers(Event, frozen=True, kw_only=True):
+    """What is worth knowing about all distances of a run's graph at once, over the ordered pairs of different vertices.
+
+    Distances are in units of the weights, None where no pair, or no vertex, has one.
+    """
+
+    run: RunId
+    vertices: Count = 0
+    reachable: Count = 0  # pairs with a path
+    components: Count = 0  # strongly connected
+    largest: Count = 0  # vertices of the largest of them
+    diameter: Real | None = None  # the longest distance that there is
+    farthest: Annotated[tuple[str, ...], Meta(max_length=2)] = ()  # the names of the pair that it is between
+    radius: Real | None = None  # the least distance within which some vertex reaches all others
+    centre: Annotated[tuple[str, ...], Meta(max_length=8)] = ()  # the first names of the vertices that do
+    centres: Count = 0  # how many they are
+    mean: Real | None = None
+    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # of the histogram's bins, one more than they are
+    counts: Annotated[tuple[Count, ...], Meta(max_length=BINS)] = ()  # pairs in each, without its upper edge but for the last
+    # mean distance of blocks of pairs, sources down and targets across; None where none has a path
+    heat: Annotated[tuple[Annotated[tuple[Real | None, ...], Meta(max_length=CELLS)], ...], Meta(max_length=CELLS)] = ()
+    checksum: str = ""  # of the distances, as in a Verdict
+    seconds: Seconds | None = None  # what finding all this took
+    solved: Seconds | None = None  # and what computing the distances once more took, where they were not there any longer
+    note: str = ""  # why there is nothing
+
+
 class End(Event, frozen=True, kw_only=True):
     """Last line of a session that was closed; `events` counts the lines before it."""
 
@@ -314,4 +342,5 @@ ALL: tuple[type[Event], ...] = (
     Marker,
     End,
     Limits,
+    Answers,
 )

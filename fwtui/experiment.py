@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.errors import Refused
+from fwtui.graphs.suffixes import suffix_of
 from fwtui.text import shown
 from kernels import registry
 from kernels.auto import AUTO
@@ -179,8 +180,8 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
         e.file.encode()
     except UnicodeEncodeError:
         raise Refused(f"the name {shown(Path(e.file).name)} is not UTF-8, and cannot be handed on; rename the file") from None
-    if e.file and Path(e.file).suffix.lower() not in (".gr", ".mtx"):
-        raise Refused(f"{shown(Path(e.file).name)} ends in neither .gr nor .mtx; convert it to DIMACS or Matrix Market")
+    if e.file:
+        suffix_of(e.file)
 
 
 def _one_of(values: Any) -> str:

@@ -129,7 +129,8 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "file",
         "Graph file",
-        "read the graph from a DIMACS .gr or Matrix Market .mtx file instead",
+        "read the graph from a file instead: .gr, .mtx, an edge list .txt .edges .el .snap, .csv, .tsv, .npy, .npz, .graphml; "
+        "also with .gz, .bz2 or .xz",
         _word("file"),
         lambda e: e.file,
         metavar="PATH",

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from fwtui import __version__, codec, events, hardware, limits, requests
+from fwtui.answers import why_none
 from fwtui.auto import resolved
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
@@ -54,6 +55,7 @@ class Live:
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
         self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
+        self._answering: int | None = None  # run about whose distances the worker was asked
         self._limited: dict[str, int] = {}  # which GPU's limits the model has, by backend
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
@@ -74,7 +76,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None or self._probing is not None or self._counting is not None
+        return any(one is not None for one in (self._active, self._probing, self._answering, self._counting))
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
@@ -129,13 +131,27 @@ class Live:
         self._dismiss_sampler()
         self._counting = Counting(run, self.asked[run])
 
+    def answer(self, run: int) -> None:
+        """Have the worker tell what a run's distances say, as an Answers event; `busy` until it has. Raises Refused."""
+        self._refuse_if_busy()
+        known = self.model.runs[run]
+        reason = why_none(known)
+        if reason:
+            raise Refused(reason)
+        assert known.verdict is not None
+        experiment, simulated = self.settled(self.asked[run])
+        self._hire("simulator" if simulated else "real")
+        assert self._worker is not None
+        self._answering = run
+        self._worker.send(requests.encode(requests.Answer(run, experiment, known.verdict.checksum)))
+
     def cancel(self) -> None:
         """Stop the run before its next step (what does not stop is killed after two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
-        if self._probing is not None and self._worker is not None:
+        if (self._probing is not None or self._answering is not None) and self._worker is not None:
             self._worker.close(grace=0)
-            self._worker = self._probing = None
+            self._worker = self._probing = self._answering = None
         if self._active is None or self._worker is None or self._kill_at is not None:
             return
         self._worker.send(requests.encode(requests.Cancel(self._active)))
@@ -188,7 +204,7 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
-        if (self._active is not None or self._probing is not None) and self._worker is not None:
+        if any(one is not None for one in (self._active, self._probing, self._answering)) and self._worker is not None:
             self._worker.kill()
         children = [child for child in (self._worker, self._sampler) if child is not None]
         for child in children:
@@ -203,7 +219,7 @@ class Live:
         if self._active is not None:
             self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
-        self._worker = self._sampler = self._probing = None
+        self._worker = self._sampler = self._probing = self._answering = None
         self.stop_recording(reason)
 
     def kill(self) -> None:
@@ -230,6 +246,8 @@ class Live:
             raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
         if self._probing is not None:
             raise Refused("the limit is still being measured; cancel that or wait for its end")
+        if self._answering is not None:
+            raise Refused(f"the distances of run {self._answering} are being summarised; cancel that or wait for its end")
         if self._active is not None:
             raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
 
@@ -258,6 +276,8 @@ class Live:
             self._publish(line)
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
+            if isinstance(line.event, events.Answers) and line.event.run == self._answering:
+                self._answering = None
             if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
                 best, self._probing = limits.save(line.event, self._probing), None
                 if best != line.event:
@@ -272,7 +292,7 @@ class Live:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        self._worker = self._probing = None
+        self._worker = self._probing = self._answering = None
         code = worker.exit_code or 0
         run, self._active = self._active, None
         if self._kill_at is not None and run is not None:

@@ -21,6 +21,7 @@ _SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # that may quote an e
     events.RunDone: ("message",),
     events.Device: ("note",),
     events.Graph: ("note",),
+    events.Answers: ("note",),
 }
 _SHORTEST = 3  # characters of a name that is replaced
 

@@ -78,7 +78,17 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "gpu_clock_mhz": evidence.gpu_clock_mhz if evidence is not None and gpu is not None else None,
         "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,
         "counters": run.counters,
+        "answers": _answers(run),
     }
+
+
+def _answers(run: Run) -> dict[str, Any] | None:
+    """What the distances say, but for the map."""
+    told = run.answers
+    if told is None or not told.vertices:
+        return None
+    whole = msgspec.structs.asdict(told)
+    return {name: value for name, value in whole.items() if name not in ("t", "run", "vertices", "heat", "checksum", "note")}
 
 
 def _phase(phase: PhaseTime) -> dict[str, Any]:

@@ -24,20 +24,29 @@ class Probe(Struct, frozen=True, tag="probe", tag_field="ask"):
     device: int = 0  # of several GPUs
 
 
+class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
+    """Say what is worth knowing about the distances of a run that is over; the checksum is that of its verdict."""
+
+    run: RunId
+    experiment: Experiment
+    checksum: str
+
+
 class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
     """Stop that run before its next step."""
 
     run: RunId
 
 
+Request = Start | Answer | Probe | Cancel
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Start | Cancel | Probe)
+_decoder = msgspec.json.Decoder(Request)
 
 
-def encode(request: Start | Cancel | Probe) -> bytes:
+def encode(request: Request) -> bytes:
     return _encoder.encode(request) + b"\n"
 
 
-def decode(line: bytes) -> Start | Cancel | Probe:
+def decode(line: bytes) -> Request:
     """Raises msgspec.MsgspecError; only ever fed by this program's own parent."""
     return _decoder.decode(line)

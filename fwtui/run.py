@@ -54,6 +54,7 @@ class Run:
     occupancies: tuple[events.Occupancy, ...] = ()
     counted: tuple[events.Counters, ...] = ()  # one for each op, where they were asked for
     verdict: events.Verdict | None = None
+    answers: events.Answers | None = None  # where they were asked for, or cost nothing
     done: events.RunDone | None = None
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
@@ -173,6 +174,8 @@ class Run:
                 return _changed(self, counted=(*(c for c in self.counted if c.op != event.op), event))
             case events.Verdict():
                 return _changed(self, verdict=event)
+            case events.Answers():
+                return _changed(self, answers=event)
             case events.RunDone():
                 return _changed(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
             case events.Fault() if self.state == "running":

@@ -35,7 +35,7 @@ class Worker:
     def __init__(self, descriptor: int, origin: float):
         self._descriptor = descriptor
         self._origin = origin
-        self._asked: queue.SimpleQueue[requests.Start | requests.Probe] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Start | requests.Answer | requests.Probe] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[tuple[str, int], Engine] = {}
         self._runner: Runner | None = None
@@ -57,23 +57,41 @@ class Worker:
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
         while True:
             request = self._asked.get()
-            if isinstance(request, requests.Probe):
-                self._probe(request)
-            else:
-                self._run(request)
+            match request:
+                case requests.Probe():
+                    self._probe(request)
+                case requests.Answer():
+                    self._answer(request)
+                case _:
+                    self._run(request)
+
+    def _experienced(self) -> Runner:
+        if self._runner is None:
+            from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
+
+            self._runner = Runner(self.tell, self.now, self._engine_for)
+        return self._runner
 
     def _run(self, request: requests.Start) -> None:
         try:
-            if self._runner is None:
-                from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
-
-                self._runner = Runner(self.tell, self.now, self._engine_for)
-            self._runner.run(request.run, request.experiment, partial(self._check, request.run), request.brief)
+            check = partial(self._check, request.run)
+            self._experienced().run(request.run, request.experiment, check, request.brief)
         except BaseException as error:
             code, sentence, lost = _diagnosis(error)
             where = traceback.format_exc()
             self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence, stderr=where))
             self.tell(events.RunDone(t=self.now(), run=request.run, outcome="failed", message=sentence))
+            if lost:
+                os._exit(0)
+
+    def _answer(self, request: requests.Answer) -> None:
+        try:
+            self._experienced().answer(request.run, request.experiment, request.checksum)
+        except BaseException as error:
+            code, sentence, lost = _diagnosis(error)
+            where = traceback.format_exc()
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=where))
+            self.tell(events.Answers(t=self.now(), run=request.run, note=sentence))
             if lost:
                 os._exit(0)
 
@@ -93,7 +111,7 @@ class Worker:
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
             match requests.decode(line):
-                case (requests.Start() | requests.Probe()) as work:
+                case (requests.Start() | requests.Answer() | requests.Probe()) as work:
                     self._asked.put(work)
                 case requests.Cancel(run=run):
                     self._cancelled.add(run)

@@ -21,7 +21,8 @@ NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
 THREADS = 256
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
 ROUNDED = np.float32(2**-20)  # what a rounded sum may be more than a distance, of the distance
-LOOK = 512  # k between two such looks, at most
+LOOK = 512  # k to the first such look; to each later one twice as many as to the one before
+LONGEST = 4096  # arcs of a path that is followed to its end
 
 
 class Functions(NamedTuple):
@@ -33,9 +34,9 @@ class Functions(NamedTuple):
     weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar): row v's, by their ends
     turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): blocks of edge x edge cells, a thread for four
     begin: Any  # (distance, weights, before, source, n, no_edge): what one arc reaches
-    spread: Any  # (distance, before, source, first, others, n, scale, far)
-    settle: Any  # (distance, weights, keys, before, source, n, none, far): after a search in rounded lengths
-    unfound: Any  # (distance, before, source, n, far, rows): 1 for each row in which a path has no predecessor
+    spread: Any  # (distance, before, source, first, others, n, scale, far, slack)
+    settle: Any  # (distance, weights, keys, before, source, n, none, far, slack): after a search in rounded lengths
+    unfound: Any  # (distance, before, source, n, far, rows): 1 for each row in which a path does not end
 
 
 def length_helper() -> Any:
@@ -127,7 +128,9 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             for rest in range(base + total + t, base + filled, threads):
                 lists[block, rest // slab * record + rest % slab] = side
             for slot in range(base // slab + t, (base + filled) // slab, threads):
-                look = (slot + 1) % often == 0 or (slot + 1) * slab == base + filled
+                looks = (slot + 1) // often
+                doubled = (slot + 1) % often == 0 and looks & (looks - 1) == 0
+                look = doubled or (slot + 1) * slab == base + filled
                 lists[block, slot * record + slab] = start >> shift if look else -1
             base += filled
             start = stop
@@ -173,7 +176,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             before[row, j] = i if one_arc else int32(NONE)
 
     @jit
-    def spread(distance, before, source, first, others, n, scale, far):
+    def spread(distance, before, source, first, others, n, scale, far, slack):
         row = int32(cuda.blockIdx.x)
         i = int32(source + row)
         again = 1
@@ -187,9 +190,8 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
                         v = others[arc]
                         known = v == i or before[row, v] >= 0
                         if rounded:
-                            # no vertex comes behind one that is farther away, so that paths end
                             via = distance[i, v] + distance[v, j]
-                            tight = distance[i, v] <= cell and via <= cell + cell * ROUNDED
+                            tight = via <= cell + (cell * ROUNDED + slack)
                         else:
                             via = whole(distance[i, v], scale, half) + whole(distance[v, j], scale, half)
                             tight = via == whole(cell, scale, half)
@@ -200,7 +202,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             again = cuda.syncthreads_or(found)
 
     @jit
-    def settle(distance, weights, keys, before, source, n, none, far):
+    def settle(distance, weights, keys, before, source, n, none, far, slack):
         row = int32(cuda.blockIdx.x)
         i = int32(source + row)
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
@@ -208,9 +210,9 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             if i != j and cell < far:
                 v = before[row, j]
                 # the search tells lengths apart to 21 bits, and small distances have more
-                if v < 0 or distance[i, v] + weights[v, j] > cell + cell * ROUNDED:
+                if v < 0 or distance[i, v] + weights[v, j] > cell + (cell * ROUNDED + slack):
                     nearest = int32(NONE)
-                    least = cell + cell * ROUNDED
+                    least = cell + (cell * ROUNDED + slack)
                     for v in range(n):
                         if keys[v, j] != none and distance[i, v] + weights[v, j] <= least:
                             nearest = int32(v)
@@ -220,8 +222,15 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
     @jit
     def unfound(distance, before, source, n, far, rows):
         row = int32(cuda.blockIdx.x)
+        i = int32(source + row)
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
-            if before[row, j] < 0 and source + row != j and distance[source + row, j] < far:
-                rows[source + row] = 1
+            if i != j and distance[i, j] < far:
+                v = before[row, j]
+                steps = 0
+                while v >= 0 and v != i and steps < LONGEST:
+                    v = before[row, v]
+                    steps += 1
+                if v != i:
+                    rows[i] = 1
 
     return Functions(lowest, sift, enlist, weak_arcs, turn, begin, spread, settle, unfound)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from fwtui import counters, events, hardware
+from fwtui import answers, counters, events, hardware
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
 from fwtui.commands.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.narrating import narrate, say, show_progress
@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--baseline", metavar="ID", help="which of the kernels the speed-ups are against; it runs first")
     parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
+    parser.add_argument(
+        "--answers",
+        action="store_true",
+        help="after each run what its distances say: diameter, radius, components, histogram, map",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
@@ -157,9 +162,17 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
         code = _run_one(live, experiment, outlet)
         if given.counters and live.model.run is not None and live.model.run.state == "done":
             _count(live, experiment, live.model.run.id)
+        if given.answers and live.model.run is not None and live.model.run.state == "done":
+            _answer(live, live.model.run.id)
         run = live.model.run
         if run is not None and run.id != before:
             if as_table:
+                if given.answers and run.answers is not None and run.answers.vertices:
+                    edges = run.graph.edges if run.graph is not None else None
+                    print(
+                        "\n".join([f"run {run.id}", *answers.lines(run.answers, answers.facts(run.answers, edges)), ""]),
+                        flush=True,
+                    )
                 rows.append(row(live.model, run, given.baseline))
                 say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
             elif outlet is None:
@@ -194,6 +207,22 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
     if run.wrong:
         return WRONG
     return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+
+
+def _answer(live: Live, run: int) -> None:
+    """What the run's distances say into the session, or why nothing to stderr."""
+    if live.model.runs[run].answers is None:  # of small graphs it is always told
+        show_progress(f"summarising run {run}")
+        try:
+            live.answer(run)
+        except Refused as refusal:
+            say(str(refusal))
+            return
+        finish(live)
+        show_progress("")
+    told = live.model.runs[run].answers
+    if told is not None and told.note:
+        say(f"run {run} has no answers: {told.note}")
 
 
 def _count(live: Live, experiment: Experiment, run: int) -> None:

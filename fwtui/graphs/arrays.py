@@ -7,12 +7,13 @@ import math
 import warnings
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
 
 from fwtui.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, of_dense
+from fwtui.graphs.adjacency import Adjacency, count_finite, of_dense
 from fwtui.graphs.lines import Arcs
 from fwtui.graphs.objects import of_array
 from fwtui.graphs.vertices import Vertices
@@ -24,9 +25,9 @@ _SPARSE["coo"] = ("row", "col", "data", "shape")
 _MEMBERS = 64
 
 
-def read_npy(file: IO[bytes], name: str, size: int) -> Adjacency:
-    """A square matrix of weights in an .npy file of that size."""
-    return _of(_array(file, name, size), name)
+def read_npy(file: IO[bytes], name: str, size: int, check: Callable[[int], None]) -> Adjacency:
+    """A square matrix of weights in an .npy file of that size; `check` hears its side before anything of it is read."""
+    return _of(_array(file, name, size, check), name)
 
 
 def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency:
@@ -57,8 +58,8 @@ def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
 
 
-def _array(file: IO[bytes], name: str, size: int) -> np.ndarray:
-    """An array as numpy.save writes it, its size believed only where the file is as long."""
+def _array(file: IO[bytes], name: str, size: int, check: Callable[[int], None] = lambda side: None) -> np.ndarray:
+    """An array as numpy.save writes it, its size believed only where the file is as long; `check` hears a matrix's side."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy tells of headers from Python 2, which nobody here can change
@@ -72,6 +73,8 @@ def _array(file: IO[bytes], name: str, size: int) -> np.ndarray:
     count = math.prod(shape)
     if any(side < 0 for side in shape) or count * dtype.itemsize > size:
         raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")
+    if len(shape) == 2 and shape[0] == shape[1]:
+        check(shape[0])
     data = file.read(count * dtype.itemsize)
     if len(data) != count * dtype.itemsize:
         raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
@@ -93,7 +96,8 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     if no_edge.dtype.kind not in "fi":
         raise Refused(f"{name}: 'no_edge' is no number; save the graph again")
     present = weights != no_edge.reshape(-1)[0]
-    return of_dense(np.where(present, weights.astype(np.float64), np.inf), Vertices(range(len(weights))))
+    dense = np.where(present, weights.astype(np.float64), np.inf)
+    return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
 
 
 def _sparse(array: Any, name: str) -> Adjacency:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
 CELLS_AT_ONCE = 1 << 18  # temporaries of one block of rows stay in the cache
@@ -30,6 +31,7 @@ class GraphInput:
     exact_sums: bool = True  # float32 sums lose nothing: whole numbers, or multiples of 1/256 on short paths
     name: str = ""
     note: str = ""
+    vertices: Vertices | None = None  # how a file calls them; None: 0 .. n - 1
 
     @property
     def n(self) -> int:

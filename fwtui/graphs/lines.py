@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,33 @@ class Table(NamedTuple):
     name: str  # of the file, safe to show
     layout: Layout
     unfit: Callable[[float], str | None]  # why a weight cannot be stored
+
+
+def arcs_in(file: io.BufferedReader, layout: Layout, name: str, unfit: Callable[[float], str | None]) -> Iterator[Arcs]:
+    """The rest of the file, some lines at a time. Raises Refused for lines and counts that are wrong."""
+    table = Table(name, layout, unfit)
+    read_rows = 0
+    for chunk, first_line in _chunks(file, layout, name):
+        rows = parse(chunk, first_line, table)
+        yield layout.arcs(rows, read_rows)
+        read_rows += len(rows)
+    if layout.rows is not None and read_rows != layout.rows:
+        raise Refused(
+            f"{name} declares {layout.rows:,} entries and holds {read_rows:,}; fetch the file again, or correct the count"
+        )
+
+
+def _chunks(file: io.BufferedReader, layout: Layout, name: str) -> Iterator[tuple[bytes, int]]:
+    """The rest of the file in whole lines, each piece with the number of its first line."""
+    line = layout.first_line
+    head = layout.head
+    while chunk := head + file.read(CHUNK):
+        head = b""
+        chunk += file.readline(CHUNK)
+        if len(chunk) >= 2 * CHUNK + len(layout.head):
+            raise Refused(f"{name} has a line of more than {CHUNK:,} bytes after line {line}; break it up")
+        yield chunk, line
+        line += chunk.count(b"\n")
 
 
 def parse(chunk: bytes, first_line: int, table: Table) -> np.ndarray:

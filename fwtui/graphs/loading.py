@@ -12,53 +12,52 @@ import numpy as np
 from fwtui.errors import Refused
 from fwtui.graphs import arrays, csvtable, dimacs, edgelist, matrixmarket
 from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.files import MAX_BYTES, MAX_WEIGHT, arcs_in
+from fwtui.graphs.demand import Demand, refused_for_room
 from fwtui.graphs.graphml import read_graphml
-from fwtui.graphs.lines import Arcs, Layout
-from fwtui.graphs.opening import PACKED, opened, suffix_of
+from fwtui.graphs.lines import Arcs, Layout, arcs_in
+from fwtui.graphs.opening import MAX_BYTES, opened
+from fwtui.graphs.suffixes import suffix_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.text import clean
 
-MOST_VERTICES = 1 << 20
+Reader = Callable[[io.BufferedReader, str, int, Demand], Adjacency]
+ANY = Demand()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
-def load(path: str) -> Adjacency:
+def load(path: str, demand: Demand = ANY) -> Adjacency:
     """The graph in a file, of the format that its suffix names. Only Refused leaves: it names file, line and way out."""
     name = clean(Path(path).name)
-    form = _FORMS.get(suffix_of(path))
-    if form is None:
-        raise Refused(f"{name!r} ends in none of {', '.join(_FORMS)} (or those with {', '.join(PACKED)}); rename or convert it")
-    binary = form in (_npy, _npz)
-    most = _usable() if binary else MAX_BYTES
+    form = _FORMS[suffix_of(path)]
+    most = _usable() if form in (_npy, _npz) else MAX_BYTES
     try:
         with opened(path, name, most) as (file, size):
-            graph = replace(form(file, name, size), name=name)
+            graph = replace(form(file, name, size, demand), name=name)
+        demand.check_size(graph.n, name, "has")
+        demand.check_weights(graph, name)
     except MemoryError:
-        raise Refused(f"{name} does not fit into memory; choose a smaller graph") from None
-    if not 1 <= graph.n <= MOST_VERTICES:
-        raise Refused(f"{name} has {graph.n:,} vertices, outside 1 to {MOST_VERTICES:,}; choose another graph")
-    low, high = graph.low or 0, graph.high or 0
-    if max(-low, high) > MAX_WEIGHT:
-        raise Refused(f"{name} has a weight beyond {MAX_WEIGHT:g}; scale the weights down")
+        raise refused_for_room(name, demand.dtype) from None
     return graph
 
 
-def _numbered(layout: Callable[[io.BufferedReader, str, int], Layout]) -> Callable[[io.BufferedReader, str, int], Adjacency]:
+def _numbered(layout: Callable[[io.BufferedReader, str, int], Layout]) -> Reader:
     """A reader of lines of numbers whose header says how many vertices there are."""
 
-    def read(file: io.BufferedReader, name: str, size: int) -> Adjacency:
+    def read(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
         form = layout(file, name, size)
-        if not 1 <= form.n <= MOST_VERTICES:
-            raise Refused(f"{name} declares {form.n:,} vertices, outside 1 to {MOST_VERTICES:,}; choose another graph")
-        return Adjacency(form.n, Vertices(range(1, form.n + 1)), arcs=_joined(list(arcs_in(file, form, name, _unfit))))
+        demand.check_size(form.n, name, "declares")
+        arcs = _joined(list(arcs_in(file, form, name, demand.unfit)))
+        if demand.dtype == "int16" and (arcs.weights < 0).any():  # no line has such a weight
+            way = "choose int32 or float32"
+            raise Refused(f"{name} is skew-symmetric, so half its weights are negative, which int16 does not take; {way}")
+        return Adjacency(form.n, Vertices(range(1, form.n + 1)), arcs=arcs)
 
     return read
 
 
-def _edge_list(file: io.BufferedReader, name: str, size: int) -> Adjacency:
+def _edge_list(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
     form, undirected = edgelist.layout(file, name)
-    arcs = _joined(list(arcs_in(file, form, name, _unfit)))
+    arcs = _joined(list(arcs_in(file, form, name, demand.unfit)))
     numbers, ends = np.unique(np.concatenate([arcs.sources, arcs.targets]), return_inverse=True)
     sources, targets = ends[: len(arcs.sources)], ends[len(arcs.sources) :]
     first, last = int(numbers[0]), int(numbers[-1])
@@ -67,8 +66,8 @@ def _edge_list(file: io.BufferedReader, name: str, size: int) -> Adjacency:
     return both_ways(graph) if undirected else graph
 
 
-def _table(delimiter: str) -> Callable[[io.BufferedReader, str, int], Adjacency]:
-    def read(file: io.BufferedReader, name: str, size: int) -> Adjacency:
+def _table(delimiter: str) -> Reader:
+    def read(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
         arcs, names = csvtable.read_table(file, name, delimiter)
         wrong = np.flatnonzero(~np.isfinite(arcs.weights))
         if len(wrong):
@@ -80,11 +79,11 @@ def _table(delimiter: str) -> Callable[[io.BufferedReader, str, int], Adjacency]
     return read
 
 
-def _npy(file: io.BufferedReader, name: str, size: int) -> Adjacency:
-    return arrays.read_npy(file, name, size)
+def _npy(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
+    return arrays.read_npy(file, name, size, lambda n: demand.check_size(n, name, "declares"))
 
 
-def _npz(file: io.BufferedReader, name: str, size: int) -> Adjacency:
+def _npz(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
     return arrays.read_npz(file, name, _usable())
 
 
@@ -95,15 +94,8 @@ def _usable() -> int:
     return max(MAX_BYTES, psutil.virtual_memory().available // _SHARE)
 
 
-def _graphml(file: io.BufferedReader, name: str, size: int) -> Adjacency:
+def _graphml(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
     return read_graphml(file, name)
-
-
-def _unfit(weight: float) -> str | None:
-    """Why a weight cannot be used, or None."""
-    if not np.isfinite(weight):
-        return "is not a finite number; remove the line"
-    return f"is beyond {MAX_WEIGHT:g}; scale the weights down" if abs(weight) > MAX_WEIGHT else None
 
 
 def _joined(parts: list[Arcs]) -> Arcs:
@@ -112,7 +104,7 @@ def _joined(parts: list[Arcs]) -> Arcs:
     return parts[0] if len(parts) == 1 else Arcs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-_FORMS: dict[str, Callable[[io.BufferedReader, str, int], Adjacency]] = {
+_FORMS: dict[str, Reader] = {
     ".gr": _numbered(dimacs.layout),
     ".mtx": _numbered(matrixmarket.layout),
     **dict.fromkeys((".txt", ".edges", ".el", ".snap"), _edge_list),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, both_ways, of_dense
+from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.lines import Arcs
 from fwtui.graphs.vertices import Vertices
 
@@ -51,19 +51,20 @@ def of_array(given: Any) -> Adjacency:
         dense = np.ma.filled(array.astype(np.float64), np.inf)
     else:
         dense = np.ascontiguousarray(array)
-    if dense.dtype.kind == "f" and np.isneginf(dense).any():
+    if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
         raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
-    if not masked and _ambiguous(dense):
+    finite = count_finite(dense)
+    if not masked and _ambiguous(dense, finite):
         raise Refused(
             "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
             "or numpy.ma.array(matrix) for edges"
         )
-    return of_dense(dense, Vertices(range(len(dense))))
+    return of_dense(dense, Vertices(range(len(dense))), finite)
 
 
-def _ambiguous(dense: np.ndarray) -> bool:
+def _ambiguous(dense: np.ndarray, finite: int) -> bool:
     """Whether there are zeros off the diagonal, and nothing that means no edge."""
-    if dense.dtype.kind == "f" and not np.isfinite(dense).all():
+    if finite < dense.size:
         return False
     return bool(dense.size - np.count_nonzero(dense) > len(dense) - np.count_nonzero(dense.diagonal()))
 

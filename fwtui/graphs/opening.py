@@ -17,16 +17,10 @@ from typing import IO, Any
 
 from fwtui.errors import Refused
 
+MAX_BYTES = 256 * 2**20  # of a file of text
 MOST_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
 _ALWAYS = 1 << 20  # bytes that a packed file may have whatever its size
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-PACKED = tuple(_UNPACK)
-
-
-def suffix_of(path: str) -> str:
-    """The suffix that says what is in the file, without the one that says how it is packed."""
-    whole = Path(path)
-    return (Path(whole.stem) if whole.suffix.lower() in _UNPACK else whole).suffix.lower()
 
 
 @contextmanager

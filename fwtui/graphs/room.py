@@ -10,7 +10,7 @@ import psutil
 
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
-from fwtui.graphs.files import MAX_BYTES
+from fwtui.graphs.opening import MAX_BYTES
 from fwtui.text import clean
 from fwtui.units import memory
 from kernels.plan import ITEMSIZE

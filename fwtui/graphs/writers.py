@@ -14,8 +14,8 @@ from typing import IO
 import numpy as np
 
 from fwtui.errors import Refused
-from fwtui.graphs.files import MAX_BYTES
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.opening import MAX_BYTES
 from fwtui.graphs.whole import whole_file
 from fwtui.text import clean
 

@@ -6,19 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+import msgspec
 import numpy as np
 
 from fwtui import events
+from fwtui.answers import RIGHT
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
-from fwtui.graphs.canonical import canonical
+from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure import copies, statistics
+from fwtui.measure import answering, copies, statistics
 from fwtui.measure.engine import Cancelled, Check, Engine
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.passes import Passes
 from fwtui.measure.teller import Teller
 from fwtui.verify import Verifier
+from kernels import registry
 from kernels.plan import Copied, Kernel, Shape, Step
 
 FULL_CHECK_CPU, FULL_CHECK_GPU = 512, 2048  # largest n compared with SciPy cell by cell unless asked otherwise
@@ -39,6 +42,7 @@ class Runner:
         self._engine_for = engine_for
         self._inputs = Inputs()
         self._verifier = Verifier()
+        self._kept: answering.Distances | None = None  # of the last run, for whoever asks before the next one
 
     def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False) -> None:
         """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
@@ -56,7 +60,7 @@ class Runner:
             phases=tuple(events.PhaseName(key, title) for key, title in kernel.phases.items()),
         )
         samples = statistics.Samples()
-        by_phase = None
+        by_phase = self._kept = None
         outcome, message = "done", ""
         try:
             by_phase = self._measure(teller, experiment, kernel, engine, samples, check, brief)
@@ -66,6 +70,8 @@ class Runner:
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
+        if outcome == "done" and not brief and self._kept is not None and self._kept.n <= answering.ALWAYS:
+            self._say(teller, answering.answers(self._kept))
         teller.tell(
             events.RunDone,
             outcome=outcome,
@@ -76,6 +82,42 @@ class Runner:
             indicative=timed and statistics.indicative(samples),
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
         )
+
+    def answer(self, run: int, experiment: Experiment, checksum: str) -> None:
+        """Tell what the distances of a run that is over say, computed once more unless it was the last one.
+
+        The checksum is that of the run's verdict: other distances are not told as that run's.
+        """
+        teller = Teller(run, self._emit, self._now)
+        begin = self._now()
+        found = self._kept if self._kept is not None and self._kept.run == run else None
+        solved = None
+        if found is None:
+            try:
+                found = self._kept = self._again(run, experiment)
+            except Refused as refusal:
+                teller.tell(events.Answers, note=str(refusal))
+                return
+            solved = self._now() - begin
+        if found.checksum != checksum:
+            teller.tell(events.Answers, note=f"the distances are no longer those of run {run}: run it again")
+            return
+        self._say(teller, msgspec.structs.replace(answering.answers(found), solved=solved))
+
+    def _say(self, teller: Teller, told: events.Answers) -> None:
+        self._emit(msgspec.structs.replace(told, t=teller.now()))
+
+    def _again(self, run: int, experiment: Experiment) -> answering.Distances:
+        """The distances of a run, by its kernel and untold. Raises Refused."""
+        kernel = kernel_named(experiment.kernel)
+        engine = self._engine_for(kernel, experiment)
+        untold = Teller(run, lambda event: None, self._now)
+        self._kept = None
+        _, graph, passes = self._ready(untold, experiment, kernel, engine, lambda: None)
+        passes.warm_up()
+        shape = _shape(experiment, graph)
+        distances = canonical(copies.unload(untold, engine, passes.program, shape, passes.buffers), graph, experiment.dtype)
+        return answering.of_run(run, distances, graph, fletcher64(distances))
 
     def _measure(
         self,
@@ -88,8 +130,21 @@ class Runner:
         brief: bool,
     ) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
+        key, graph, passes = self._ready(teller, experiment, kernel, engine, check)
+        one = passes.warm_up() if kernel.compiles or not brief else experiment.budget
+        if engine.timed:
+            passes.clean(samples, guess=one)
+        raw = copies.unload(teller, engine, passes.program, _shape(experiment, graph), passes.buffers)
+        self._verify(teller, experiment, engine, key, graph, raw)
+        check()
+        return passes.by_phase() if engine.timed and not brief else None
+
+    def _ready(
+        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, check: Check
+    ) -> tuple[Key, GraphInput, Passes]:
+        """The graph, with its key, in the buffers of a compiled program."""
         key, graph = self._inputs.graph(teller, experiment, kernel, engine, check)
-        shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
+        shape = _shape(experiment, graph)
         refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if refusal:
             raise Refused(refusal)
@@ -107,13 +162,7 @@ class Runner:
         copies.load(teller, engine, program, shape, graph.matrix, buffers)
         if compiles and not first:
             passes.compile()
-        one = passes.warm_up() if kernel.compiles or not brief else experiment.budget
-        if engine.timed:
-            passes.clean(samples, guess=one)
-        raw = copies.unload(teller, engine, program, shape, buffers)
-        self._verify(teller, experiment, engine, key, graph, raw)
-        check()
-        return passes.by_phase() if engine.timed and not brief else None
+        return key, graph, passes
 
     def _verify(
         self, teller: Teller, experiment: Experiment, engine: Engine, key: Key, graph: GraphInput, raw: np.ndarray
@@ -127,6 +176,14 @@ class Runner:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         teller.tell(events.Verdict, **finding._asdict())
+        # the programs of other packages may give away their own buffers, which later passes overwrite
+        own = experiment.kernel in registry()
+        if own and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
+            self._kept = answering.of_run(teller.run, distances, graph, finding.checksum)
+
+
+def _shape(experiment: Experiment, graph: GraphInput) -> Shape:
+    return experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
 
 
 def _form(experiment: Experiment) -> str:

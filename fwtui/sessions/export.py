@@ -17,9 +17,9 @@ from fwtui.report import COLUMNS, markdown, result, row
 from fwtui.sessions.reader import Loaded
 
 Row = dict[str, Any]
-TABLES = ("runs", "phases", "samples", "rounds", "counters", "telemetry", "markers")
+TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
-_OWN_TABLE = ("phase_details", "phases", "counters")  # parts of a result that are rows elsewhere
+_OWN_TABLE = ("phase_details", "phases", "counters", "answers")  # parts of a result that are rows elsewhere
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters that a spreadsheet would calculate with
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 
@@ -68,6 +68,25 @@ def _counters(model: Model, loaded: Loaded) -> list[Row]:
     ]
 
 
+def _answers(model: Model, loaded: Loaded) -> list[Row]:
+    rows = []
+    for run in model.runs.values():
+        whole = result(model, run)["answers"]
+        if whole is not None:
+            kept = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
+            rows.append(_flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **kept}))
+    return rows
+
+
+def _histogram(model: Model, loaded: Loaded) -> list[Row]:
+    return [
+        {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, "low": low, "high": high, "pairs": count}
+        for run in model.runs.values()
+        if run.answers is not None
+        for low, high, count in zip(run.answers.edges, run.answers.edges[1:], run.answers.counts, strict=False)
+    ]
+
+
 def _rounds(model: Model, loaded: Loaded) -> list[Row]:
     return [
         {"run": run.id, "index": told.index, "first": told.first, "phase": name.key, "seconds": seconds}
@@ -91,6 +110,8 @@ _MAKERS: dict[str, Callable[[Model, Loaded], list[Row]]] = {
     "samples": _of_kind(events.Sample),
     "rounds": _rounds,
     "counters": _counters,
+    "answers": _answers,
+    "histogram": _histogram,
     "telemetry": _of_kind(events.Telemetry),
     "markers": _of_kind(events.Marker),
 }

@@ -16,6 +16,7 @@ from kernels.plan import DTYPES, NO_EDGE
 
 ROUNDED = "rounded: sums of these weights need more digits than float32 has"
 NARROW_FIRST = ("int16", "int32", "float32")
+_LOOKED_AT = 1 << 24  # arcs, in a tenth of a second
 _ROUNDS = 3  # of a search through a dense matrix: its paths have few edges
 
 
@@ -90,14 +91,38 @@ def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
 
 
 def _of_arcs(adjacency: Adjacency) -> list[np.ndarray]:
+    arcs = adjacency.all_arcs()
+    weights = np.maximum(arcs.weights, 0)
+    return [
+        from_first(adjacency.n, sources, targets, weights)
+        for sources, targets in ((arcs.sources, arcs.targets), (arcs.targets, arcs.sources))
+    ]
+
+
+def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n,) distances from vertex 0 over arcs of no negative weight, +inf for no path.
+
+    All arcs are looked at again and again until nothing changes (Bellman, Ford); where that would take longer than loading
+    SciPy does, its Dijkstra goes on.
+    """
+    distance = np.full(n, np.inf)
+    distance[0] = 0
+    order = np.argsort(targets, kind="stable")
+    before, along = sources[order], weights[order]
+    ends, first = np.unique(targets[order], return_index=True)
+    for _ in range(_LOOKED_AT // len(order) if len(order) else 0):
+        shorter = np.minimum(np.minimum.reduceat(distance[before] + along, first), distance[ends])
+        if (shorter == distance[ends]).all():
+            return distance
+        distance[ends] = shorter
+    if not len(order):
+        return distance
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    arcs, n = adjacency.all_arcs(), adjacency.n
-    apart = arcs.sources != arcs.targets
+    apart = sources != targets
     # of parallel arcs SciPy makes the sum, which is no less than the least of them
-    graph = csr_array((np.maximum(arcs.weights, 0)[apart], (arcs.sources[apart], arcs.targets[apart])), shape=(n, n))
-    return [dijkstra(g, indices=0) for g in (graph, csr_array(graph.T))]
+    return dijkstra(csr_array((weights[apart], (sources[apart], targets[apart])), shape=(n, n)), indices=0)
 
 
 def _of_dense(adjacency: Adjacency, enough: float) -> list[np.ndarray]:

@@ -97,8 +97,7 @@ def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None
 
 def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
-    from fwtui.graphs.files import MAX_BYTES
-    from fwtui.graphs.opening import opened
+    from fwtui.graphs.opening import MAX_BYTES, opened
 
     name = clean(Path(path).name)
     pairs: list[tuple[int, int]] = []

@@ -2,85 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from fwtui import units
+from fwtui import answers, units
 from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.vertices import Vertices
 from fwtui.solving.result import Result, Stats
-from fwtui.solving.summary import Summary
 from fwtui.text import brief
 
-_BAR = 40
-_SHADES = " ░▒▓█"
-_NO_PATH = "·"
-_CENTRES = 6
-
-
-def number(value: float) -> str:
-    """A distance: whole numbers in full, others with as many digits as float32 has."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
+if TYPE_CHECKING:
+    from fwtui.solving.summary import Summary
 
 
 def summary_lines(summary: Summary, vertices: Vertices, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
-    s = summary
-    facts = [
-        ("vertices", f"{s.n:,}"),
-        ("edges", f"{stats.edges:,}"),
-        ("reachable", f"{units.percent(s.share)} of {s.pairs:,} ordered pairs"),
-        ("strong components", f"{s.components:,}, the largest of {s.largest:,} vertices"),
-    ]
-    if s.diameter is not None and s.farthest is not None and s.mean is not None:
-        ends = " to ".join(brief(vertices.name(v)) for v in s.farthest)
-        note = "" if s.reachable == s.pairs else ", of the pairs that have a path"
-        facts.append(("diameter", f"{number(s.diameter)}, from {ends}{note}"))
-        facts.append(("mean distance", number(round(s.mean, 4))))
-    if s.radius is not None:
-        names = ", ".join(brief(vertices.name(v)) for v in s.centre[:_CENTRES])
-        more = f" and {len(s.centre) - _CENTRES:,} more" if len(s.centre) > _CENTRES else ""
-        facts.append(("radius", f"{number(s.radius)}, from the centre: {names}{more}"))
-    elif s.n > 1:
-        facts.append(("radius", "none: no vertex reaches all others"))
+    from fwtui.solving.summary import stated  # its vocabulary is not needed by whoever wants distances alone
+
+    told = stated(summary, vertices)
+    facts = answers.facts(told, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {stats.proof}{'' if stats.exact else ' (sums are rounded)'}"))
-    width = max(len(name) for name, _ in facts)
-    lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    if len(s.counts):
-        lines += ["", "pairs by distance", *_histogram(s)]
-        lines += ["", *_map(s)]
-    return lines
-
-
-def _histogram(summary: Summary) -> list[str]:
-    whole = bool((summary.edges == np.rint(summary.edges)).all())
-    labels = []
-    for low, high in zip(summary.edges[:-1], summary.edges[1:], strict=True):
-        last = high - 1 if whole else high
-        labels.append(number(low) if whole and last == low else f"{number(low)} to {number(last)}")
-    width, most = max(map(len, labels)), int(summary.counts.max())
-    return [
-        f"{label:>{width}}  {'█' * round(_BAR * count / most):<{_BAR}}  {count:,}"
-        for label, count in zip(labels, summary.counts.tolist(), strict=True)
-    ]
-
-
-def _map(summary: Summary) -> list[str]:
-    """Mean distances of blocks of pairs as shades: sources down, targets across."""
-    heat = summary.heat
-    known = heat[np.isfinite(heat)]
-    low, high = float(known.min(initial=0)), float(known.max(initial=0))
-    lines = [f"mean distance, sources down, targets across: '{_SHADES[1]}' near to '{_SHADES[-1]}' far, '{_NO_PATH}' no path"]
-    for row in heat:
-        cells = []
-        for value in row:
-            if not np.isfinite(value):
-                cells.append(_NO_PATH)
-            else:
-                cells.append(
-                    _SHADES[1 + int((len(_SHADES) - 2) * (value - low) / (high - low) + 0.5)] if high > low else _SHADES[1]
-                )
-        lines.append("".join(cells))
-    return lines
+    return answers.lines(told, facts)
 
 
 def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:
@@ -94,10 +37,10 @@ def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -
     reached = np.concatenate([[0.0], np.cumsum(weights)])
     total = float(result.distances[source, target])
     count = f"{len(weights)} edge{'' if len(weights) == 1 else 's'}"
-    lines = [f"from {names[0]} to {names[-1]}: {number(total)} over {count}"]
+    lines = [f"from {names[0]} to {names[-1]}: {answers.number(total)} over {count}"]
     rows = [("from", "to", "weight", "distance")]
     rows += [
-        (a, b, number(w), number(round(d, 6)))
+        (a, b, answers.number(w), answers.number(round(d, 6)))
         for a, b, w, d in zip(names[:-1], names[1:], weights.tolist(), reached[1:].tolist(), strict=True)
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]

@@ -17,6 +17,15 @@ COUNTERS = Binding(
     show=False,
     tooltip="hardware counters of the run that is shown: profiled apart by ncu, never timed with it",
 )
+ANSWERS = Binding(
+    "A",
+    "answers",
+    "Answers",
+    id="answers",
+    key_display="A",
+    show=False,
+    tooltip="what the distances say: diameter, radius, centre, components, histogram, map",
+)
 CANCEL = Binding("c", "cancel", "Cancel", id="cancel", tooltip="stop what is going: a run before its next step")
 RECORD = Binding("R", "record", "Record", id="record", key_display="R", tooltip="recording on and off")
 MARK = Binding("m", "mark", "Marker", id="mark", tooltip="leave a marker with a few words in the recording")

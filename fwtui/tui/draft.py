@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from fwtui.errors import Refused
@@ -64,7 +65,7 @@ class Draft:
 
     def take(self, experiment: Experiment) -> None:
         """Say what this experiment says."""
-        self._wishes = {"kernel": experiment.kernel, "device": experiment.device}
+        self._wishes = {"kernel": experiment.kernel, "device": experiment.device, "n": str(experiment.n), "file": experiment.file}
         self.last = ""
         usual = self._usual()
         for field in FIELDS:
@@ -168,10 +169,17 @@ class Draft:
         return list(rows.values())
 
     def _usual(self) -> Experiment:
-        """The kernel's own choices."""
+        """The kernel's own choices for a graph of that size."""
         kernel = self.kernel
         dtype = Experiment().dtype if Experiment().dtype in kernel.dtypes else kernel.dtypes[0]
-        try:
-            return settle(Experiment(kernel=kernel.id, n=1, dtype=dtype), self.simulated)
-        except Refused:
-            return Experiment(kernel=kernel.id, n=1, dtype=dtype)
+        for n in (self._n(), 1):
+            with suppress(Refused):
+                return settle(Experiment(kernel=kernel.id, n=n, dtype=dtype), self.simulated)
+        return Experiment(kernel=kernel.id, n=1, dtype=dtype)
+
+    def _n(self) -> int:
+        """The size that is asked for; of a file, which is not read yet, the largest."""
+        text = self._wishes.get("n", "")
+        if self._wishes.get("file"):
+            return self.kernel.max_n
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1

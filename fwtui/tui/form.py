@@ -121,7 +121,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         if self.draft.text(key) == text:
             return
         self.draft.set(key, text)
-        if key in ("kernel", "device"):
+        if key in ("kernel", "device", "n", "file"):  # what the kernel's own choices depend on
             self.sync()
         self.post_message(self.Changed(self.draft.errors()))
 

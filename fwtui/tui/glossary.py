@@ -39,5 +39,8 @@ GLOSSARY = (
     ("SM, SM occ", "a multiprocessor of the GPU; the share of its room for warps in use"),
     ("GPM", "the GPU's built-in performance counters (Hopper and later)"),
     ("G(512, 0.3)", "random graph: 512 vertices, each possible edge there with probability 0.3"),
+    ("diameter, radius", "the longest distance; the least one within which some vertex reaches all others"),
+    ("centre", "the vertices that reach all others within the radius"),
+    ("strong components", "sets of vertices that all reach each other"),
     ("range proved by ...", "how it is known that no distance is too large for the number type"),
 )

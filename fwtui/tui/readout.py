@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui import events, units
+from fwtui import answers, events, units
 from fwtui.limits import Limit
 from fwtui.model import Evidence
 from fwtui.run import Run
@@ -313,4 +313,6 @@ def checked(s: Subject, width: int) -> list[Content]:
             words.append(f"{units.percent(g.negative_share)} negative")
         words += [part for part in (g.name, g.note) if part]
         lines += hanging("graph", LABEL, words, width)
+    if run.answers is not None:
+        lines += hanging("answers", LABEL, answers.in_short(run.answers), width)
     return lines

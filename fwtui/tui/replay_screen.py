@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from fwtui.fields import FIELDS
 from fwtui.run import Run
-from fwtui.tui.bindings import BASELINE, COMMON, COUNTERS, MOTION, TRANSPORT
+from fwtui.tui.bindings import ANSWERS, BASELINE, COMMON, COUNTERS, MOTION, TRANSPORT
 from fwtui.tui.draft import titled
 from fwtui.tui.drawn import MUTED, Drawn, line
 from fwtui.tui.screen import SessionScreen
@@ -40,7 +40,7 @@ class ReplayScreen(SessionScreen):
     ReplayScreen #what { height: auto; }
     """
     # the baseline last: on 60 columns the footer has no room for it
-    BINDINGS: ClassVar = [*TRANSPORT, COUNTERS, MOTION, *COMMON, BASELINE]
+    BINDINGS: ClassVar = [*TRANSPORT, ANSWERS, COUNTERS, MOTION, *COMMON, BASELINE]
 
     def left(self) -> Widget:
         return VerticalScroll(

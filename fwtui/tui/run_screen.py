@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from fwtui import hardware
+from fwtui.answers import why_none
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
 from fwtui.telemetry.facts import Hardware
@@ -57,6 +58,7 @@ class RunScreen(SessionScreen):
         bindings.PAUSE,
         bindings.MOTION,
         Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
+        bindings.ANSWERS,
         bindings.COUNTERS,
         bindings.BASELINE,
         *bindings.COMMON,
@@ -68,6 +70,7 @@ class RunScreen(SessionScreen):
         self.source = view.source
         self.draft = Draft(view.experiment, self._simulated, self._settled)
         self._wrong = False  # whether the form says what cannot run
+        self._awaited: int | None = None  # the run whose answers are to open when they come
 
     def body(self) -> ComposeResult:
         yield Static(id="line", markup=False)
@@ -125,6 +128,16 @@ class RunScreen(SessionScreen):
         self.query_one("#cancel", Button).disabled = not busy
         self.query_one("#run", Button).disabled = busy or self._wrong
         super().show()
+        self._open_awaited(busy)
+
+    def _open_awaited(self, busy: bool) -> None:
+        """Answers that were asked for open by themselves, unless the user has gone on to something else meanwhile."""
+        run = self.view.run
+        if self._awaited is None or (run is not None and run.id == self._awaited and busy):
+            return
+        wanted, self._awaited = self._awaited, None
+        if run is not None and run.id == wanted and run.answers is not None and self.app.screen is self:
+            super().action_answers()
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         if kernel.backend != "cuda":
@@ -202,6 +215,25 @@ class RunScreen(SessionScreen):
             self.action_run()
 
     @property
+    def _askable(self) -> bool:
+        """Whether the distances of the run that is shown could be asked about."""
+        run = self.view.run
+        return run is not None and run.id in self.source.asked and not self.view.busy and not why_none(run)
+
+    def action_answers(self) -> None:
+        run = self.view.run
+        if run is None or (self.told is not None and self.told.vertices):
+            super().action_answers()
+            return
+        try:
+            self.source.answer(run.id)
+        except Refused as refusal:
+            self.say(str(refusal), "warning")
+            return
+        self._awaited = run.id
+        self.say(f"summarising the distances of run {run.id}; nothing is timed meanwhile")
+
+    @property
     def _countable(self) -> bool:
         """Whether there are counters to show, or a run whose counters could be asked for."""
         run = self.view.run
@@ -272,6 +304,8 @@ class RunScreen(SessionScreen):
                 return busy or bool(super().check_action(action, parameters))
             case "edit":
                 return self.narrow
+            case "answers":
+                return self.told is not None or self._askable
             case "counters":
                 return self._countable
         return super().check_action(action, parameters)

@@ -10,7 +10,10 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import DataTable
 
+from fwtui import events
+from fwtui.answers import answers_of
 from fwtui.tui import bindings
+from fwtui.tui.answers_screen import AnswersScreen
 from fwtui.tui.counters import CountersScreen
 from fwtui.tui.figures import Figures
 from fwtui.tui.frame import Frame
@@ -118,12 +121,23 @@ class SessionScreen(Frame):
         if run is not None and run.counted:
             self.app.push_screen(CountersScreen(run))
 
+    @property
+    def told(self) -> events.Answers | None:
+        """What is known of the distances of the run that is shown."""
+        return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
+
+    def action_answers(self) -> None:
+        if self.view.run is not None and self.told is not None:
+            self.app.push_screen(AnswersScreen(self.view.run, self.told))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "motion":
             run = self.view.run
             return run is not None and run.padded > 0 and self.is_mounted and bool(self.query_one(MatrixPicture).region.area)
         if action == "baseline":
             return bool(self.model.runs)
+        if action == "answers":
+            return self.told is not None
         if action == "counters":
             return self.view.run is not None and bool(self.view.run.counted)
         return super().check_action(action, parameters)

@@ -12,7 +12,7 @@ MOST_SERIES = 10  # more lines than that are a thicket
 
 
 def figure(squares: Squares | None, measure: str, found: Findings | None, row: int) -> Figure:
-    """Time or rate of every row over the axis across, which has amounts; of many rows those around the marked one. Only verified times are drawn.
+    """Time or rate of every row over amounts; of many rows those around the marked one. Only verified times are drawn.
 
     Both axes are logarithmic where the values are sizes: a power of n is a straight line then.
     """

@@ -16,7 +16,7 @@ from fwtui.sweep.squares import Squares
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.sweep_map import measured
 
-NAME, NUMBER, STEP = 24, 9, 9  # cells of a name, of a number, and of how it compares
+NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
 LEAST = 8  # cells of the scale
 DOT, WAY = "●", "·"
 
@@ -39,8 +39,8 @@ class DotPlot(Drawn[Ranked]):
     DotPlot { height: 1fr; margin-top: 1; }
     """
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None):
-        super().__init__(Ranked(None, "", 0, 0, 0), id=id, classes=classes)
+    def __init__(self, *, id: str | None = None):
+        super().__init__(Ranked(None, "", 0, 0, 0), id=id)
 
     def take(self, squares: Squares | None, measure: str, cursor: tuple[int, int]) -> None:
         self.show(Ranked(squares, measure, *cursor, self.size.height))
@@ -55,13 +55,13 @@ class DotPlot(Drawn[Ranked]):
         squares, room = subject.squares, width - NAME - NUMBER - STEP
         if squares is None or not squares.rows or room < LEAST or subject.height < 2:
             return []
-        runs = [square.run for square in squares.rows[min(subject.row, len(squares.rows) - 1)].squares]
+        runs = [square.run for square in squares.rows[min(max(subject.row, 0), len(squares.rows) - 1)].squares]
         numbers = [_amount(run, subject.measure) for run in runs]
         told = [number for number in numbers if number]
         if not told:
             return [line(("dots appear with the first verified results", MUTED))]
         low, high = min(told), max(told)
-        before: float | None = None
+        before: dict[str, float] = {}  # by number type: half the bytes are another problem
         lines = []
         for place, (name, run, number) in enumerate(zip(squares.across.values, runs, numbers, strict=True)):
             here = place == subject.column
@@ -70,7 +70,9 @@ class DotPlot(Drawn[Ranked]):
                 lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
                 continue
             at = round((room - 1) * log10(number / low) / log10(high / low)) if high > low else room - 1
-            step = f"{units.digits(number / before)}x" if before else ""
+            last = before.get(run.experiment.dtype)
+            gain = 0.0 if last is None else last / number if subject.measure == "time" else number / last
+            step = f"{units.digits(gain)}x" if gain else ""
             lines.append(
                 line(
                     (label, STRONG if here else ""),
@@ -81,9 +83,9 @@ class DotPlot(Drawn[Ranked]):
                     (f"{step:>{STEP}}", MUTED),
                 )
             )
-            before = number
+            before[run.experiment.dtype] = number
         head = f"{subject.measure}, logarithmic"
-        title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'before':>{STEP}}", MUTED))
+        title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
         most = subject.height - 1
         first = max(0, min(subject.column - most // 2, len(lines) - most))
         return [title, *lines[first : first + most]]

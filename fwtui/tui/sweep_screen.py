@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widget import Widget
+from textual.widgets import ContentSwitcher
 
 from fwtui.sweep.axis import amounts
 from fwtui.sweep.findings import Findings, findings
@@ -40,16 +41,17 @@ class SweepScreen(Frame):
     SweepScreen Status, SweepScreen Where { height: 1; }
     SweepScreen #charts { height: 1fr; margin-top: 1; }
     SweepScreen HeatMap { height: auto; max-height: 50%; }
+    SweepScreen #lines { height: 1fr; }
     SweepScreen Chart { margin-top: 1; }
     SweepScreen #said { height: auto; max-height: 9; margin-top: 1; scrollbar-size-vertical: 1; }
     SweepScreen.-short #said, SweepScreen.-flat #said { max-height: 4; margin-top: 0; }
     SweepScreen.-short #charts, SweepScreen.-flat #charts { margin-top: 0; }
     SweepScreen.-short HeatMap, SweepScreen.-flat HeatMap { height: 1fr; max-height: 100%; }
-    SweepScreen.-short .curves, SweepScreen.-flat .curves { display: none; margin-top: 0; }
-    SweepScreen.-curves.-short .curves, SweepScreen.-curves.-flat .curves { display: block; }
+    SweepScreen.-short #lines, SweepScreen.-flat #lines { display: none; }
+    SweepScreen.-short Chart, SweepScreen.-flat Chart, SweepScreen.-short DotPlot, SweepScreen.-flat DotPlot { margin-top: 0; }
+    SweepScreen.-curves.-short #lines, SweepScreen.-curves.-flat #lines { display: block; }
     SweepScreen.-curves.-short HeatMap, SweepScreen.-curves.-flat HeatMap { display: none; }
     SweepScreen.-short #body, SweepScreen.-flat #body { border-bottom: none; }
-    SweepScreen .curves.-other { display: none; }
     """
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
@@ -76,8 +78,9 @@ class SweepScreen(Frame):
                 yield Status((None, ()))
                 with Vertical(id="charts"):
                     yield HeatMap()
-                    yield Chart(id="curves", classes="curves")
-                    yield DotPlot(classes="curves")
+                    with ContentSwitcher(initial="curves", id="lines"):
+                        yield Chart(id="curves")
+                        yield DotPlot(id="dots")
                 yield Where("")
                 with VerticalScroll(id="said", can_focus=False):
                     yield Told((), id="found")
@@ -122,8 +125,7 @@ class SweepScreen(Frame):
     def _draw_curves(self, squares: Squares | None) -> None:
         cursor, chart, dots = self.query_one(HeatMap).cursor, self.query_one(Chart), self.query_one(DotPlot)
         drawn = squares is None or amounts(squares.across.name)
-        chart.set_class(not drawn, "-other")
-        dots.set_class(drawn, "-other")
+        self.query_one("#lines", ContentSwitcher).current = "curves" if drawn else "dots"
         if drawn:
             chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
         else:
@@ -187,9 +189,9 @@ class SweepScreen(Frame):
 
     def action_view(self) -> None:
         self.toggle_class("-curves")
-        chart = self.query_one(Chart)
-        # what is drawn in a chart's place takes the map's cursor
-        (chart if self.has_class("-curves") and not chart.has_class("-other") else self.query_one(HeatMap)).focus()
+        curves = self.has_class("-curves") and self.query_one("#lines", ContentSwitcher).current == "curves"
+        # dots have no cursor of their own, but follow the map's
+        self.query_one(Chart if curves else HeatMap).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:

@@ -19,21 +19,22 @@ import time
 from pathlib import Path
 from statistics import median
 
-from fwtui.events import RunDone
+from fwtui.events import RunDone, RunStarted
+from fwtui.experiment import Experiment
 from fwtui.sessions.reader import load
 
 PROGRAM = [sys.executable, "-P", "-m", "fwtui"]
 LONGEST = 120.0  # seconds that a dashboard gets for one run
 
 
-def headless(kernel: str, n: str, record: Path) -> float:
-    """Seconds of the median pass under `fwtui run`."""
+def headless(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
+    """Seconds of the median pass under `fwtui run`, and what was run."""
     subprocess.run([*PROGRAM, "run", "-k", kernel, "-n", n, "--record", str(record)], check=True, capture_output=True)
     return seconds_in(record)
 
 
-def in_dashboard(kernel: str, n: str, record: Path) -> float:
-    """Seconds of the median pass of a run that is started in a dashboard with the key r."""
+def in_dashboard(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
+    """Seconds of the median pass of a run that is started in a dashboard with the key r, and what was run."""
     child, terminal = pty.fork()
     if child == 0:
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", FWTUI_KERNEL=kernel, FWTUI_N=n)
@@ -61,10 +62,12 @@ def in_dashboard(kernel: str, n: str, record: Path) -> float:
     return seconds_in(record)
 
 
-def seconds_in(record: Path) -> float:
-    done = [line.event for line in load(record).lines if isinstance(line.event, RunDone)]
-    assert len(done) == 1 and done[0].median, f"{record}: {done}"
-    return done[0].median
+def seconds_in(record: Path) -> tuple[float, Experiment]:
+    told = [line.event for line in load(record).lines]
+    (asked,) = (event.experiment for event in told if isinstance(event, RunStarted))
+    (done,) = (event for event in told if isinstance(event, RunDone))
+    assert done.median, f"{record}: {done}"
+    return done.median, asked
 
 
 if __name__ == "__main__":
@@ -72,8 +75,9 @@ if __name__ == "__main__":
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         for pair in range(int(pairs)):
-            alone = headless(kernel, n, Path(folder, f"headless-{pair}.fwt.jsonl"))
-            shown = in_dashboard(kernel, n, Path(folder, f"dashboard-{pair}.fwt.jsonl"))
+            alone, asked = headless(kernel, n, Path(folder, f"headless-{pair}.fwt.jsonl"))
+            shown, same = in_dashboard(kernel, n, Path(folder, f"dashboard-{pair}.fwt.jsonl"))
+            assert asked == same, f"{asked} is not {same}"
             ratios.append(shown / alone)
             print(
                 f"{kernel} n {n}: headless {alone * 1e3:.4f} ms, dashboard {shown * 1e3:.4f} ms, {shown / alone - 1:+.2%}",

@@ -78,7 +78,7 @@ def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
     if isinstance(kind, inspect.DictType):
         return st.dictionaries(_strategy(kind.key_type), _strategy(kind.value_type), max_size=3)
     if isinstance(kind, inspect.VarTupleType):
-        return st.lists(_strategy(kind.item_type), max_size=3).map(tuple)
+        return st.lists(_strategy(kind.item_type), max_size=min(3, kind.max_length or 3)).map(tuple)
     if isinstance(kind, inspect.TupleType):
         return st.tuples(*(_strategy(item) for item in kind.item_types))
     if isinstance(kind, inspect.IntType):

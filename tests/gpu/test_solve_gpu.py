@@ -162,7 +162,7 @@ def test_paths_of_rounded_weights(density: float, on_the_gpu: None) -> None:
 
     rng = np.random.default_rng(4)
     n = 2500
-    matrix = np.where(rng.random((n, n)) < density, rng.random((n, n)) ** 3, np.inf).astype(np.float32)
+    matrix = np.where(rng.random((n, n)) < density, (1 - rng.random((n, n))) ** 3, np.inf).astype(np.float32)
     np.fill_diagonal(matrix, 0)
     result = solve(cuda.to_device(matrix), predecessors=True)
     assert not result.stats.exact and result.predecessors is not None
@@ -184,7 +184,7 @@ def test_what_paths_of_rounded_weights_cost(capsys: pytest.CaptureFixture[str]) 
     """n = 16384, dense, real weights; printed: seconds for distances and for predecessors, and their ratio."""
     from numba import cuda
 
-    weights = cuda.to_device(np.random.default_rng(1).random((16384, 16384), np.float32))
+    weights = cuda.to_device(1 - np.random.default_rng(1).random((16384, 16384), np.float32))
     result: Any = None
     for _ in range(2):  # the first one compiles
         result = None

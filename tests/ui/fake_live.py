@@ -28,11 +28,13 @@ class FakeLive:
         self.asked: dict[int, Experiment] = {}
         self.cancelled = 0
         self.counted: list[int] = []
+        self.answered: list[int] = []
         self.closed = ""
         self.verdict: events.Verdict | None = None
         self._folder = folder
         self._script: deque[events.Event] = deque()
         self._active: int | None = None
+        self._answering: int | None = None
         for event in (scenes.header(), device):
             self.model.apply(event)
 
@@ -42,7 +44,7 @@ class FakeLive:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None
+        return self._active is not None or self._answering is not None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         simulated = kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None
@@ -74,6 +76,11 @@ class FakeLive:
 
     def count(self, run: int) -> None:
         self.counted.append(run)
+
+    def answer(self, run: int) -> None:
+        """Busy until an Answers event of the run is taken."""
+        self.answered.append(run)
+        self._answering = run
 
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -110,6 +117,8 @@ class FakeLive:
             if self.recorder is not None:
                 self.recorder.write(Line(codec.encode(event)[:-1], event))
             self.model.apply(event)
+            if isinstance(event, events.Answers) and event.run == self._answering:
+                self._answering = None
             ended = isinstance(event, events.RunDone) or (isinstance(event, events.Fault) and event.run is not None)
             if ended and getattr(event, "run", None) == self._active:
                 self._active = None

@@ -73,6 +73,22 @@ def test_choices_follow_the_kernel_and_wishes_are_remembered() -> None:
     assert form.text("tile") == "8" and form.experiment().options == {"threads": 64}
 
 
+def test_the_default_tile_follows_the_size_and_a_picked_one_does_not() -> None:
+    form = draft("look-ahead", n=500)
+    assert form.text("tile") == "64"
+    form.set("n", "9000")
+    assert form.text("tile") == "128" and form.experiment().tile == 128
+    form.set("n", "many")
+    assert form.text("tile") in ("64", "128"), "a mistake elsewhere is no mistake here"
+    form.set("n", "500")
+    form.set("tile", "128")
+    assert form.experiment().tile == 128
+    form.take(settle(Experiment(kernel="look-ahead", n=9000, tile=64)))
+    assert form.text("tile") == "64", "it is not the default of that size"
+    form.set("file", "roads.gr")
+    assert form.text("tile") == "64"
+
+
 def test_the_simulator_offers_its_own_tiles() -> None:
     form = draft("katz-kider", n=16)
     form.set("device", "simulator")
@@ -87,7 +103,7 @@ def test_the_simulator_offers_its_own_tiles() -> None:
         ("density", "1.5", "outside 0 to 1"),
         ("weights", "5..1", "run backwards"),
         ("budget", "nan", "outside"),
-        ("file", "graph.txt", "neither .gr nor .mtx"),
+        ("file", "graph.doc", "ends in none of .gr, .mtx, .txt"),
         ("device", "third", "neither auto"),
     ],
 )

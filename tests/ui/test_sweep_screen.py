@@ -22,6 +22,7 @@ from fwtui.tui.charts import Chart
 from fwtui.tui.dialogs import FormScreen, HelpScreen
 from fwtui.tui.picture import screen_text
 from fwtui.tui.sweep_chart import figure
+from fwtui.tui.sweep_dots import DotPlot, Ranked
 from fwtui.tui.sweep_draft import SweepDraft
 from fwtui.tui.sweep_live import LiveSweepScreen
 from fwtui.tui.sweep_map import HeatMap
@@ -212,9 +213,9 @@ async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app
         shown = await go(pilot, "e")
         assert isinstance(app.screen, FormScreen) and "Within, s" in shown
         shown = await go(pilot, "ctrl+r", ticks=40)
-        assert "16 of 16" in shown and not app.screen.query_one(Chart).display
+        assert "16 of 16" in shown and not app.screen.query_one("#lines").display
         shown = await go(pilot, "v", ticks=1)
-        assert app.screen.query_one(Chart).display and "● tile 16" in shown
+        assert app.screen.query_one("#lines").display and "● tile 16" in shown
 
 
 async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, replay_of: Replay) -> None:
@@ -236,6 +237,31 @@ async def test_a_recording_is_shown_as_a_sweep_with_its_break_even(replay_of: Re
     assert "katz-kider · tile 32 is faster than naive from about n = 787 on (between 512 and 1024)" in shown
     assert "n = 787: katz-kider · tile 32 overtakes naive" in shown and shown.count("overtakes naive") == 1
     assert "runs of this session" in shown and "katz-kider · tile 16" in shown
+
+
+async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_type(replay_of: Replay) -> None:
+    told = [
+        scenes.run(number, number, scenes.experiment(kernel, 4096, tile=tile, dtype=dtype), title=kernel, seconds=seconds)
+        for number, (kernel, tile, dtype, seconds) in enumerate(
+            (
+                ("naive", 0, "float32", 0.4),
+                ("naive-vector", 0, "int16", 0.1),
+                ("katz-kider", 32, "float32", 0.1),
+                ("blocked-vector", 32, "int16", 0.02),
+            ),
+            1,
+        )
+    ]
+    app = replay_of([scenes.header(), scenes.GPU, *scenes.merged(*told)])
+    async with app.run_test(size=WIDE) as pilot:
+        shown = await go(pilot, "2", ticks=1)
+        rows = {line.split()[0]: line for line in shown.splitlines() if "●" in line}
+        assert list(rows) == ["naive", "naive-vector", "katz-kider", "blocked-vector"]
+        assert rows["katz-kider"].endswith("4.00x") and rows["blocked-vector"].endswith("5.00x")
+        assert rows["naive"].index("●") < rows["katz-kider"].index("●") == rows["naive-vector"].index("●")
+        shown = await go(pilot, "u")
+        assert "time, logarithmic" in shown and "400 ms" in shown
+        assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "●" in line).endswith("4.00x")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -268,7 +294,12 @@ def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
             for cursor in ((0, 0), (99, 99), (-5, 3)):
                 lines = heat.draw(heat.subject._replace(squares=squares, measure=measure, cursor=cursor, height=3), width)
                 assert len(lines) <= 3
-    assert figure(None, "rate", None, 0).empty and figure(of_runs(model, "kernel"), "rate", None, 0).empty.startswith("kernel is")
+    assert figure(None, "rate", None, 0).empty
+    dots = DotPlot()
+    for odd in (None, squares, of_runs(model, "kernel"), of_runs(Model())):
+        for width in (1, 20, 60, 300):
+            for cursor in ((0, 0), (99, 99), (-5, 3)):
+                assert len(dots.draw(Ranked(odd, "time", *cursor, 4), width)) <= 4
     assert len(figure(squares, "time", None, 0).series) == 3
 
 

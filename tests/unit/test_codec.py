@@ -115,7 +115,9 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def is_safe(text: str) -> bool:
-    return len(text) <= MAX_LENGTH and not any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in text)
+    return len(text) <= MAX_LENGTH and not any(
+        c != "\t" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in text
+    )
 
 
 def fields_of(kind: type[events.Event], *types: type[inspect.Type]) -> Iterator[tuple[Any, Any, inspect.Type]]:

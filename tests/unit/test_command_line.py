@@ -86,7 +86,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--record-hz", "-1"), "recording rate -1 is neither 0 nor 0.01 to 10"),
     (("-n", "9" * 5000), "is not a whole number"),
     (("--colour",), "--colour"),
-    (("--file", "graph.txt"), "ends in neither .gr nor .mtx"),
+    (("--file", "graph.doc"), "ends in none of .gr, .mtx, .txt"),
     (("--file", "missing.gr", "-k", "serial", "--telemetry-hz", "0"), "missing.gr cannot be read: No such file"),
     (("--record", "/nowhere/at/all.fwt.jsonl"), "cannot be recorded to"),
     (("-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"), "int16 takes no negative weights"),

@@ -237,7 +237,7 @@ SETTLED: list[tuple[dict[str, Any], bool, tuple[str, ...]]] = [
     ({"dtype": "int16", "low": -1}, False, ("int16", "negative", "int32 or float32")),
     ({"dtype": "int16", "negative": 0.1}, False, ("int16", "negative", "int32 or float32")),
     ({"negative": 0.1, "low": -1}, False, ("-1", "from 0 up", "start the range")),
-    ({"file": "graph.txt"}, False, ("'graph.txt'", ".gr", ".mtx", "convert")),
+    ({"file": "graph.doc"}, False, ("'graph.doc'", ".gr", ".mtx", "convert")),
     ({"file": "/home of/somebody/graph"}, False, ("'graph'", ".gr", "convert")),
 ]  # fmt: skip
 

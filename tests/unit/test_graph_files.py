@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,12 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
 from fwtui.errors import Refused
+from fwtui.graphs import loading, opening
 from fwtui.graphs.canonical import NO_PATH
-from fwtui.graphs.files import MAX_BYTES, read
+from fwtui.graphs.files import read
+from fwtui.graphs.opening import MAX_BYTES
 from fwtui.graphs.reference import reference
+from fwtui.graphs.suffixes import PACKED, SUFFIXES
 from kernels.plan import NO_EDGE
 
 FAR = NO_EDGE["int32"]
@@ -45,7 +50,7 @@ def test_gr_in_float32(tmp_path: Path) -> None:
 
 
 def test_gr_over_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.graphs.files.CHUNK", 64)
+    monkeypatch.setattr("fwtui.graphs.lines.CHUNK", 64)
     rng = np.random.default_rng(3)
     arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
     lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)
@@ -191,8 +196,70 @@ def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
         read(str(tmp_path / "none.gr"), "int32")
     with pytest.raises(Refused, match="not a path"):
         read("no\0.gr", "int32")
-    with pytest.raises(Refused, match=r"neither \.gr nor \.mtx"):
-        read("graph.txt", "int32")
+    with pytest.raises(Refused, match=r"ends in none of \.gr, \.mtx, \.txt"):
+        read("graph.doc", "int32")
+
+
+ARCS = [(1, 2, 7), (2, 3, 4), (3, 1, 0), (1, 2, 9), (3, 3, 5), (4, 1, 2)]
+
+
+def written(folder: Path, name: str, arcs: Sequence[tuple[int, int, float]] = ARCS) -> str:
+    """A graph of four vertices in the form of the name's suffix."""
+    path, suffix = folder / name, Path(name.removesuffix(".gz")).suffix
+    matrix = np.full((4, 4), np.inf)
+    np.fill_diagonal(matrix, 0)
+    for u, v, w in arcs:
+        if u != v:
+            matrix[u - 1, v - 1] = min(matrix[u - 1, v - 1], w)
+    if suffix == ".npy":
+        np.save(path, matrix)
+    elif suffix == ".npz":
+        np.savez_compressed(path, matrix)
+    else:
+        between = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
+        head = {
+            ".gr": f"p sp 4 {len(arcs)}\n",
+            ".mtx": f"%%MatrixMarket matrix coordinate real general\n4 4 {len(arcs)}\n",
+        }.get(suffix, "")
+        tag = "a " if suffix == ".gr" else ""
+        text = head + "".join(f"{tag}{u}{between}{v}{between}{w}\n" for u, v, w in arcs)
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return str(path)
+
+
+EVERY = ("g.gr", "g.mtx", "g.txt", "g.snap", "g.csv", "g.tsv", "g.npy", "g.npz", "g.gr.gz", "g.csv.gz")
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_format_gives_kernels_the_same_matrix(tmp_path: Path, name: str, dtype: str) -> None:
+    graph, usual = read(written(tmp_path, name), dtype), read(written(tmp_path, "usual.gr"), dtype)
+    assert graph.matrix.dtype == dtype and (graph.matrix == usual.matrix).all()
+    for fact in ("integer", "edges", "low", "high", "negative_share", "drift", "exact_sums"):
+        assert getattr(graph, fact) == getattr(usual, fact), fact
+    assert graph.name == name and graph.vertices is not None
+    assert graph.vertices.name(3) == ("3" if ".np" in name else "4")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path: Path, name: str) -> None:
+    for weight, dtype, said in (
+        (0.5, "int32", r"weight 0.5 is not a whole number, as int32 needs; choose float32"),
+        (-3, "int16", r"weight -3 is negative, which int16 does not take; choose int32 or float32"),
+        (16383, "int16", r"weight 16383 does not fit int16, which ends at 16382; choose int32"),
+        (16777217, "float32", r"whole weights beyond 16,777,216, which float32 cannot hold exactly; choose int32"),
+    ):
+        with pytest.raises(Refused, match=said) as refusal:
+            read(written(tmp_path, name, [*ARCS, (2, 4, weight)]), dtype)
+        assert name in str(refusal.value)
+    with pytest.raises(Refused, match=r"(has|declares) 4 vertices, outside 1 to 3; choose another graph"):
+        read(written(tmp_path, name), "int32", max_vertices=3)
+    with pytest.raises(Refused, match=r"GiB for 4 vertices in int32, and .* free; choose a smaller graph or a smaller type"):
+        read(written(tmp_path, name), "int32", free_bytes=383)
+
+
+def test_what_is_read_is_what_is_offered() -> None:
+    assert tuple(loading._FORMS) == SUFFIXES and tuple(opening._UNPACK) == PACKED
 
 
 PIECES = st.sampled_from(

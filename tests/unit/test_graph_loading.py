@@ -66,7 +66,7 @@ class TestFormats:
         assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
 
     def test_edge_lists_over_several_chunks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.graphs.files.CHUNK", 64)
+        monkeypatch.setattr("fwtui.graphs.lines.CHUNK", 64)
         path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
         assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
         with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):
@@ -203,7 +203,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("a,b,1\na,b,1e999\n", "the weight from a to b is inf; remove"),
         ('a,b,1\na,"b,1\n', "line 2: .*; correct the quotes"),
         (b"a,b,1\n\xff,b,1\n", "line 2 is not UTF-8; convert"),
-        ("a,b,1e16\n", r"has a weight beyond 1e\+15; scale"),
+        ("a,b,1e16\n", r"weight 1e\+16 is beyond 1e\+15; scale"),
     ],
     "tsv": [("a,b,1\n", "line 1 has 1 column without titles; keep")],
     "npy": [

@@ -201,7 +201,7 @@ class TestCommand:
         [
             (["-n", "10,20"], "2 graphs"),
             (["-n", "0"], "outside 1"),
-            (["--file", "g.txt"], "neither .gr nor .mtx"),
+            (["--file", "g.doc"], "ends in none of .gr, .mtx, .txt"),
         ],
     )
     def test_mistakes(self, capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:

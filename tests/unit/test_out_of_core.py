@@ -14,7 +14,7 @@ import pytest
 
 from kernels import k80_register_tiled, out_of_core
 from kernels.order import legal_order, races
-from kernels.out_of_core import BUFFERS, KERNEL, buffer_shapes, device_bytes, inner, largest_n, tile_for
+from kernels.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
 from kernels.plan import Shape, Step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -175,9 +175,10 @@ def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
 
     shape = Shape(8192, 4096, dtype, options=(("form", 0),))
     program = out_of_core.build(shape, Target("cuda", (9, 0), multiprocessors=1))
-    for name, args, buffers in (("product", 6, 3), ("turn", 4, 2), ("pivot", 1, 2), ("panels", 1, 3), ("rest", 2, 2)):
+    # what closes the pivot is compiled where register-tiled is tested
+    for name, args, buffers in (("product", 6, 3), ("turn", 4, 2)):
         op = program.ops[name]  # type: ignore[attr-defined]
         bounds = op.function.targetoptions.get("launch_bounds")
         got = compiled(op.function.py_func, signature(shape, args, buffers), (9, 0), bounds)
         assert (got.stack, got.spills) == (0, 0), name
-        assert name != "product" or got.registers <= 128
+        assert name != "product" or got.registers <= cut_of(shape).registers

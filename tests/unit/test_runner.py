@@ -87,7 +87,7 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
         inside = ["Sample", "Sample"] if name == "clean" else []
         behind = {"graph": ["Graph", "Planned"], "verify": ["Verdict"], "phases": ["Phases"]}.get(name, [])
         expected += ["Stage", *inside, "Stage", *behind]
-    assert kinds == [*expected, "RunDone"]
+    assert kinds == [*expected, "Answers", "RunDone"]
     assert [e.name for e in bench.events if isinstance(e, events.Stage)] == [s for name in stages for s in (name, name)]
     times = [e.t for e in bench.events]
     assert times == sorted(times)

@@ -295,7 +295,7 @@ class TestPaths:
                 assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
 
     def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(paths, "_ROUNDINGS", 0)
+        monkeypatch.setattr(paths, "ROUNDINGS", 0)
         called = []
         mend = paths.Paths.by_dijkstra
         monkeypatch.setattr(paths.Paths, "by_dijkstra", lambda self, source: called.append(source) or mend(self, source))

@@ -1,0 +1,59 @@
+"""What a run's distances say, told once its clocks have stopped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from fwtui import events
+from fwtui.graphs.canonical import NO_DISTANCE
+from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.vertices import Vertices
+from fwtui.solving.summary import stated, summarise
+
+ALWAYS = 512  # vertices up to which it is told of every run: some milliseconds
+KEPT_BYTES = 1 << 30  # of distances that wait for somebody to ask
+_FARTHEST = 1e15  # what an event can state
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Canonical distances of a run, and how its vertices are called."""
+
+    run: int
+    cells: np.ndarray
+    vertices: Vertices
+    checksum: str
+
+    @property
+    def n(self) -> int:
+        return len(self.cells)
+
+
+def of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
+    return Distances(run, cells, graph.vertices or Vertices(range(graph.n)), checksum)
+
+
+def answers(found: Distances) -> events.Answers:
+    """The event without its time: `seconds` is what finding it took. Where there is nothing to say, its note says why."""
+    begin = time.perf_counter()
+    reason = _unfit(found)
+    if reason:
+        return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=reason)
+    summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
+    if max(map(abs, (summary.edges[0], summary.edges[-1]))) > _FARTHEST:
+        note = f"distances beyond {_FARTHEST:g} are not summarised; scale the weights down"
+        return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)
+    told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
+    return msgspec.structs.replace(told, seconds=time.perf_counter() - begin)
+
+
+def _unfit(found: Distances) -> str:
+    for rows in blocks(found.cells):
+        block = found.cells[rows]
+        if np.isnan(block).any() if block.dtype.kind == "f" else (block == NO_DISTANCE).any():
+            return "some distances are no numbers; run it again and have it verified"
+    return ""

@@ -1,0 +1,222 @@
+"""What distances say: asked for, shown in every size and without colours, and in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.pilot import Pilot
+
+from fwtui import answers, events
+from fwtui.experiment import Experiment
+from fwtui.tui.answers_screen import AnswersScreen, Histogram
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.heat import DistanceMap
+from fwtui.tui.picture import screen_text
+from fwtui.tui.plain import plain
+from fwtui.tui.run_screen import RunScreen
+
+SIZE = (120, 40)
+CHECKSUM = "9f3c2a77b18d40e1"  # what scenes.run says
+
+
+def told(run: int = 1, **changes: Any) -> events.Answers:
+    """Of 100 vertices in two halves: the second one cannot reach the first."""
+    side = 48
+    heat = tuple(
+        tuple(None if row >= side // 2 > column else float(abs(row - column)) for column in range(side)) for row in range(side)
+    )
+    usual = events.Answers(
+        t=100.0,
+        run=run,
+        vertices=100,
+        reachable=7400,
+        components=51,
+        largest=50,
+        diameter=57,
+        farthest=("Aix", "Brno"),
+        mean=17.25,
+        edges=(0, 20, 40, 60),
+        counts=(5000, 2399, 1),
+        heat=heat,
+        checksum=CHECKSUM,
+        seconds=0.0123,
+    )
+    return msgspec.structs.replace(usual, **changes)
+
+
+async def opened(pilot: Pilot[None]) -> AnswersScreen:
+    for _ in range(50):
+        await pilot.pause()
+        if isinstance(pilot.app.screen, AnswersScreen) and pilot.app.screen.query(Histogram):
+            return pilot.app.screen
+    raise AssertionError(screen_text(pilot.app))
+
+
+def ended(live: FakeLive, app: FwtuiApp) -> None:
+    live.start(Experiment(kernel="serial", n=12))
+    app.tick()
+
+
+async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("A")
+        assert not live.answered, "there is no run yet"
+        ended(live, dashboard)
+        await pilot.pause()
+        await pilot.press("A")
+        await pilot.pause()
+        assert live.answered == [1] and "summarising the distances of run 1" in screen_text(dashboard)
+        assert dashboard.screen.check_action("run", ()) is False, "one thing at a time"
+        live.tell(told(radius=None))
+        dashboard.tick()
+        await opened(pilot)
+        shown = screen_text(dashboard)
+        for words in (
+            "Answers · run 1",
+            "57, from Aix to Brno",
+            "74.7 % of 9,900 ordered pairs",
+            "51, the largest of 50",
+            "none: no vertex reaches",
+            "12.3 ms",
+            "0 to 19",
+            "no path",
+        ):
+            assert words in shown, words
+        await pilot.press("A")
+        await pilot.pause()
+        assert isinstance(dashboard.screen, RunScreen) and "diameter 57 · mean 17.25 · 74.7 % reachable" in screen_text(dashboard)
+        await pilot.press("A")
+        await opened(pilot)
+        assert live.answered == [1], "what is known is not asked again"
+
+
+async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        ended(live, dashboard)
+        await pilot.pause()
+        await pilot.press("A", "question_mark")
+        await pilot.pause()
+        live.tell(told())
+        dashboard.tick()
+        await pilot.pause()
+        assert not isinstance(dashboard.screen, AnswersScreen)
+        await pilot.press("escape")
+        await pilot.pause()
+        dashboard.tick()
+        await pilot.pause()
+        assert isinstance(dashboard.screen, RunScreen)
+
+
+async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        ended(live, dashboard)
+        await pilot.pause()
+        await pilot.press("A")
+        live.tell(events.Answers(t=9.0, run=1, note="[b]the file[/b] is gone"))
+        dashboard.tick()
+        for _ in range(20):
+            await pilot.pause()
+        assert isinstance(dashboard.screen, AnswersScreen) and "[b]the file[/b] is gone" in screen_text(dashboard)
+        await pilot.press("escape")
+        await pilot.press("A")
+        assert live.answered == [1, 1], "what failed may be asked again"
+
+
+async def test_runs_without_right_distances_are_not_asked(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.verdict = scenes.verdict("negative cycle", cycle=(1, 2))
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        ended(live, dashboard)
+        await pilot.pause()
+        await pilot.press("A")
+        assert dashboard.screen.check_action("answers", ()) is False and not live.answered
+
+
+async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Callable[..., FwtuiApp]) -> None:
+    first = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    again = scenes.run(2, 20.0, scenes.experiment("katz-kider"), title="Katz-Kider")
+    other = scenes.run(3, 40.0, scenes.experiment("naive", seed=8), title="Naive")
+    app = replay_of([scenes.header(), scenes.GPU, *first, told(t=first[-1].t), *again, *other])
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        assert app.screen.check_action("answers", ()) is False, "run 3 is of another graph"
+        await pilot.press("left_square_bracket", "left_square_bracket", "right_square_bracket")
+        for _ in range(40):
+            await pilot.press("full_stop")
+        await pilot.press("A")
+        await opened(pilot)
+        assert "run 1, which computed" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
+async def test_sizes(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) -> None:
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await pilot.press("A")
+        screen = await opened(pilot)
+        picture = screen.query_one(DistanceMap)
+        assert picture.size.width == 48, "no column is cut off"
+        await pilot.press("x")
+        await pilot.pause()
+        assert picture.has_focus and "row 1 to 2, column 1 to 2: 0" in "".join(s.text for s in picture.render_line(25))
+        await pilot.press(*["down"] * 60, "right")
+        assert picture.under == "row 98 to 100, column 3 to 4: no path"
+        await pilot.press("escape")
+        assert not isinstance(app.screen, AnswersScreen)
+
+
+async def test_without_colours_a_character_says_it(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("A")
+        picture = (await opened(pilot)).query_one(DistanceMap)
+        lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
+    assert lines[0][0] == "░" and lines[0][-1] == "█" and lines[23][:24] == "·" * 24 and set(lines[12]) <= set("░▒▓█·")
+    assert lines[24].startswith("0 ░") and "· no path" in lines[24] and lines[25].startswith(answers.MAP)
+
+
+async def test_in_ascii_near_and_no_path_differ(replay_of: Callable[..., FwtuiApp]) -> None:
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+    app.plain = True
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("A")
+        await opened(pilot)
+        shown = plain(screen_text(app))
+    assert "-" * 24 in shown and "- no path" in shown and shown.isascii()
+
+
+async def test_colours_go_from_near_to_far_and_no_path_has_none(replay_of: Callable[..., FwtuiApp]) -> None:
+    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("A")
+        picture = (await opened(pilot)).query_one(DistanceMap)
+        cells = list(picture.render_line(0))
+        assert all(cell.text == "▀" and cell.style and cell.style.bgcolor for cell in cells[:48])
+        assert len({cell.style.color for cell in cells[:48] if cell.style}) > 24, "a shade each"
+        assert [cell.text for cell in picture.render_line(20)][:24] == ["·"] * 24
+
+
+def test_what_a_made_up_file_may_tell_breaks_nothing() -> None:
+    odd = told(heat=((1.0,), (), (None, 2.0, 3.0)), counts=(1, 2), edges=(5.0,), diameter=1e15, farthest=(), centre=(), centres=7)
+    picture = DistanceMap(odd)
+    assert picture.under and answers.facts(odd) and answers.histogram(odd) == [] and answers.in_short(odd)
+    assert Histogram(told(counts=(0, 0, 0))).lines and not Histogram(odd).lines
+    empty = events.Answers(t=0.0, run=1)
+    assert answers.span(empty) is None and DistanceMap(empty).under and answers.facts(empty)

@@ -1,0 +1,304 @@
+"""What distances say: against brute force, within a line's bounds, told by the worker, asked for later, exported and printed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+from stub_child import StubChild, answering
+
+from fwtui import answers, codec, events, requests
+from fwtui import live as live_module
+from fwtui.commands.run import _answer
+from fwtui.driving import finish
+from fwtui.errors import Corrupt, Refused
+from fwtui.experiment import Experiment, settle
+from fwtui.graphs.canonical import NO_PATH
+from fwtui.graphs.vertices import Vertices
+from fwtui.live import Live
+from fwtui.measure import answering as worker_side
+from fwtui.measure.host_engine import HostEngine
+from fwtui.measure.runner import Runner
+from fwtui.model import Model
+from fwtui.report import result
+from fwtui.sessions import export
+from fwtui.sessions.reader import load
+from fwtui.solving.summary import stated, summarise
+from kernels.plan import Target
+
+
+def closed(n: int, seed: int, density: float, low: int = 1) -> np.ndarray:
+    """Whole distances of a random graph, +inf for no path."""
+    rng = np.random.default_rng(seed)
+    d = np.where(rng.random((n, n)) < density, rng.integers(low, 9, (n, n)).astype(float), np.inf)
+    np.fill_diagonal(d, 0)
+    for k in range(n):
+        d = np.minimum(d, d[:, k, None] + d[k])
+    return d
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.integers(0, 10**6), st.sampled_from([0.0, 0.03, 0.1, 0.6]), st.integers(1, 400))
+def test_every_number_is_what_brute_force_finds(n: int, seed: int, density: float, cells: int) -> None:
+    d = closed(n, seed, density, low=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", cells)
+        s = summarise(d.astype(np.float32), bins=7, rows=5, columns=6)
+        whole = np.where(np.isinf(d), NO_PATH, d).astype(np.int32)
+        again = summarise(whole, bins=7, rows=5, columns=6)
+    for name in ("n", "pairs", "reachable", "components", "largest", "diameter", "farthest", "radius", "centre", "mean"):
+        assert getattr(s, name) == getattr(again, name), name
+    assert s.edges.tolist() == again.edges.tolist() and s.counts.tolist() == again.counts.tolist()
+    assert np.array_equal(s.heat, again.heat)
+
+    apart = d[~np.eye(n, dtype=bool)]
+    known = apart[np.isfinite(apart)]
+    assert s.reachable == len(known) and s.pairs == n * (n - 1)
+    count, labels = connected_components(np.isfinite(d), directed=True, connection="strong")
+    assert (s.components, s.largest) == (count, np.bincount(labels).max())
+    eccentricity = [max((d[v, u] for u in range(n) if u != v), default=np.inf) for v in range(n)]
+    assert s.radius == (min(eccentricity) if np.isfinite(min(eccentricity)) else None)
+    assert s.centre == (tuple(v for v in range(n) if eccentricity[v] == s.radius) if s.radius is not None else ())
+    if len(known):
+        assert s.farthest is not None
+        assert s.diameter == known.max() == d[s.farthest] and s.mean == pytest.approx(known.mean())
+        expected = [((low <= known) & (known < high)).sum() for low, high in zip(s.edges[:-1], s.edges[1:], strict=True)]
+        assert s.counts.tolist() == expected and sum(expected) == len(known) and len(expected) <= 7
+    else:
+        assert (s.diameter, s.farthest, s.mean, len(s.counts)) == (None, None, None, 0)
+    tops = [row * n // min(n, 5) for row in range(min(n, 5) + 1)]
+    lefts = [column * n // min(n, 6) for column in range(min(n, 6) + 1)]
+    for row, column in np.ndindex(s.heat.shape):
+        block = d[tops[row] : tops[row + 1], lefts[column] : lefts[column + 1]]
+        there = block[np.isfinite(block)]
+        assert s.heat[row, column] == pytest.approx(there.mean() if len(there) else np.inf)
+
+
+def test_real_and_negative_distances() -> None:
+    d = np.array([[0.0, -2.5, 1.0], [3.5, 0.0, 3.25], [np.inf, np.inf, 0.0]], dtype=np.float32)
+    s = summarise(d, bins=4)
+    assert (s.diameter, s.farthest, s.radius, s.centre) == (3.5, (1, 0), 1.0, (0,))
+    assert s.edges.tolist() == [-2.5, -1.0, 0.5, 2.0, 3.5] and s.counts.tolist() == [1, 0, 1, 2], "the last edge is within"
+
+
+def test_the_longest_event_fits_a_line_and_longer_ones_are_refused() -> None:
+    n = 64
+    rng = np.random.default_rng(0)
+    d = -rng.random((n, n)) * 1e-5 - 1e-9
+    np.fill_diagonal(d, 0)
+    told = stated(summarise(d, events.BINS, events.CELLS, events.CELLS), Vertices([f"{'漢' * 60}{v}" for v in range(n)]))
+    assert (len(told.heat), len(told.heat[0]), len(told.counts)) == (48, 48, 32)
+    line = codec.encode(told)
+    assert codec.decode(line[:-1]) == told and len(line) < codec.MAX_LINE // 2
+    for changed in ({"heat": ((1.0,) * 49,)}, {"heat": ((),) * 49}, {"counts": (1,) * 33}, {"centre": ("a",) * 9}):
+        with pytest.raises(Corrupt):
+            codec.decode(codec.encode(msgspec.structs.replace(told, **changed))[:-1])
+
+
+class Bench:
+    """A runner on the host whose events are kept and folded."""
+
+    def __init__(self) -> None:
+        self.events: list[events.Event] = []
+        self.model = Model()
+        self.runner = Runner(self._take, lambda: 1.0, lambda kernel, asked: HostEngine(Target("cpu")))
+        self.asked: dict[int, Experiment] = {}
+
+    def _take(self, event: events.Event) -> None:
+        self.events.append(event)
+        self.model.apply(codec.decode(codec.encode(event)[:-1]))
+
+    def run(self, number: int, brief: bool = False, **asked: Any) -> events.Answers | None:
+        usual = {"kernel": "serial", "n": 30, "repeats": 1, "dtype": "int32"}
+        self.asked[number] = settle(Experiment(**{**usual, **asked}))
+        self.runner.run(number, self.asked[number], lambda: None, brief)
+        return self.model.runs[number].answers
+
+    def ask(self, number: int) -> events.Answers:
+        """What is told, which is one event alone."""
+        before = len(self.events)
+        verdict = self.model.runs[number].verdict
+        assert verdict is not None
+        self.runner.answer(number, self.asked[number], verdict.checksum)
+        (told,) = self.events[before:]
+        assert isinstance(told, events.Answers)
+        return told
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def numbers(told: events.Answers | None) -> Any:
+    assert told is not None and not told.note
+    return msgspec.structs.replace(told, t=0.0, run=0, seconds=None, solved=None)
+
+
+def test_of_small_graphs_they_are_told_after_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = bench.run(1)
+    verdict = bench.model.runs[1].verdict
+    assert told is not None and verdict is not None and told.checksum == verdict.checksum
+    assert (told.vertices, told.reachable) == (30, verdict.reachable) and told.seconds is not None and told.solved is None
+    assert bench.run(2, brief=True) is None, "not where times alone are wanted"
+    monkeypatch.setattr(worker_side, "ALWAYS", 29)
+    assert bench.run(3) is None
+    assert numbers(bench.ask(3)) == numbers(told) and bench.ask(3).solved is None, "the last run's distances are kept"
+
+
+@pytest.mark.parametrize("asked", [{}, {"kernel": "tiled-cpu", "dtype": "int16", "tile": 16}, {"real": True, "dtype": "float32"}])
+def test_of_an_earlier_run_they_are_computed_once_more(bench: Bench, asked: dict[str, Any]) -> None:
+    first = bench.run(1, **asked)
+    bench.run(2, seed=8)
+    stages = bench.model.runs[1].stages
+    again = bench.ask(1)
+    assert again.solved is not None and numbers(again) == numbers(first)
+    assert bench.model.runs[1].stages == stages, "nothing of it is told as the run's own"
+    assert bench.ask(1).solved is None, "they are kept now"
+
+
+def test_what_a_file_says_now_is_not_told_as_what_it_said(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "g.gr"
+    file.write_text("p sp 2 1\na 1 2 5\n")
+    told = bench.run(1, file=str(file))
+    assert told is not None and (told.diameter, told.farthest) == (5, ("1", "2")), "vertices are called as the file does"
+    bench.run(2)
+    file.write_text("p sp 2 1\na 1 2 6\n")
+    assert "no longer those of run 1" in bench.ask(1).note
+    file.unlink()
+    bench.run(2)
+    assert "g.gr cannot be read" in bench.ask(1).note
+
+
+def test_distances_that_are_none_are_not_summarised(bench: Bench) -> None:
+    cells = np.array([[0, 1], [-(2**31), 0]], dtype=np.int32)
+    assert "no numbers" in worker_side.answers(worker_side.Distances(1, cells, Vertices(range(2)), "x")).note
+    assert "no numbers" in worker_side.answers(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
+    beyond = np.array([[0, 1e20], [1, 0]], dtype=np.float32)
+    assert "beyond 1e+15" in worker_side.answers(worker_side.Distances(1, beyond, Vertices(range(2)), "x")).note
+    assert bench.run(1, n=1) is not None and bench.model.runs[1].answers is not None
+
+
+@pytest.fixture
+def live_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Live]]:
+    made: list[Live] = []
+
+    def make(answer: Callable[[Any], list[events.Event]]) -> Live:
+        monkeypatch.setattr(live_module, "Child", answering(answer))
+        live = Live(telemetry_hz=0)
+        made.append(live)
+        experiment = Experiment(kernel="serial", n=30)
+        live.tell(events.RunStarted(t=0, run=1, experiment=experiment, title="", backend="cpu", phases=()))
+        live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
+        live.asked[1] = experiment
+        return live
+
+    yield make
+    for live in made:
+        live.close()
+
+
+def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]) -> None:
+    asked: list[Any] = []
+
+    def answer(request: Any) -> list[events.Event]:
+        asked.append(request)
+        return [events.Answers(t=3, run=1, vertices=30, checksum=request.checksum)]
+
+    live = live_of(answer)
+    with pytest.raises(Refused, match="run 1 has no distances yet; wait"):
+        live.answer(1)
+    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    live.answer(1)
+    assert live.busy and isinstance(asked[0], requests.Answer) and asked[0].checksum == "abc"
+    with pytest.raises(Refused, match="distances of run 1 are being summarised"):
+        live.start(Experiment(kernel="serial", n=4))
+    live.drain()
+    told = live.model.runs[1].answers
+    assert not live.busy and told is not None and told.vertices == 30
+
+
+def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Live]) -> None:
+    live = live_of(lambda request: [])
+    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    live.answer(1)
+    live.cancel()
+    assert not live.busy
+    live.answer(1)
+    worker: Any = live._worker
+    assert isinstance(worker, StubChild)
+    worker.exit_code = -9
+    live.drain()
+    assert not live.busy and live.model.fault is not None and "died" in live.model.fault.message
+
+
+def test_wrong_and_huge_distances_are_refused_in_a_sentence(live_of: Callable[..., Live]) -> None:
+    live = live_of(lambda request: [])
+    live.tell(events.Verdict(t=1, run=1, verdict="negative cycle", how="", cycle=(0, 1)))
+    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    with pytest.raises(Refused, match=r"no answer \(negative cycle\)"):
+        live.answer(1)
+    live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
+    live.tell(events.Planned(t=1, run=1, n=40000, padded=40000, steps=1, relaxations=1, device_bytes=1))
+    with pytest.raises(Refused, match="40,000 vertices take too long"):
+        live.answer(1)
+
+
+def test_the_command_asks_once_and_says_why_there_are_none(
+    live_of: Callable[..., Live], capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = live_of(lambda request: [events.Answers(t=3, run=1, note="the file is gone")])
+    live.tell(events.RunDone(t=2, run=1, outcome="done"))
+    _answer(live, 1)
+    assert "run 1 has no answers: the file is gone" in capsys.readouterr().err
+    live.tell(events.Answers(t=4, run=1, vertices=30))
+    _answer(live, 1)
+    assert not capsys.readouterr().err
+
+
+def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
+    told = bench.run(1)
+    assert told is not None
+    data = result(bench.model, bench.model.runs[1])["answers"]
+    assert (
+        data["diameter"] == told.diameter and json.loads(json.dumps(data))["counts"] == list(told.counts) and "heat" not in data
+    )
+    lines = [codec.as_line(event) for event in bench.events]
+    loaded: Any = type("Loaded", (), {"lines": lines})
+    (row,) = export.rows_of(loaded, "answers")
+    assert row["diameter"] == told.diameter and row["farthest"] == " ".join(told.farthest) and "counts" not in row
+    bins = export.rows_of(loaded, "histogram")
+    assert [(b["low"], b["high"], b["pairs"]) for b in bins] == list(zip(told.edges, told.edges[1:], told.counts, strict=False))
+    out = io.StringIO()
+    export.write_csv(bins, out)
+    assert out.getvalue().startswith("run,kernel,n,low,high,pairs\n")
+    text = answers.lines(told, answers.facts(told, 5))
+    assert text[0] == "vertices           30" and len(text) > len(told.counts) + len(told.heat)
+
+
+def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> None:
+    live = Live(telemetry_hz=0)
+    try:
+        live.record(path=tmp_path / "s.fwt.jsonl")
+        live.start(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01))
+        finish(live)
+        assert live.model.runs[1].answers is None, "not of so many vertices, unless somebody asks"
+        live.answer(1)
+        finish(live)
+        told, verdict = live.model.runs[1].answers, live.model.runs[1].verdict
+    finally:
+        live.close()
+    assert told is not None and verdict is not None and (told.vertices, told.reachable) == (600, verdict.reachable)
+    replayed = Model()
+    for line in load(tmp_path / "s.fwt.jsonl").lines:
+        replayed.apply(line.event)
+    assert replayed.runs[1].answers == told

@@ -1,0 +1,81 @@
+"""What is known of weights before a type is chosen: how low, how high, how whole, and how far vertex 0 is from all."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
+
+from fwtui import solve
+from fwtui.experiment import GRID
+from fwtui.graphs.adjacency import Adjacency, Weights
+from fwtui.graphs.vertices import Vertices
+from fwtui.solving import choice
+
+
+def brute(dense: np.ndarray) -> Weights:
+    loops = dense.diagonal().astype(float)
+    apart = dense[~np.eye(len(dense), dtype=bool)].astype(float)
+    apart = apart[np.isfinite(apart)]
+    both = np.concatenate([apart, loops[np.isfinite(loops) & (loops < 0)]])
+    whole, grid = (bool((both * scale == np.rint(both * scale)).all()) for scale in (1, GRID))
+    return Weights(len(apart), float(both.min()) if len(both) else None, float(apart.max()) if len(apart) else None, whole, grid)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(1, 6),
+    st.integers(0, 10**6),
+    st.sampled_from(["<f4", ">f4", "<f8", "i1", "u1", "i4", "i8"]),
+    st.sampled_from([0.0, 1 / 256, 0.1]),
+    st.integers(1, 20),
+)
+def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float, cells: int) -> None:
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(0 if kind[0] == "u" else -3, 9, (n, n)).astype(kind)
+    if "f" in kind:
+        dense += (fraction * rng.integers(0, 2, (n, n))).astype(kind)
+        dense[rng.random((n, n)) < rng.random()] = np.inf
+        dense[rng.random((n, n)) < 0.1] = np.nan
+    before = dense.copy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", cells)
+        assert Adjacency(n, Vertices(range(n)), dense=dense).weights == brute(dense)
+    assert np.array_equal(dense, before, equal_nan="f" in kind), "the caller's matrix is left alone"
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16])
+def test_small_integers_are_weights_like_any(dtype: type) -> None:
+    assert solve(np.array([[0, 9, 2], [1, 0, 9], [9, 3, 0]], dtype=dtype)).distances.tolist() == [[0, 5, 2], [1, 0, 3], [4, 3, 0]]
+
+
+@pytest.mark.parametrize("looked_at", [0, 40, 1 << 24])
+def test_the_search_from_vertex_0_is_dijkstras(monkeypatch: pytest.MonkeyPatch, looked_at: int) -> None:
+    monkeypatch.setattr(choice, "_LOOKED_AT", looked_at)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 30))
+        m = int(rng.integers(0, 3 * n))
+        u, v, w = rng.integers(0, n, m), rng.integers(0, n, m), rng.integers(0, 9, m).astype(float)
+        matrix = np.full((n, n), np.inf)
+        np.minimum.at(matrix, (u, v), w)
+        rows, columns = np.nonzero(np.isfinite(matrix) & ~np.eye(n, dtype=bool))
+        expected = dijkstra(coo_array((matrix[rows, columns], (rows, columns)), shape=(n, n)).tocsr(), indices=0)
+        found = choice.from_first(n, u, v, w)
+        if looked_at > 40:
+            assert found.tolist() == expected.tolist()
+        else:  # where SciPy goes on, it adds up parallel arcs
+            assert (found >= expected).all() and (np.isfinite(found) == np.isfinite(expected)).all()
+
+
+def test_a_road_is_searched_without_loading_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("scipy.sparse", "scipy.sparse.csgraph"):
+        monkeypatch.setitem(sys.modules, name, None)
+    n = 2000
+    ends = np.arange(n - 1)
+    assert choice.from_first(n, ends, ends + 1, np.full(n - 1, 3.0)).tolist() == (3.0 * np.arange(n)).tolist()
