@@ -69,7 +69,7 @@ def card(view: View, key_of: Callable[[str], str]) -> Card | None:
     number, of, marker = standing
     said = cue(marker.text)
     answer = _answer(view, said) if view.answered == number else None
-    return Card(number, of, said, answer, key_of("answer"), key_of("play"))
+    return Card(number, of, said, answer, key_of("marker.answer"), key_of("play"))
 
 
 def _answer(view: View, said: Cue) -> Answer | str | None:

@@ -64,16 +64,16 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         text = await at(pilot, 3)
         assert "the meters: What share of the peak bandwidth" in text and "3 of 8" in text and card.display
         assert "91.8 %: 4.42 TB/s of 4.81 TB/s" not in text
-        assert "91.8 %: 4.42 TB/s of 4.81 TB/s" in await at(pilot, 3, "A")
+        assert "91.8 %: 4.42 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")
         assert pointed(lecture) == {"Meters"}
-        assert "91.8 %: 4.42 TB/s of 4.81 TB/s" not in await at(pilot, 3, "A"), "again: hidden"
-        assert "2.98x as fast: 83.3 ms against 249 ms" in await at(pilot, 5, "A")
+        assert "91.8 %: 4.42 TB/s of 4.81 TB/s" not in await at(pilot, 3, "exclamation_mark"), "again: hidden"
+        assert "2.98x as fast: 83.3 ms against 249 ms" in await at(pilot, 5, "exclamation_mark")
         text = await at(pilot, 6)
         assert "Which phase takes longest?" in text and pointed(lecture) == {"Phases"}
-        text = await at(pilot, 6, "A")
+        text = await at(pilot, 6, "exclamation_mark")
         assert "✓ rest" in text and "rest: 95.6 % of the time" in text
-        assert "registers: 32 of 64 warps, 50.0 %" in await at(pilot, 7, "A")
-        text = await at(pilot, 8, "A")
+        assert "registers: 32 of 64 warps, 50.0 %" in await at(pilot, 7, "exclamation_mark")
+        text = await at(pilot, 8, "exclamation_mark")
         assert "What would you try next?" in text and pointed(lecture) == {"HistoryTable"}
         await pilot.press("full_stop", "comma", "comma", "comma", "home")
         await pilot.pause()
@@ -91,8 +91,8 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
 async def test_a_marker_of_words_has_no_answer_and_any_place_shows_it(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(120, 40)) as pilot:
         text = await at(pilot, 1)
-        assert "A thread for each pair" in text and "A Answer" not in text
-        assert "A Answer" in await at(pilot, 3)
+        assert "A thread for each pair" in text and "! Answer" not in text
+        assert "! Answer" in await at(pilot, 3)
         assert "What share of the peak" in await at(pilot, 3, "4"), "on the place Explain too"
 
 
@@ -100,7 +100,7 @@ async def test_a_question_before_anything_ran_says_so(replay_of: Callable[..., F
     told = [scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="@phases ?phase"), events.Marker(t=0.2, text="?speedup")]
     app = replay_of([*told, *scenes.run(1, 0.3, Experiment(kernel="tiled-cpu", n=64), title="Tiled CPU", backend="cpu")])
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "no run has begun here" in await at(pilot, 1, "A")
+        assert "no run has begun here" in await at(pilot, 1, "exclamation_mark")
         lines = app.screen.query_one(CueCard).lines
         assert "no run has begun here" in lines[-1].plain
 
@@ -117,7 +117,7 @@ async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Cal
     broken = [msgspec.structs.replace(e, threads=0) if isinstance(e, events.Occupancy) else e for e in told]
     app = replay_of([scenes.header(), scenes.GPU, *broken, events.Marker(t=9.0, text=words)])
     async with app.run_test(size=(80, 24)) as pilot:
-        text = await at(pilot, 1, "A")
+        text = await at(pilot, 1, "exclamation_mark")
         assert "[bold]red[/]" in text and app.screen.query_one("RunPanel").region.height >= 3
         assert app.screen.query_one(CueCard).region.height <= 12
 
@@ -132,7 +132,7 @@ async def test_other_recordings_play_over_their_markers(replay_of: Callable[...,
 @pytest.mark.parametrize("size", SIZES)
 def test_pictures(lecture: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await at(pilot, 6, "A")
+        await at(pilot, 6, "exclamation_mark")
         assert pilot.app.screen.query_one(Phases).has_class("-pointed")
 
     assert snap_compare(lecture, terminal_size=size, run_before=before)
