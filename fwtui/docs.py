@@ -81,7 +81,7 @@ def champion(folder: Path | None = None) -> list[str]:
         for run in sorted(verified, key=lambda run: run.n)
     ]
     head = ("n", "type", "weights", "kernel", "tile", "time", "relaxations/s", "of limit")
-    return [*markdown(head, rows, right=("n", *head[-3:])), "", _machine(model, session, "verified runs")]
+    return [*markdown(head, rows, right=("n", *head[-3:])), "", _machine(model, session, "Verified runs")]
 
 
 def kernel_list() -> list[str]:
@@ -199,4 +199,4 @@ def _machine(model: Model, session: Path, what: str) -> str:
         where += [f"CUDA {clean(model.gpu.cuda)}" if model.gpu.cuda else ""]
     if model.header is not None:
         where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
-    return f"{what[0].upper()}{what[1:]}: {', '.join(filter(None, where))}; `fwtui replay {name}`."
+    return f"{what}: {', '.join(filter(None, where))}; `fwtui replay {name}`."

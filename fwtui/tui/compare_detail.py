@@ -62,6 +62,13 @@ class Deltas(Drawn[Pair | None]):
         return lines
 
 
+def _changed(share: float | None) -> str:
+    """+3.1 %, or how many times as long where that is easier to read."""
+    if share is None:
+        return ""
+    return f"{units.digits(1 + share)}x" if share >= 9.995 else f"{100 * share:+.1f} %"
+
+
 def _room(width: int) -> int:
     return max(4, width - LABEL - 3 * NUMBER)
 
@@ -77,7 +84,7 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
             lines.append(line(title, (drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")
         if part.seconds is not None:
-            change = f"{100 * part.change:+.1f} %" if part.change is not None else ""
+            change = _changed(part.change)
             bar, took = (drawn[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
             lines.append(line(title, bar, took, (f"{change:>{NUMBER}}", STRONG)))
     return lines

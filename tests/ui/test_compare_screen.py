@@ -20,7 +20,7 @@ from fwtui.sessions import reader
 from fwtui.tui import compare_screen
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.charts import Chart
-from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, passes
+from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
 from fwtui.tui.compare_screen import Brought, CompareScreen
 from fwtui.tui.compare_table import CompareTable, Line, cells, columns
 from fwtui.tui.dialogs import SessionsScreen
@@ -242,3 +242,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
                 for by_round in (True, False):
                     Track("").draw(Race(runners, by_round, 0.3, True, 1e-3, "g, t"), width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
+
+
+def test_a_change_of_many_times_is_not_a_percentage() -> None:
+    assert [_changed(share) for share in (None, 0.031, -0.981, 9.9, 214.1)] == ["", "+3.1 %", "-98.1 %", "+990.0 %", "215x"]

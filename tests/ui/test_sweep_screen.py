@@ -18,7 +18,6 @@ from fwtui.sweep.running import Sweep
 from fwtui.sweep.squares import of_runs, of_sweep
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.charts import Chart
 from fwtui.tui.dialogs import FormScreen, HelpScreen
 from fwtui.tui.picture import screen_text
 from fwtui.tui.sweep_chart import figure
