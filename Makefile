@@ -1,5 +1,6 @@
 # make run      set up what this machine can use, then open the dashboard
 # make demo     replay a recorded session
+# make learn    open the course
 # make test     set up, then the whole test suite (no GPU needed)
 # make check    lint, format, types, import contracts, tests
 PYTHON ?= python3
@@ -7,13 +8,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run demo test check clean
+.PHONY: run demo learn test check clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/fwtui replay h200-n4096
+
+learn: $(VENV)/run.stamp
+	@$(BIN)/fwtui learn
 
 # three processes for what only computes or waits; then, alone, what kills and interrupts processes and looks at when they
 # notice. What failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then

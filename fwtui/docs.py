@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fwtui import units
 from fwtui.errors import Refused
+from fwtui.learn.lessons import lessons, listed
 from fwtui.limits import share_of_limit
 from fwtui.model import Model
 from fwtui.report import markdown
@@ -99,7 +100,18 @@ def kernel_list() -> list[str]:
     return markdown(("kernel", "where", "types", "tiles", "options", "source"), rows)
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {"ladder": ladder, "champion": champion, "kernels": kernel_list}
+def course_list() -> list[str]:
+    """Every step of the course, with the recorded run it is about."""
+    head, *rows = listed(lessons())
+    return markdown(head[:-1], [row[:-1] for row in rows])  # without whether it can be answered here
+
+
+PARTS: dict[str, Callable[[], list[str]]] = {
+    "ladder": ladder,
+    "champion": champion,
+    "kernels": kernel_list,
+    "course": course_list,
+}
 
 
 def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:

@@ -25,6 +25,6 @@ EXIT_CODES = (
     "128+n ended by signal n"
 )
 COMMANDS = (
-    *("dashboard", "run", "sweep", "compare", "solve", "replay", "list", "check", "export", "merge", "trim", "kernels"),
-    *("reproduce", "bench", "tune", "counters", "graph", "docs", "doctor", "config", "render"),
+    *("dashboard", "run", "sweep", "compare", "solve", "learn", "replay", "list", "check", "export", "kernels"),
+    *("merge", "trim", "mark", "reproduce", "bench", "tune", "counters", "graph", "docs", "doctor", "config", "render"),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator
 from functools import cache
+from types import FunctionType, ModuleType
 from typing import NamedTuple
 
 from kernels import registry
@@ -25,19 +27,34 @@ class Source(NamedTuple):
 
 @cache
 def source(kernel_id: str) -> Source:
-    """The part of a kernel's file that is compiled (all of it where nothing is), with its relaxations marked."""
-    kernel = registry()[kernel_id]
-    module = inspect.getmodule(kernel.build)
-    text = inspect.getsource(module) if module is not None else ""
-    name = f"kernels/{kernel.build.__module__.rpartition('.')[2]}.py"
-    lines = text.split("\n")
-    compiled = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and _is_compiled(node)]
+    """The part of a kernel's file that is compiled, with its relaxations marked.
+
+    A kernel that has another file's program built shows that one's; where nothing is compiled at all, its own whole file.
+    """
+    build = registry()[kernel_id].build
+    modules = _modules(build)
+    module = next((module for module in modules if _compiled(inspect.getsource(module))), modules[0])
+    text = inspect.getsource(module)
+    name = f"kernels/{module.__name__.rpartition('.')[2]}.py"
+    lines, compiled = text.split("\n"), _compiled(text)
     if not compiled:
         return Source(name, 1, tuple(lines), frozenset())
     first = min(min(d.lineno for d in node.decorator_list) for node in compiled)
     last = max(node.end_lineno or node.lineno for node in compiled)
     marked = frozenset(line for node in compiled for line in _relaxations(node))
     return Source(name, first, tuple(lines[first - 1 : last]), marked)
+
+
+def _modules(build: object) -> list[ModuleType]:
+    """The file that a kernel is built in, and those of the kernels' functions that it calls for that."""
+    assert isinstance(build, FunctionType)
+    called = (build.__globals__.get(name) for name in build.__code__.co_names)
+    functions = [build, *(f for f in called if isinstance(f, FunctionType) and f.__module__.startswith("kernels."))]
+    return [sys.modules[module] for module in dict.fromkeys(function.__module__ for function in functions)]
+
+
+def _compiled(text: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and _is_compiled(node)]
 
 
 def _is_compiled(function: ast.FunctionDef) -> bool:

@@ -143,6 +143,16 @@ class Player:
             self.playing = False
         return self.lines[first : self.index]
 
+    @property
+    def marker(self) -> tuple[int, int, Marker] | None:
+        """The marker that this stands at, with its number (from 1) and how many there are; telemetry after it does not count."""
+        passed = bisect_left(self._events, self.index)
+        last = self._events[passed - 1] if passed else None
+        event = self.lines[last].event if last is not None else None
+        if last is None or not isinstance(event, Marker):
+            return None
+        return bisect_left(self._markers, last) + 1, len(self._markers), event
+
     def index_at(self, seconds: float) -> int:
         """How many lines are due at a position."""
         return bisect_right(self._due, seconds)

@@ -32,6 +32,28 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a marker goes: after so many seconds, or where a run begins or ends."""
+
+    seconds: float | None = None
+    run: int = 0
+    end: bool = False
+
+    def find(self, loaded: Loaded) -> int:
+        """The line after which it goes. Raises Refused where the session has no such place."""
+        if self.seconds is not None:
+            if not 0 <= self.seconds <= loaded.duration:
+                raise Refused(f"{self.seconds:g} s is outside this session of {loaded.duration:g} s; choose a time in it")
+            return max((i for i, line in enumerate(loaded.lines) if line.event.t <= self.seconds), default=0)
+        kind = events.RunDone if self.end else events.RunStarted
+        for index, line in enumerate(loaded.lines):
+            if isinstance(line.event, kind) and getattr(line.event, "run", None) == self.run:
+                return index
+        there = ", ".join(str(e.run) for e in _starts(loaded)) or "none"
+        raise Refused(f"run {self.run} does not {'end' if self.end else 'begin'} in this session; its runs are {there}")
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """What came of it: events that are in the new file and events that were there."""
 
@@ -54,6 +76,22 @@ def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) 
     if not any(not isinstance(line.event, (events.Header, events.Device, events.End)) for line in lines):
         raise Refused(f"nothing is left between {cut.start:g} s and {_words(cut.stop)} of {loaded.duration:g} s; choose more")
     return _write([loaded], loaded.lines[0], lines, out, cut.hz)
+
+
+def mark(
+    source: str | os.PathLike[str], markers: Sequence[tuple[Mark, str]], out: str | os.PathLike[str], title: str = ""
+) -> Written:
+    """Write a session with further markers in it. Raises Refused for places that it does not have, and as trim() does."""
+    loaded = load(source)
+    after: dict[int, list[str]] = {}
+    for place, words in markers:
+        after.setdefault(place.find(loaded), []).append(words)
+    lines: list[Line] = []
+    for index, line in enumerate(loaded.lines):
+        lines.append(line)
+        lines += [codec.as_line(events.Marker(t=line.event.t, text=clean(words))) for words in after.get(index, ())]
+    header = _with_title(loaded.lines[0], title) if title else loaded.lines[0]
+    return _write([loaded], header, lines, out, None)
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:

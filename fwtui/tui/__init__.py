@@ -27,8 +27,12 @@ __all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard"
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
-def run_dashboard(live: Live, experiment: Experiment | None = None, settings: Settings | None = None) -> int:
-    """Open the dashboard on a live session, end that session, and return the exit code.
+def run_dashboard(
+    live: Live, experiment: Experiment | None = None, settings: Settings | None = None, place: str = "run", lesson: str = ""
+) -> int:
+    """Open the dashboard on a live session at that place, end that session, and return the exit code.
+
+    `lesson` is the step of the course that the place to learn begins with.
 
     0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused where there is no terminal, or
     only a web page, and for settings that cannot be.
@@ -44,7 +48,8 @@ def run_dashboard(live: Live, experiment: Experiment | None = None, settings: Se
         from fwtui.tui.look import Look, look_of
 
         look = look_of(settings) if settings is not None else Look()
-        app = FwtuiApp(live, experiment or defaults(hardware.driver_present()), last_resort=live.kill, look=look)
+        first = experiment or defaults(hardware.driver_present())
+        app = FwtuiApp(live, first, last_resort=live.kill, look=look, place=place, lesson=lesson)
         app.run()
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0

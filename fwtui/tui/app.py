@@ -70,11 +70,13 @@ class FwtuiApp(Opens):
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
         look: Look = USUAL,
+        lesson: str = "",
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks.
+        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks;
+        `lesson` is the step of the course that the place to learn begins with.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -93,6 +95,7 @@ class FwtuiApp(Opens):
         self._found = found
         self._last_resort = last_resort
         self._place = place
+        self._lesson = lesson
         self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
@@ -127,7 +130,7 @@ class FwtuiApp(Opens):
         if not self.still:
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
         if self.source is not None:
-            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found))
+            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
         elif isinstance(self._replay, Recording):
             self._enter(self._played(self._replay))
         elif self.awaited is not None:

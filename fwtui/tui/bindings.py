@@ -117,6 +117,14 @@ TRANSPORT = (
     Binding("L", "loop", "Loop", id="loop", key_display="L", show=False, tooltip="begin again at the end, on and off"),
     Binding("I", "gaps", "Idle gaps", id="gaps", key_display="I", show=False, tooltip="shorten gaps in which nothing happens"),
     Binding("M", "stops", "Stops", id="stops", key_display="M", show=False, tooltip="stop at every marker, on and off"),
+    Binding(
+        "exclamation_mark",
+        "answer",
+        "Answer",
+        id="marker.answer",
+        key_display="!",
+        tooltip="what the run says to the question of this marker",
+    ),
 )
 TRANSPORTED = frozenset(binding.action.partition("(")[0] for binding in TRANSPORT)
 
@@ -165,7 +173,7 @@ COMMON = (
 )
 # where a place has keys of its own, the footer has no room for all of them
 SHARED = (
-    *(replace(binding, show=binding.id == "play") for binding in TRANSPORT),
+    *(replace(binding, show=binding.id in ("play", "marker.answer")) for binding in TRANSPORT),
     CANCEL,
     RECORD,
     replace(MARK, show=False),

@@ -202,7 +202,11 @@ class MarkerScreen(AskScreen):
     """Asks for a marker's words."""
 
     def __init__(self) -> None:
-        super().__init__("Marker", placeholder="what is to be seen here?", hint="Enter leaves it in the recording, Esc does not")
+        super().__init__(
+            "Marker",
+            placeholder="what is to be seen here? @phases ?phase asks",
+            hint="Enter leaves it in the recording, Esc does not",
+        )
 
     def answer(self, text: str) -> str:
         return text.strip() or "marker"

@@ -18,6 +18,7 @@ from fwtui.errors import Refused
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.cost import CostLine, meter_of
+from fwtui.tui.cue_card import CueCard
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, presenting, rebound
@@ -82,6 +83,7 @@ class Frame(Transported, Saved):
             yield LogLine(None)
             yield CostLine(None)
             if self.view.playback is not None:
+                yield CueCard(None)
                 yield Transport(self.view.playback.position)
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
@@ -144,6 +146,8 @@ class Frame(Transported, Saved):
         self.show()
         if self.STRIP:
             self.query_one(TelemetryStrip).show(self.model)
+        if self.view.playback is not None:
+            self.show_card()
         self.query_one(LogLine).show(self.view.latest)
         self._refresh_keys()
 
@@ -306,6 +310,8 @@ class Frame(Transported, Saved):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         source, playback = self.view.source, self.view.playback
+        if action == "answer":
+            return self.asks
         if action in bindings.TRANSPORTED:
             arrows = action in ("jump", "leap", "seek")
             return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))

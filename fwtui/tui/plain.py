@@ -21,6 +21,7 @@ _SIGNS = {
     **dict(zip("✓✔✗✘×…±°²³µμ–—‖▔▀", "vvxxx>~'23uu--|-\"", strict=True)),
     "\u00a0": " ",
     "━": "=",
+    "∞": "-",  # no path, as a weight that is typed says it
     "╸": ">",  # the half cell at the end of a bar: shorter than a whole one, more than none
 }
 _DOTS = " ..::**##"  # a braille cell by how many of its eight dots are set

@@ -36,6 +36,7 @@ class Playback:
         self.model = Model()
         self.player = recording.player
         self.player.speed = recording.speed
+        self.player.stops = recording.marks.directed
         self.live = recording.live
         self.player.seek_time(math.inf if self.live else recording.start or first_seconds(recording.loaded.lines))
         self._later = later
@@ -43,7 +44,7 @@ class Playback:
         self._behind = False  # the next slice is on its way
         self._gap = recording.max_gap or MAX_GAP
         self._origin = recording.origin
-        if playing and not self.live:
+        if playing and not self.live and not (self.player.stops and self.player.marker):
             self.player.play()
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fwtui import events
 from fwtui.codec import Line
+from fwtui.learn.cue import cue
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
@@ -93,6 +94,7 @@ class Marks:
         self._places: list[tuple[int, int | None, str]] = []  # first line, last line (None: still going), kind
         self._going: dict[int, int] = {}  # by run, its place
         self._drawn: tuple[object, tuple[Band, ...]] = (None, ())
+        self.directed = False  # whether some marker points at a panel or asks: it is a lecture
 
     def see(self, lines: Sequence[Line]) -> None:
         """More lines of the session, in order."""
@@ -103,7 +105,8 @@ class Marks:
                     self._places.append((index, None, "run"))
                 case events.RunDone() as e:
                     self._end(e.run, index)
-                case events.Marker() if len(self._places) < MOST_BANDS:
+                case events.Marker() as e if len(self._places) < MOST_BANDS:
+                    self.directed = self.directed or cue(e.text).directed
                     self._places.append((index, index, "marker"))
                 case events.Fault() as e:
                     self._end(e.run, index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,10 +15,23 @@ from fwtui.answers import answers_of
 from fwtui.tui import bindings
 from fwtui.tui.answers_screen import AnswersScreen
 from fwtui.tui.counters import CountersScreen
+from fwtui.tui.figures import Figures
 from fwtui.tui.frame import Frame
 from fwtui.tui.history import HistoryTable
 from fwtui.tui.matrix import MatrixPicture
-from fwtui.tui.run_panel import RunPanel
+from fwtui.tui.run_panel import Checked, Headline, Meters, Outside, Phases, RunPanel
+from fwtui.tui.strip import TelemetryStrip
+
+POINTED: Mapping[str, tuple[type[Widget], ...]] = {  # by the name that a marker has for it
+    "total": (Headline, Figures),
+    "phases": (Phases,),
+    "meters": (Meters,),
+    "outside": (Outside,),
+    "check": (Checked,),
+    "matrix": (MatrixPicture,),
+    "runs": (HistoryTable,),
+    "telemetry": (TelemetryStrip,),
+}
 
 
 class SessionScreen(Frame):
@@ -34,6 +48,7 @@ class SessionScreen(Frame):
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
     SessionScreen.-short #body, SessionScreen.-flat #body { border-bottom: none; }
+    SessionScreen .-pointed { background: $primary 25%; }
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
     SessionScreen.-presenter #history { height: 5; }
     SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
@@ -70,6 +85,15 @@ class SessionScreen(Frame):
         baseline = self.view.baseline_run
         self.query_one(RunPanel).show(self.model, self.view.run, baseline, self.advice(), self.view.motion)
         self.query_one(HistoryTable).show(self.model, baseline, self.app.size.width - 2)
+
+    def point(self, panel: str) -> None:
+        for name, kinds in POINTED.items():
+            for kind in kinds:
+                for widget in self.query(kind):
+                    pointed = name == panel
+                    if pointed and not widget.has_class("-pointed"):
+                        self.call_after_refresh(widget.scroll_visible, animate=False)
+                    widget.set_class(pointed, "-pointed")
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()

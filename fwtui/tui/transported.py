@@ -6,6 +6,8 @@ from typing import Any
 
 from textual.screen import Screen
 
+from fwtui.learn.cue import cue
+from fwtui.tui.cue_card import CueCard, card
 from fwtui.tui.dialogs import AskScreen
 from fwtui.tui.playback import PLACES
 from fwtui.tui.transport import Timeline
@@ -70,6 +72,32 @@ class Transported(Screen[None]):
 
     def action_stops(self) -> None:
         self.say(self._set("stops") or "")
+
+    def key_of(self, name: str) -> str:
+        raise NotImplementedError
+
+    def show_card(self) -> None:
+        """Agree with the marker that the recording stands at, if there is one."""
+        shown = card(self.view, self.key_of)
+        widget = self.query_one(CueCard)
+        widget.show(shown)
+        widget.set_class(shown is not None, "-there")
+        self.point(shown.cue.panel if shown is not None else "")
+
+    def point(self, panel: str) -> None:
+        """Let the panel of that name (fwtui.learn.cue.PANELS) stand out, and no other; most places have none of them."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether the recording stands at a question that its run can answer."""
+        standing = self.view.playback.player.marker if self.view.playback is not None else None
+        return standing is not None and cue(standing[2].text).kind is not None
+
+    def action_answer(self) -> None:
+        standing = self.view.playback.player.marker if self.view.playback is not None else None
+        if standing is not None:
+            self.view.answered = None if self.view.answered == standing[0] else standing[0]
+            self.update(True)
 
     def _move(self, how: str, *amount: Any) -> str | None:
         self.view.selected = None

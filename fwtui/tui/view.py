@@ -56,6 +56,8 @@ class View:
     campaign: Campaign | None = None  # experiments that run one after the other
     motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
+    answered: int | None = None  # number of the recording's marker whose question has been answered
+    lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property

@@ -62,6 +62,7 @@ DOORS: dict[str, Door] = {
     "trim": lambda path, out: ["trim", str(path), "--from", "0.1", "--hz", "5", "-o", str(out / "trimmed")],
     "trim --runs": lambda path, out: ["trim", str(path), "--runs", "1", "-o", str(out / "trimmed")],
     "merge": lambda path, out: ["merge", str(path), str(path), "-o", str(out / "merged")],
+    "mark": lambda path, out: ["mark", str(path), "--at", "end 1", "@phases ?phase", "-o", str(out / "marked")],
     "docs": lambda path, out: ["docs", "--check", str(out / "README.md")],
     "reproduce --from": lambda path, out: ["reproduce", "cs542200", "--from", str(path)],
 }

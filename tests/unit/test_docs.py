@@ -10,6 +10,7 @@ from fwtui import codec, docs, events
 from fwtui.__main__ import main
 from fwtui.docs import LADDER_N, README, champion, ladder, rewrite
 from fwtui.experiment import Experiment
+from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
@@ -17,6 +18,7 @@ EMPTY = (
     "# A\n\n<!-- ladder: made by fwtui docs -->\n<!-- end of ladder -->\n"
     "b\n<!-- champion: made by fwtui docs -->\n<!-- end of champion -->\n"
     "<!-- kernels: made by fwtui docs -->\nold\n<!-- end of kernels -->\nc\n"
+    "<!-- course: made by fwtui docs -->\n<!-- end of course -->\n"
 )
 
 
@@ -131,7 +133,9 @@ class TestRewrite:
     def test_only_what_is_between_the_markers(self, readme: Path) -> None:
         assert rewrite(readme) is True
         text = readme.read_text()
-        assert text.startswith(EMPTY[: EMPTY.index("<!-- end of ladder")]) and text.endswith("<!-- end of kernels -->\nc\n")
+        assert text.startswith(EMPTY[: EMPTY.index("<!-- end of ladder")]) and "<!-- end of kernels -->\nc\n<!-- course: " in text
+        steps = [row.split(" | ")[1] for row in text.splitlines() if row[:3].strip("| ").isdecimal()]
+        assert steps == [step.name for step in lessons().course]
         assert "old" not in text and "\n<!-- end of ladder -->\nb\n" in text
         listed = cells(text.splitlines())
         assert list(listed) == list(registry())

@@ -1,4 +1,4 @@
-"""The place to learn: follow a small graph through a kernel's plan, k by k, forwards and backwards, and change it."""
+"""The place to learn: follow a small graph through a kernel's plan, k by k, and change it; a course leads through them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from textual.widget import Widget
 
 from fwtui.errors import Refused
 from fwtui.learn import real
+from fwtui.learn.course import Step
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping, parse_weight, stepping
 from fwtui.tui import bindings
 from fwtui.tui.commands import Command
 from fwtui.tui.dialogs import AskScreen
-from fwtui.tui.frame import Frame
+from fwtui.tui.learn.course import CourseWords
 from fwtui.tui.learn.grid import DistanceGrid, shown
-from fwtui.tui.learn.words import LessonWords, StepWords, place
+from fwtui.tui.learn.taught import COURSE_KEYS, Taught
+from fwtui.tui.learn.words import LessonWords, Shown, StepWords, place
+from fwtui.tui.matrix import MatrixPicture
 from fwtui.tui.view import View
 from kernels import registry
 
@@ -39,15 +42,22 @@ class Compared(Message):
         self.agreement = agreement
 
 
-class LearnScreen(Frame):
+class LearnScreen(Taught):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
     LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
     LearnScreen DistanceGrid { max-height: 100%; max-width: 100%; }
     LearnScreen LessonWords { margin-top: 1; }
+    LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
+    LearnScreen CourseWords { margin-bottom: 1; }
+    LearnScreen #left.-spare { max-width: 46; }
     LearnScreen.-narrow #learn { layout: vertical; }
     LearnScreen.-narrow #left { width: 1fr; max-width: 100%; height: auto; max-height: 50%; }
+    LearnScreen.-course CourseWords { display: block; }
+    LearnScreen CourseWords { display: none; }
+    LearnScreen.-narrow.-course #left, LearnScreen.-narrow.-course StepWords { display: none; }
+    LearnScreen.-narrow.-course LessonWords { display: none; }
     """
     PLACE = "learn"
     STRIP = False
@@ -58,9 +68,12 @@ class LearnScreen(Frame):
         ("round", "one pivot block (or one k), with all that follows from it"),
         ("written .. read", "' and a tint: the step writes the cell; . and a lighter one: it reads it; *: it became shorter"),
         ("path", "the vertices of the shortest path that is known by now"),
+        ("course", "steps from one core to the fastest kernel; each asks a question that a recorded run answers"),
+        ("recorded, here", "what the run in the session file says, and what this machine said when it ran the same"),
     )
     MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
     BINDINGS: ClassVar = [
+        *COURSE_KEYS,
         Binding("full_stop", "by_k(1)", "k on", id="learn.on", key_display=".", tooltip="the next k"),
         Binding("comma", "by_k(-1)", "k back", id="learn.back", key_display=",", show=False, tooltip="one k back"),
         Binding("right_square_bracket", "by_step(1)", "Step", id="learn.step", key_display="]", tooltip="to the next step"),
@@ -94,7 +107,16 @@ class LearnScreen(Frame):
         Binding("home", "to(0)", "Beginning", id="learn.home", show=False, tooltip="to the graph itself"),
         Binding("end", "to(1)", "End", id="learn.end", show=False, tooltip="to the distances"),
         Binding("space", "walk", "Play", id="learn.play", tooltip="one k after the other; again: pause"),
-        Binding("w,enter", "weight", "Weight", id="learn.weight", key_display="w", tooltip="another weight for the marked edge"),
+        Binding("w", "weight", "Weight", id="learn.weight", tooltip="another weight for the marked edge"),
+        Binding(
+            "enter",
+            "enter",
+            "Go on",
+            id="learn.enter",
+            key_display="Enter",
+            show=False,
+            tooltip="in the course: guess, then the next step; else another weight",
+        ),
         Binding("n", "size", "Size", id="learn.size", show=False, tooltip="another number of vertices"),
         Binding("x", "another", "Other graph", id="learn.another", show=False, tooltip="another graph of this size"),
         Binding("k", "kernel(1)", "Kernel", id="learn.kernel", show=False, tooltip="the next kernel of the ladder"),
@@ -102,6 +124,7 @@ class LearnScreen(Frame):
         Binding(
             "v", "compare", "Verify", id="learn.verify", tooltip="run the kernel itself on this graph and compare every step"
         ),
+        bindings.MOTION,
         *bindings.LIVE,
         *bindings.COMMON,
     ]
@@ -117,14 +140,17 @@ class LearnScreen(Frame):
         with Container(id="learn"):
             with Container(id="left"):
                 yield DistanceGrid(self.stepping)
+                yield MatrixPicture()
             with VerticalScroll(id="right", can_focus=False):
+                yield CourseWords(None)
                 yield StepWords(self._place)
-                yield LessonWords(self.stepping.experiment.kernel)
+                yield LessonWords(Shown(self.stepping.experiment.kernel))
 
     def on_mount(self) -> None:
         super().on_mount()
         self._playing = self.set_interval(SECONDS, partial(self._play_on), pause=True)
         self._plays = False
+        self.begin()
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -133,12 +159,33 @@ class LearnScreen(Frame):
         return self.query_one("#right")
 
     def state(self) -> object:
-        return (*self._place.at, self._agreement, self._comparing)
+        return (*self._place.at, self._agreement, self._comparing, self.lesson)
+
+    def update(self, forced: bool = False) -> None:
+        self.advance()
+        super().update(forced)
 
     def show(self) -> None:
+        lesson = self.lesson
         self.query_one(DistanceGrid).show()
+        self.query_one(CourseWords).show(lesson)
         self.query_one(StepWords).show(self._place)
-        self.query_one(LessonWords).show(self.stepping.experiment.kernel)
+        self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
+        beside = self.cited if self.matrix_seen else None
+        self.query_one(MatrixPicture).show(
+            beside.run if beside else None, beside.entrant.model.t if beside else 0.0, self.view.motion
+        )
+        self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
+
+    def follow_step(self, step: Step) -> None:
+        self._try(partial(self.stepping.choose, kernel=step.written.kernel, n=step.written.follow))
+        self.stepping.go(0)
+
+    def action_enter(self) -> None:
+        if self.taught:
+            self.action_go_on()
+        else:
+            self.action_weight()
 
     @property
     def _place(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -107,16 +108,25 @@ def _labelled(label: str, words: str, style: str, width: int) -> Content:
     return Content("\n").join(rows)
 
 
-class LessonWords(Drawn[str]):
-    """What the kernel's idea is and why the hardware likes it, with its compiled source; a kernel by its id."""
+class Shown(NamedTuple):
+    """A kernel by its id, with its own lesson or (beside the course, which has words of its own) without."""
 
-    def draw(self, subject: str, width: int) -> Sequence[Content]:
+    kernel: str
+    whole: bool = True
+
+
+class LessonWords(Drawn[Shown]):
+    """What the kernel's idea is and why the hardware likes it, with its compiled source."""
+
+    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
         from kernels import registry
 
-        kernel = registry()[subject]
-        rows = [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
-        rows += [*Content(kernel.lesson).wrap(width), line("")]
-        return [*rows, *source_lines(source(subject))]
+        kernel = registry()[subject.kernel]
+        rows: list[Content] = []
+        if subject.whole:
+            rows += [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
+            rows += [*Content(kernel.lesson).wrap(width), line("")]
+        return [*rows, *source_lines(source(subject.kernel))]
 
 
 def source_lines(code: Source) -> list[Content]:

@@ -1,0 +1,35 @@
+"""`fwtui learn`: the course, from one core to the fastest kernel, in the dashboard's place to learn."""
+
+from __future__ import annotations
+
+import argparse
+
+from fwtui import hardware
+from fwtui.commands import OK, WRONG
+from fwtui.commands.looking import add_look, preferred
+from fwtui.commands.run import add_recording, live_session
+from fwtui.experiment import defaults
+from fwtui.learn.course import step_named
+from fwtui.learn.lessons import lessons, listed
+from fwtui.report import table
+
+NAME = "learn"
+HELP = "the course, in the dashboard: step by step from one core to the fastest kernel, with questions that recorded runs answer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("step", nargs="?", default="1", help="number or name of the step to begin with; default: the first one")
+    parser.add_argument("--list", action="store_true", help="print the steps, and what each of them is missing here")
+    add_recording(parser)
+    add_look(parser)
+
+
+def execute(given: argparse.Namespace) -> int:
+    course = lessons()
+    if given.list:
+        print("\n".join(table(listed(course))))
+        return WRONG if any(course.problems()) else OK
+    step = step_named(course.course, given.step)
+    from fwtui.tui import run_dashboard
+
+    return run_dashboard(live_session(given), defaults(hardware.driver_present()), preferred(given), "learn", step.name)

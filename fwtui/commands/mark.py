@@ -1,0 +1,56 @@
+"""`fwtui mark`: markers in a session that is recorded already: a lecture is a recording with markers."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+
+from fwtui.commands import OK, WRONG
+from fwtui.commands.narrating import say
+from fwtui.errors import Refused
+from fwtui.sessions.library import resolve
+from fwtui.sessions.rewrite import Mark, mark
+from fwtui.text import shown
+
+NAME = "mark"
+HELP = "write a session with further markers in it; sessions/README.md says how one points at a panel and asks a question"
+MOST_WORDS = 200  # as the dashboard's own markers
+_RUN = re.compile(r"(run|end) +(\d{1,9})", re.ASCII)
+_SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
+    parser.add_argument(
+        "--at",
+        nargs=2,
+        action="append",
+        required=True,
+        metavar=("PLACE", "WORDS"),
+        help="seconds (12.5), 'run 3' for where that run begins or 'end 3' for where it ends, and the words; may be repeated",
+    )
+    parser.add_argument("--title", default="", help="title of the new session; default: as it was")
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
+
+
+def execute(given: argparse.Namespace) -> int:
+    markers = [(_place(place), _words(words)) for place, words in given.at]
+    written = mark(resolve(given.session), markers, given.out, given.title)
+    say(f"{len(markers)} markers more are in {given.out}")
+    return OK if written.complete else WRONG
+
+
+def _place(text: str) -> Mark:
+    run = _RUN.fullmatch(text.strip().lower())
+    if run is not None:
+        return Mark(run=int(run[2]), end=run[1] == "end")
+    if not _SECONDS.fullmatch(text.strip()) or not math.isfinite(float(text)):
+        raise Refused(f"{shown(text)} is no place in a session; give seconds (12.5), 'run 3' or 'end 3'")
+    return Mark(seconds=float(text))
+
+
+def _words(text: str) -> str:
+    if not 1 <= len(text.strip()) <= MOST_WORDS:
+        raise Refused(f"a marker of {len(text.strip())} characters is outside 1 to {MOST_WORDS}; say it in a line")
+    return text.strip()

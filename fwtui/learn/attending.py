@@ -1,0 +1,184 @@
+"""Somebody in the course: the step that is open, the guesses that were made, and the runs made on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fwtui.compare import Entrant
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.learn.course import Step
+from fwtui.learn.lessons import Lessons, recorded_words
+from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
+from fwtui.model import Model
+from fwtui.run import Run
+
+Guess = float | str | None  # a number, the key of a choice, or None where somebody only wanted the answer
+Planned = tuple[Step, Experiment]
+
+
+class Here(NamedTuple):
+    """What a run of this machine says: an answer, or why there is none (yet)."""
+
+    n: int
+    answer: Answer | None
+    words: str = ""
+
+
+class Rung(NamedTuple):
+    """A kernel of the course in its looking back: against the first one, at its n."""
+
+    title: str
+    n: int
+    seconds: float
+    rate: float | None
+    times: float
+
+
+class Page(NamedTuple):
+    """All that is shown of a step; `answer` is there once somebody has guessed."""
+
+    number: int
+    of: int
+    title: str
+    kind: Kind | None = None
+    where: str = ""
+    n: int = 0
+    text: tuple[str, ...] = ()
+    ask: str = ""
+    choices: tuple[Choice, ...] = ()
+    guess: Guess = None
+    answer: Answer | None = None
+    verdict: str = ""
+    afterwards: tuple[str, ...] = ()
+    here: Here | None = None
+    climbed: tuple[Rung, ...] = ()  # at the end of the course
+    problem: str = ""
+
+
+class Attending:
+    """Where somebody is in the course; guesses are kept for as long as the program runs."""
+
+    def __init__(self, lessons: Lessons):
+        self.lessons = lessons
+        self.place = 0
+        self._guesses: dict[str, Guess] = {}
+        self._runs: dict[str, tuple[int, ...]] = {}  # by step: the runs of this machine, the one compared with first
+        self._waiting: list[Planned] = []
+        self._begun: list[int] = []
+        self._for = ""  # the step that is being run
+        self._page: tuple[object, Page] | None = None
+
+    @property
+    def step(self) -> Step:
+        return self.lessons.course[self.place]
+
+    @property
+    def told(self) -> bool:
+        """Whether the open step's answer is known to the reader."""
+        return self.step.name in self._guesses
+
+    def go(self, place: int) -> bool:
+        """Open another step; whether there is one."""
+        if not 0 <= place < len(self.lessons.course):
+            return False
+        self.place = place
+        return True
+
+    def guess(self, text: str) -> None:
+        """Take a guess: a choice's key, or a number as it was typed; an empty one only shows the answer. Raises Refused."""
+        kind = self.step.kind
+        if not text.strip():
+            self._guesses[self.step.name] = None
+        elif kind.hint:
+            self._guesses[self.step.name] = parse_guess(kind, text)
+        else:
+            self._guesses[self.step.name] = text
+
+    def plan(self, gpu: bool) -> None:
+        """Have the open step's runs made on this machine, by next_run(). Raises Refused where nothing can be timed."""
+        against = self.step.against
+        experiments = self.lessons.here(self.step, gpu)
+        steps = [self.step] if len(experiments) == 1 or against is None else [self.lessons.course[against], self.step]
+        self._waiting = list(zip(steps, experiments, strict=True))
+        self._begun, self._for = [], self.step.name
+
+    def next_run(self, model: Model) -> Experiment | None:
+        """The next run to start, where none is going; None once all were made, or one did not come to its end."""
+        if not self._waiting:
+            return None
+        if self._begun and not _usable(model.runs.get(self._begun[-1])):
+            self._waiting = []
+            return None
+        return self._waiting[0][1]
+
+    def began(self, run: int) -> None:
+        """That run was started for next_run()."""
+        self._waiting.pop(0)
+        self._begun.append(run)
+        self._runs[self._for] = tuple(self._begun)
+
+    def give_up(self) -> None:
+        """No further run."""
+        self._waiting = []
+
+    def page(self, model: Model) -> Page:
+        """What is shown now; `model` is that of the live session."""
+        runs = tuple(model.runs.get(run) for run in self._runs.get(self.step.name, ()))
+        key = (self.place, self._guesses.get(self.step.name, ...), runs, len(self._waiting))
+        if self._page is None or self._page[0] != key:
+            self._page = (key, self._made(model, runs))
+        return self._page[1]
+
+    def _climbed(self) -> tuple[Rung, ...]:
+        cited = [self.lessons.cited(step).run for step in self.lessons.course]
+        runs = list({run.experiment.kernel: run for run in cited if run.n == cited[0].n and run.seconds}.values())
+        first = runs[0].seconds or 0.0
+        return tuple(Rung(run.title, run.n, run.seconds or 0.0, run.rate, first / (run.seconds or 1.0)) for run in runs)
+
+    def _made(self, model: Model, runs: Sequence[Run | None]) -> Page:
+        step, lessons = self.step, self.lessons
+        first = Page(step.number, len(lessons.course), step.written.title)
+        try:
+            cited = lessons.cited(step)
+            page = first._replace(
+                title=lessons.title(step),
+                kind=step.kind,
+                where=recorded_words(cited),
+                n=cited.run.n,
+                text=tuple(lessons.text(step)),
+                ask=lessons.ask(step),
+                choices=lessons.choices(step),
+                here=_here(step, model, runs, bool(self._waiting) and self._for == step.name),
+            )
+            if self.told:
+                answer, guess = lessons.answer(step), self._guesses[step.name]
+                said = "" if guess is None else verdict(step.kind, guess, answer)
+                after = tuple(lessons.afterwards(step))
+                page = page._replace(answer=answer, guess=guess, verdict=said, afterwards=after)
+                if step.number == len(lessons.course):
+                    page = page._replace(climbed=self._climbed())
+        except Refused as refusal:
+            return first._replace(problem=str(refusal))
+        return page
+
+
+def _here(step: Step, model: Model, runs: Sequence[Run | None], more: bool) -> Here | None:
+    if not runs or runs[-1] is None:
+        return None
+    run = runs[-1]
+    if run.state == "running" or more:
+        return Here(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
+    if not _usable(run):
+        return Here(run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances")
+    before = runs[0] if len(runs) > 1 else None
+    try:
+        answer = step.kind.answer(Entrant(model, run), Entrant(model, before) if before is not None else None)
+    except Refused as refusal:
+        return Here(run.n, None, str(refusal))
+    return Here(run.n, answer)
+
+
+def _usable(run: Run | None) -> bool:
+    return run is not None and run.state == "done" and not run.wrong

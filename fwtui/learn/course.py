@@ -1,0 +1,187 @@
+"""The course: ordered steps, each a file with text, a kernel, the run it is about, and a question that the run answers.
+
+`sessions/course/NN-name.toml`; sessions/README.md says what is in one.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fwtui.errors import Refused
+from fwtui.learn import placeholders
+from fwtui.learn.questions import KINDS, Kind
+from fwtui.learn.trace import MOST_N
+from fwtui.sessions.folders import shipped_folder, why
+from fwtui.text import clean, shown
+from kernels import registry
+
+FOLDER = "course"
+LARGEST_FILE = 2**16  # bytes
+MOST_LINES, MOST_COLUMNS = 10, 72  # of a step's text
+MOST_AFTERWARDS = 4  # lines of the words after the answer
+MOST_STEPS = 99
+_FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
+_DIGIT = re.compile(r"\d")
+Text = Annotated[str, Meta(max_length=2000)]
+Size = Annotated[int, Meta(ge=0, le=65536)]
+
+
+class Recorded(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which recorded run: the fastest verified one of the step's kernel in a session of that name, with what is given here."""
+
+    session: Text
+    n: Size = 0  # 0: any
+    tile: Size = 0
+    launch: Text = ""
+    dtype: Text = ""
+
+
+class Here(Struct, frozen=True, forbid_unknown_fields=True):
+    """The same on this machine, smaller where it has to be."""
+
+    n: Size
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: Text
+    ask: Text = ""  # the kind's own words where nothing is said
+    against: Text = ""  # name of the step that a speed-up is against; by default the one before
+
+
+class Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """A step's file."""
+
+    title: Text
+    kernel: Text
+    text: Text
+    recorded: Recorded
+    question: Question
+    afterwards: Text = ""
+    live: Here | None = None
+    follow: Size = 8  # vertices of the small graph that is followed
+
+
+class Step(NamedTuple):
+    """One step, checked as far as that goes without a recording. `against` is the place of the step it is compared with."""
+
+    number: int  # from 1
+    name: str
+    written: Written
+    against: int | None
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.written.question.kind]
+
+    @property
+    def ask(self) -> str:
+        return self.written.question.ask or self.kind.ask
+
+
+Course = tuple[Step, ...]
+
+
+def course_folder() -> Path:
+    """Where the course that ships with the program is."""
+    return shipped_folder() / FOLDER
+
+
+def load_course(folder: Path | None = None) -> Course:
+    """Every step of a folder in the order of the files' names. Raises Refused, in one sentence that names the file."""
+    folder = folder or course_folder()
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
+    except OSError as error:
+        raise Refused(f"the course in {clean(folder.name)} cannot be read: {why(error)}; install the program again") from None
+    if not 1 <= len(paths) <= MOST_STEPS:
+        raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MOST_STEPS}")
+    steps: list[Step] = []
+    for path in paths:
+        steps.append(_step(path, steps))
+    return tuple(steps)
+
+
+def step_named(course: Course, name: str) -> Step:
+    """The step with that number or name. Raises Refused."""
+    for step in course:
+        if name.strip().lower() in (step.name, str(step.number)):
+            return step
+    offered = ", ".join(f"{s.number} {s.name}" for s in course)
+    raise Refused(f"there is no step {shown(name)} in the course; choose one of {offered}")
+
+
+def paragraphs(text: str) -> list[str]:
+    """A text's paragraphs, each in one line: empty lines are between them, other line breaks are the file's own."""
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def _step(path: Path, before: Sequence[Step]) -> Step:
+    file = clean(path.name)
+    named = _FILE.fullmatch(path.name)
+    if named is None:
+        raise Refused(f"{file} is no name of a step; call it something like 03-blocked.toml")
+    written = _read(path, file)
+    if any(step.name == named[2] for step in before):
+        raise Refused(f"{file} has the name of an earlier step; choose another one than {named[2]}")
+    _check(written, file)
+    return Step(len(before) + 1, named[2], written, _against(written, file, before))
+
+
+def _read(path: Path, file: str) -> Written:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise Refused(f"{file} is larger than {LARGEST_FILE // 1024} KiB; a step is one text and one question")
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Written)
+    except OSError as error:
+        raise Refused(f"{file} cannot be read: {why(error)}; check its permissions") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"{file} is no TOML: {clean(str(error))}; mend that line") from None
+    except msgspec.ValidationError as error:
+        raise Refused(f"{file} does not say what a step needs: {clean(str(error))}; see sessions/README.md") from None
+
+
+def _check(written: Written, file: str) -> None:
+    if written.kernel not in registry():
+        raise Refused(f"{file} is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them")
+    if written.question.kind not in KINDS:
+        raise Refused(f"{file} asks {shown(written.question.kind)}, which is no kind of question; choose {', '.join(KINDS)}")
+    if not 1 <= written.follow <= MOST_N:
+        raise Refused(f"{file} follows a graph of {written.follow} vertices; choose 1 to {MOST_N}")
+    if written.live is not None and not 1 <= written.live.n <= registry()[written.kernel].max_n:
+        raise Refused(
+            f"{file} runs n = {written.live.n}, which is outside 1 to {registry()[written.kernel].max_n}; choose between"
+        )
+    for what, text in (("title", written.title), ("text", written.text)):
+        if not text.strip():
+            raise Refused(f"{file} has no {what}; write one")
+    for text in (written.title, written.text, written.afterwards, written.question.ask):
+        if clean(text.replace("\n", " ")) != text.replace("\n", " "):
+            raise Refused(f"{file} has control or invisible characters in its words; write them without")
+        unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)
+        if unknown is not None:
+            raise Refused(f"{file} has {{{unknown}}} in it, which stands for nothing; choose of {', '.join(placeholders.FILLED)}")
+        plain = placeholders.NAMED.sub("", text)
+        found = _DIGIT.search(plain) or re.search("[{}]", plain)
+        if found is not None:
+            near = plain[max(0, found.start() - 10) : found.end() + 10]
+            raise Refused(f"{file} has a number or a brace of its own near {shown(near)}; name it in braces, as {{time}}")
+
+
+def _against(written: Written, file: str, before: Sequence[Step]) -> int | None:
+    """The place of the step that numbers of `before.` and speed-ups are of."""
+    name = written.question.against
+    if name:
+        for place, step in enumerate(before):
+            if step.name == name:
+                return place
+        raise Refused(f"{file} compares with {shown(name)}, which is no step before it; choose an earlier one")
+    if not before and KINDS[written.question.kind].compares:
+        raise Refused(f"{file} is the first step and asks for a speed-up; there is nothing before it to compare with")
+    return len(before) - 1 if before else None

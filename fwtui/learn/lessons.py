@@ -1,0 +1,184 @@
+"""The steps of the course beside the recordings that they cite: texts with their numbers, answers, and what is missing."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from fwtui.compare import Entrant
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.learn import placeholders
+from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
+from fwtui.learn.questions import Answer, Choice
+from fwtui.model import Model
+from fwtui.run import Run
+from fwtui.sessions.folders import SUFFIX, why
+from fwtui.sessions.library import load_model
+from fwtui.text import clean, shown
+from kernels import registry
+
+BUDGET = 2.0  # seconds of timed passes of a step's run on this machine
+
+
+class Cited(NamedTuple):
+    """A recorded run with the session it is in."""
+
+    entrant: Entrant
+    path: Path
+
+    @property
+    def run(self) -> Run:
+        return self.entrant.run
+
+    @property
+    def where(self) -> str:
+        """recorded on NVIDIA H200, 2026-11-20"""
+        header = self.entrant.model.header
+        day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
+        return f"recorded on {clean(self.entrant.device) or 'a machine without a name'}{day}"
+
+
+class Lessons:
+    """A course and the folder of its recordings. Whatever cannot be said of a step raises Refused in one sentence."""
+
+    def __init__(self, course: Course, sessions: Path):
+        self.course = course
+        self._sessions = sessions
+
+    def cited(self, step: Step) -> Cited:
+        """The step's recorded run."""
+        wanted = step.written.recorded
+        path = session_path(self._sessions, wanted.session)
+        model = _model(path, path.stat().st_mtime_ns)
+        fitting = [run for run in model.runs.values() if _fits(run, step)]
+        if not fitting:
+            raise Refused(
+                f"step {step.number} cites a run of {step.written.kernel} that {wanted.session} does not have; record it"
+            )
+        best = min(fitting, key=lambda run: run.seconds or 0.0)
+        return Cited(Entrant(model, best, path.name.removesuffix(SUFFIX)), path)
+
+    def before(self, step: Step) -> Entrant | None:
+        """The recorded run that this one is compared with."""
+        return self.cited(self.course[step.against]).entrant if step.against is not None else None
+
+    def text(self, step: Step) -> list[str]:
+        """The step's text, its numbers filled in; an empty line between paragraphs."""
+        return self._lines(step, step.written.text)
+
+    def title(self, step: Step) -> str:
+        return " ".join(self._lines(step, step.written.title))
+
+    def ask(self, step: Step) -> str:
+        return " ".join(self._lines(step, step.ask))
+
+    def afterwards(self, step: Step) -> list[str]:
+        """What is said once the answer is known."""
+        return self._lines(step, step.written.afterwards)
+
+    def choices(self, step: Step) -> tuple[Choice, ...]:
+        return step.kind.choices(self.cited(step).entrant)
+
+    def answer(self, step: Step) -> Answer:
+        return step.kind.answer(self.cited(step).entrant, self.before(step) if step.kind.compares else None)
+
+    def here(self, step: Step, gpu: bool) -> tuple[Experiment, ...]:
+        """What to run on this machine, the run that it is compared with first. Raises Refused where nothing can be timed."""
+        n = step.written.live.n if step.written.live is not None else self.cited(step).run.n
+        steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
+        for one in steps:
+            if registry()[one.written.kernel].backend == "cuda" and not gpu:
+                raise Refused(f"{one.written.kernel} needs a GPU, and none is here; the recorded run answers")
+        return tuple(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile) for s in steps)
+
+    def problems(self) -> Iterator[tuple[Step, str]]:
+        """What is wrong with the steps beside their recordings; nothing where all is well."""
+        for step in self.course:
+            try:
+                self._check(step)
+            except Refused as refusal:
+                yield step, str(refusal)
+
+    def _check(self, step: Step) -> None:
+        for said in (self.title, self.ask, self.choices, self.answer):
+            said(step)
+        for what, lines, most in (
+            ("text", self.text(step), MOST_LINES),
+            ("text after the answer", self.afterwards(step), MOST_AFTERWARDS),
+        ):
+            wrapped = [line for part in lines for line in (textwrap.wrap(part, MOST_COLUMNS) or [""])]
+            if len(wrapped) > most:
+                raise Refused(
+                    f"step {step.number}'s {what} has {len(wrapped)} lines of {MOST_COLUMNS} columns; {most} are the most"
+                )
+
+    def _lines(self, step: Step, text: str) -> list[str]:
+        entrant = self.cited(step).entrant
+        before = self.before(step) if _compares(text) else None
+        filled = [clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text)]
+        return [line for place, part in enumerate(filled) for line in ([""] * bool(place) + [part])]
+
+
+def lessons(folder: Path | None = None) -> Lessons:
+    """The course of a folder (by default the one that ships), with the sessions of the folder around it. Raises Refused."""
+    folder = folder or course_folder()
+    return Lessons(load_course(folder), folder.parent)
+
+
+def session_path(folder: Path, name: str) -> Path:
+    """The session of that name; it may have a date before or after it, and of several the last one is taken. Raises Refused."""
+    try:
+        stems = {path.name.removesuffix(SUFFIX): path for path in folder.iterdir() if path.name.endswith(SUFFIX)}
+    except OSError as error:
+        raise Refused(f"the sessions of the course cannot be read: {why(error)}; check their folder") from None
+    if name in stems:
+        return stems[name]
+    dated = sorted(stem for stem in stems if stem.startswith(f"{name}-") or stem.endswith(f"-{name}"))
+    if not dated:
+        raise Refused(f"the course cites the session {shown(name)}, which is not here; record it or install the program again")
+    return stems[dated[-1]]
+
+
+def recorded_words(cited: Cited) -> str:
+    """Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20"""
+    return f"{clean(cited.run.title)}, n {cited.run.n}, {cited.where}"
+
+
+def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
+    """One row for each step: number, name, title, kernel, run, question, and its answer or what is missing."""
+    rows = [("step", "name", "title", "kernel", "run", "asks", "state")]
+    troubles = {step.number: words for step, words in all_of_it.problems()}
+    for step in all_of_it.course:
+        trouble = troubles.get(step.number, "")
+        cited = all_of_it.cited(step) if not trouble else None
+        run = f"{clean(cited.entrant.session)}, n {cited.run.n}" if cited is not None else ""
+        title = all_of_it.title(step) if not trouble else step.written.title
+        rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, trouble or "ready"))
+    return rows
+
+
+def _compares(text: str) -> bool:
+    return any(name == "speedup" or name.startswith(placeholders.BEFORE) for name in placeholders.names(text))
+
+
+def _fits(run: Run, step: Step) -> bool:
+    wanted, e = step.written.recorded, run.experiment
+    return (
+        e.kernel == step.written.kernel
+        and run.state == "done"
+        and bool(run.verified)
+        and bool(run.seconds)
+        and wanted.n in (0, run.n)
+        and wanted.tile in (0, e.tile)
+        and wanted.launch in ("", e.launch)
+        and wanted.dtype in ("", e.dtype)
+    )
+
+
+@lru_cache(maxsize=8)
+def _model(path: Path, changed: int) -> Model:
+    return load_model(path)[0]

@@ -1,0 +1,201 @@
+"""Questions about a run whose answers come from the run: which phase, how much faster, which resource, what share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import NamedTuple
+
+from fwtui import units
+from fwtui.compare import Entrant
+from fwtui.errors import Refused
+from fwtui.limits import limit_of
+from fwtui.occupancy import occupancy
+from fwtui.text import shown
+from kernels.plan import WARP
+
+CLOSE = 1.25  # a guess within this factor of the answer is close
+RESOURCES = {  # in a choice: what a block can be short of
+    "registers": "registers: the threads' own numbers",
+    "shared memory": "shared memory: the block's own store",
+    "warps": "neither: as many warps as there is room for",
+    "blocks": "the most blocks that may be resident",
+    "barriers": "the number of barriers that there are",
+}
+TITLES = {"warps": "room for warps"}  # in an answer
+ASKED = ("registers", "shared memory", "warps")  # resources that every question offers
+
+
+class Choice(NamedTuple):
+    """One of the things that can be guessed."""
+
+    key: str
+    words: str
+
+
+class Part(NamedTuple):
+    """One bar of an answer; `amount` says how long it is among its neighbours."""
+
+    key: str
+    title: str
+    amount: float
+    words: str
+
+
+class Answer(NamedTuple):
+    """What the run says: a number, or which of several parts (`right` holds their keys)."""
+
+    words: str
+    number: float | None = None
+    right: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+class Kind(NamedTuple):
+    """A question: its usual words, what a guess looks like, and how a run answers it.
+
+    `choices` and `answer` are given the run and, where it is compared, the one before; both raise Refused where the run
+    does not say.
+    """
+
+    name: str
+    ask: str
+    hint: str  # to a guess that is typed; empty where one of several things is chosen
+    answer: Callable[[Entrant, Entrant | None], Answer]
+    say: Callable[[float], str] = str  # a number in words
+    choices: Callable[[Entrant], tuple[Choice, ...]] = lambda entrant: ()
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs another run."""
+        return self.name == "speedup"
+
+
+def _phase(entrant: Entrant, before: Entrant | None) -> Answer:
+    phases = entrant.run.phases
+    if len(phases) < 2:
+        raise Refused(f"{entrant.label} was not timed phase by phase; ask about a run whose kernel has several phases")
+    longest = max(phases, key=lambda p: p.seconds)
+    parts = tuple(Part(p.key, p.title, p.share, units.percent(p.share)) for p in phases)
+    return Answer(f"{longest.title}: {units.percent(longest.share)} of the time", None, (longest.key,), parts)
+
+
+def _phase_choices(entrant: Entrant) -> tuple[Choice, ...]:
+    return tuple(Choice(part.key, part.title) for part in _phase(entrant, None).parts)
+
+
+def _speedup(entrant: Entrant, before: Entrant | None) -> Answer:
+    run = entrant.run
+    if before is None:
+        raise Refused(f"there is no run to compare {entrant.label} with; put one of the same n before it")
+    if before.run.n != run.n:
+        raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; only times of one n compare")
+    ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
+    took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
+    return Answer(f"{times(ratio)} as fast: {took}", ratio)
+
+
+def _seconds(entrant: Entrant, before: Entrant | None) -> Answer:
+    took = _seconds_of(entrant)
+    return Answer(f"{units.duration(took)}, {units.rate(entrant.run.rate)}", took)
+
+
+def _limiter(entrant: Entrant, before: Entrant | None) -> Answer:
+    theory = entrant.run.main_occupancy
+    device = entrant.model.gpu
+    if theory is None or not (theory.limiters and theory.max_warps and theory.threads):
+        raise Refused(f"{entrant.label} does not say what limits its occupancy; ask about a run on a GPU that does")
+    estimate = occupancy(
+        device.compute_capability if device is not None else None, theory.threads, theory.registers, theory.shared_bytes
+    )
+    per_block = -(-theory.threads // WARP)
+    allowed = dict(estimate.limits) if estimate is not None else {}
+    keys = dict.fromkeys((*ASKED, *theory.limiters))
+    parts = tuple(
+        Part(key, TITLES.get(key, key), warps, f"allow {warps} warps")
+        for key in keys
+        if key in allowed
+        for warps in [allowed[key] * per_block]
+    )
+    share = theory.warps / theory.max_warps
+    words = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
+    return Answer(words, None, theory.limiters, parts)
+
+
+def _limiter_choices(entrant: Entrant) -> tuple[Choice, ...]:
+    right = _limiter(entrant, None).right
+    return tuple(Choice(key, RESOURCES.get(key, key)) for key in dict.fromkeys((*ASKED, *right)))
+
+
+def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
+    device = entrant.model.gpu
+    peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
+    if not peak or not entrant.run.bandwidth:
+        raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that tells both")
+    share = _finite(entrant, entrant.run.bandwidth / peak)
+    return Answer(f"{units.percent(share)}: {units.bandwidth(entrant.run.bandwidth)} of {units.bandwidth(peak)}", share)
+
+
+def _limit(entrant: Entrant, before: Entrant | None) -> Answer:
+    limit = limit_of(entrant.model, entrant.run)
+    if limit is None or limit.share is None:
+        raise Refused(f"nobody measured the limit of the device of {entrant.label}; `fwtui doctor --measure` does")
+    words = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
+    return Answer(words, limit.share)
+
+
+def _seconds_of(entrant: Entrant) -> float:
+    if not entrant.run.seconds or entrant.run.state != "done":
+        raise Refused(f"{entrant.label} has no time; ask about a run that came to its end")
+    return entrant.run.seconds
+
+
+def _finite(entrant: Entrant, number: float) -> float:
+    """A made-up file may hold numbers whose quotient is none."""
+    if not isfinite(number):
+        raise Refused(f"{entrant.label} has numbers that nothing can be compared with; ask about another run")
+    return number
+
+
+def times(ratio: float) -> str:
+    """A ratio of speeds: 4.2x."""
+    return f"{units.digits(ratio)}x"
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("phase", "Which phase takes longest?", "", _phase, choices=_phase_choices),
+        Kind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, times),
+        Kind("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min", _seconds, units.duration),
+        Kind("limiter", "What limits the number of resident warps?", "", _limiter, choices=_limiter_choices),
+        Kind("peak", "What share of the peak bandwidth is that?", "a share such as 40 %", _peak, units.percent),
+        Kind("limit", "What share of the device's limit is that?", "a share such as 40 %", _limit, units.percent),
+    )
+}
+_NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(%|x|us|ms|s|min|h)?", re.ASCII)
+_FACTORS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit": ("%",)}
+
+
+def parse_guess(kind: Kind, text: str) -> float:
+    """A guess that somebody typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
+    found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
+    if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
+        raise Refused(f"{shown(text)} is no guess here; give {kind.hint}")
+    number = float(found[1]) * _FACTORS.get(found[2] or "", 1.0)
+    return number / 100 if kind.say is units.percent else number
+
+
+def verdict(kind: Kind, guess: float | str, answer: Answer) -> str:
+    """How near a guess came, in words."""
+    if isinstance(guess, str):
+        return "Right." if guess in answer.right else "Not this one."
+    number = answer.number or 0.0
+    if not guess or not number:
+        return ""
+    factor = max(guess / number, number / guess)
+    if factor <= CLOSE:
+        return "Close."
+    return f"{units.digits(factor)} times too {'high' if guess > number else 'low'}."

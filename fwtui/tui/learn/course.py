@@ -1,0 +1,119 @@
+"""A step of the course as text: what it is about, its question, and the guess beside what the run says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui import units
+from fwtui.learn.attending import Page
+from fwtui.learn.course import MOST_COLUMNS
+from fwtui.learn.questions import times
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line
+from fwtui.tui.learn.answer import LEAST_BAR, MOST_BAR, WORDS, parts_lines
+from fwtui.tui.readout import meter
+
+LABEL = 20
+
+
+class Keys(NamedTuple):
+    """How the keys are called that the page speaks of."""
+
+    on: str
+    run: str
+    course: str
+    step: str
+
+
+class Lesson(NamedTuple):
+    page: Page
+    keys: Keys
+    matrix: bool  # whether the matrix stands beside it
+
+
+class CourseWords(Drawn["Lesson | None"]):
+    def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return []
+        page, width = subject.page, min(width, MOST_COLUMNS)
+        rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
+        if page.problem:
+            return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
+        rows += line((page.where, MUTED)).wrap(width)
+        rows.append(line(""))
+        for part in page.text:
+            rows += Content(part).wrap(width) if part else [line("")]
+        rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
+        rows += answer_lines(page, width) if page.answer is not None else [line(f"  {choice.words}") for choice in page.choices]
+        rows += _here(page, width)
+        rows += _climbed(page)
+        rows += [line(""), *line((_hint(subject), MUTED)).wrap(width)]
+        return rows
+
+
+def answer_lines(page: Page, width: int) -> list[Content]:
+    """The guess beside the answer, bar by bar, and what is to be said about it."""
+    answer = page.answer
+    assert answer is not None and page.kind is not None
+    rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)
+    said = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
+    rows += said.wrap(width)
+    for part in page.afterwards:
+        rows += Content(part).wrap(width)
+    return rows
+
+
+def _numbers(page: Page, width: int) -> list[Content]:
+    assert page.kind is not None and page.answer is not None
+    told: list[tuple[str, float]] = []
+    if isinstance(page.guess, float):
+        told.append(("your guess", page.guess))
+    told.append(("the recorded run", page.answer.number or 0.0))
+    here = page.here.answer if page.here is not None else None
+    if here is not None and here.number is not None and page.here is not None and _alike(page):
+        told.append((f"here, n {page.here.n}", here.number))
+    whole = 1.0 if page.kind.say is units.percent else 0.0  # shares stand on a scale of their own
+    most = max(whole, *(number for _, number in told)) or 1.0
+    room = max(LEAST_BAR, min(MOST_BAR, width - LABEL - WORDS))
+    rows: list[Content] = []
+    for label, number in told:
+        pieces: list[Piece] = [(f"  {label:<{LABEL - 2}}", ""), *meter(number / most, room)]
+        rows.append(line(*pieces, f" {page.kind.say(number)}"))
+    return rows
+
+
+def _climbed(page: Page) -> list[Content]:
+    """Looking back at the end: every kernel of the course."""
+    if not page.climbed:
+        return []
+    rows = [line(""), line((f"All of it, n {page.climbed[0].n}", STRONG))]
+    for rung in page.climbed:
+        numbers = f"{units.duration(rung.seconds):>10}{units.rate(rung.rate):>18}{times(rung.times):>9}"
+        rows.append(line(f"  {rung.title:<30.30}", (numbers, "$text-primary")))
+    return rows
+
+
+def _alike(page: Page) -> bool:
+    """Whether a run of this machine may stand among the bars: times of another n may not."""
+    return page.here is not None and page.kind is not None and (page.kind.name != "seconds" or page.here.n == page.n)
+
+
+def _here(page: Page, width: int) -> list[Content]:
+    here = page.here
+    if here is None:
+        return []
+    words = here.answer.words if here.answer is not None and page.answer is not None else here.words
+    if not words:
+        words = "done; guess, and it stands beside the recorded run"
+    return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width)]
+
+
+def _hint(subject: Lesson) -> str:
+    page, keys = subject.page, subject.keys
+    last = page.number == page.of
+    words = [] if last and page.answer is not None else [f"{keys.on}: {'guess' if page.answer is None else 'next step'}"]
+    words.append(f"{keys.run}: run it here")
+    words.append(f"{keys.step}: follow the matrix" if subject.matrix else f"{keys.course}: how it moves data, and its source")
+    return " · ".join(words)

@@ -1,0 +1,228 @@
+"""The course on the screen: steps, guesses beside answers, runs of this machine, what is missing, at every size."""
+
+from __future__ import annotations
+
+import pytest
+from fake_live import FakeLive
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList
+
+from fwtui.errors import Refused
+from fwtui.experiment import Experiment
+from fwtui.learn import lessons as lessons_module
+from fwtui.learn.course import load_course
+from fwtui.telemetry.facts import Hardware
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.dialogs import AskScreen, HelpScreen
+from fwtui.tui.learn.course import CourseWords
+from fwtui.tui.learn.grid import DistanceGrid
+from fwtui.tui.learn.guess import GuessScreen
+from fwtui.tui.learn.screen import LearnScreen
+from fwtui.tui.matrix import MatrixPicture
+from fwtui.tui.picture import screen_text
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+STEPS = len(load_course())
+
+
+def begun(live: FakeLive, step: str) -> FwtuiApp:
+    """As `fwtui learn STEP` begins."""
+    found = Hardware(reason="none")
+    return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=found, place="learn", lesson=step)
+
+
+async def go(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    await pilot.pause()
+    await pilot.pause()
+    assert isinstance(pilot.app, FwtuiApp)
+    return " ".join(screen_text(pilot.app).split())
+
+
+def screen(app: FwtuiApp) -> LearnScreen:
+    assert isinstance(app.screen, LearnScreen)
+    return app.screen
+
+
+async def typed(pilot: Pilot[None], text: str) -> str:
+    assert isinstance(pilot.app.screen, AskScreen)
+    pilot.app.screen.query_one(Input).value = text
+    return await go(pilot, "enter")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tuple[int, int]) -> None:
+    app = begun(live, "blocked")
+    async with app.run_test(size=size) as pilot:
+        text = await go(pilot)
+        assert f"4 of {STEPS} Tiles in shared memory" in text and "recorded on NVIDIA H200" in text
+        assert "the recorded run" not in text
+        await go(pilot, "g")
+        text = await typed(pilot, "6x")
+        answer = screen(app).attending.lessons.answer(screen(app).attending.step)  # type: ignore[union-attr]
+        assert "your guess" in text and "6.00x" in text and answer.words in text and "times too high" in text
+        assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
+        assert isinstance(app.screen, LearnScreen)
+        await go(pilot, "enter")
+        assert isinstance(app.screen, GuessScreen)
+        text = await go(pilot, "down", "down", "enter")
+        assert "✓ rest" in text and "Right. rest:" in text
+        assert "6.00x" in await go(pilot, "less_than_sign", *["pagedown"] * (size[1] < 30)), "guesses are kept"
+
+
+async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: FakeLive) -> None:
+    app = begun(live, "serial")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await go(pilot, "g")
+        assert "'soon' is no guess here" in await typed(pilot, "soon")
+        await go(pilot, "g", "escape")
+        assert not screen(app).attending.told, "Esc does not answer"  # type: ignore[union-attr]
+        await go(pilot, "g")
+        text = await typed(pilot, "")
+        assert "the recorded run" in text and "your guess" not in text
+        assert "this is the first step" in await go(pilot, "less_than_sign")
+        await go(pilot, "greater_than_sign", *["greater_than_sign"] * STEPS)
+        text = await go(pilot)
+        assert f"{STEPS} of {STEPS}" in text and "this is the last step" in text
+        await go(pilot, "g")
+        text = await typed(pilot, "90")
+        assert "All of it, n 4096" in text and "Serial CPU" in text and "1.00x" in text and "Look-ahead" in text
+
+
+async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_both(live: FakeLive) -> None:
+    app = begun(live, "blocked")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await go(pilot)
+        words, grid = app.screen.query_one(CourseWords), app.screen.query_one(DistanceGrid)
+        assert words.region.area and not grid.region.area
+        assert screen(app).stepping.position == 0
+        await go(pilot, "full_stop", "w")
+        assert isinstance(app.screen, LearnScreen) and screen(app).stepping.position == 0, "no key moves what is not seen"
+        text = await go(pilot, "t")
+        assert not words.region.area and grid.region.area and "Katz-Kider · n 8" in text
+        assert "step 1 of 6" in await go(pilot, "full_stop")
+        assert "The lonely pivot" in await go(pilot, "greater_than_sign"), "the course goes on from the matrix too"
+        assert "Tiles in shared memory" in await go(pilot, "less_than_sign")
+        await pilot.resize_terminal(120, 40)
+        text = await go(pilot)
+        assert words.region.area and grid.region.area and "kernels/k45_katz_kider.py" in text
+        assert app.screen.query_one(MatrixPicture).region.area and "round 65 of 128" in text
+        assert "step 1 of 6" in await go(pilot, "full_stop")
+        await go(pilot, "t")
+        assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area
+
+
+async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) -> None:
+    app = begun(live, "1")
+    async with app.run_test(size=(80, 24)) as pilot:
+        for number in range(1, STEPS + 1):
+            text = await go(pilot)
+            page = screen(app).page
+            assert page is not None and page.number == number
+            assert page.title in text and page.ask.split("?")[0] in text and "Enter: guess" in text
+            await pilot.press("greater_than_sign")
+
+
+async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: FakeLive) -> None:
+    app = begun(live, "1")
+    async with app.run_test(size=(120, 40)) as pilot:
+        for number in range(1, STEPS + 1):
+            await go(pilot)
+            here = screen(app)
+            page = here.page
+            assert page is not None and page.number == number and not page.problem and page.text
+            assert here.attending is not None
+            assert here.stepping.experiment.kernel == here.attending.step.written.kernel
+            await pilot.press("greater_than_sign")
+
+
+async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
+    app = begun(live, "cores")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await go(pilot, "r")
+        for _ in range(4):
+            app.tick(0.0)
+            await pilot.pause()
+        assert [(e.kernel, e.n) for e in live.started] == [("serial", 512), ("tiled-cpu", 512)]
+        text = await go(pilot)
+        assert "done; guess" in text, "the answer is not told before"
+        await go(pilot, "g")
+        text = await typed(pilot, "100")
+        assert "here, n 512" in text and "2.00x as fast: 10.0 ms against 20.0 ms" in text
+        assert "here, n" not in await go(pilot, "greater_than_sign")
+
+
+async def test_what_cannot_run_here_says_why(live: FakeLive) -> None:
+    app = begun(live, "naive")
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await go(pilot, "r")
+        assert "serial" not in [e.kernel for e in live.started] and "naive needs a GPU" in text
+
+
+async def test_a_cancelled_run_ends_what_was_to_follow(live: FakeLive) -> None:
+    live.pace = 3
+    app = begun(live, "cores")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await go(pilot, "r")
+        app.tick(0.0)
+        await pilot.pause()
+        assert "Serial CPU is running" in await go(pilot)
+        await go(pilot, "c")
+        live.pace = 1000
+        for _ in range(3):
+            app.tick(0.0)
+            await pilot.pause()
+        assert len(live.started) == 1 and "Serial CPU was cancelled" in await go(pilot)
+
+
+async def test_keys_palette_and_help(live: FakeLive) -> None:
+    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), place="learn")
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await go(pilot)
+        assert "t Course" in text and "g Guess" not in text, "the place begins without the course"
+        assert "Go on" not in text
+        assert f"1 of {STEPS}" in await go(pilot, "t")
+        offered = {c.words: c for c in screen(app).commands()}
+        offered["Course 7: Only what matters"].run()
+        assert f"7 of {STEPS} Only what matters" in await go(pilot)
+        await go(pilot, "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        keys = {binding.id for title, group in app.screen._groups if title == "This screen" for binding in group}
+        assert {"learn.course", "learn.guess", "learn.next", "learn.before", "learn.run", "learn.enter", "motion"} <= keys
+        assert len(app.query(OptionList)) == 0
+
+
+async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> None:
+        raise Refused("the course in course cannot be read: no such file or directory; install the program again")
+
+    monkeypatch.setattr("fwtui.tui.learn.taught.lessons", gone)
+    app = begun(live, "1")
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "the course in course cannot be read" in await go(pilot)
+        assert "cell d[0,0]" in await go(pilot, "t"), "the matrix is there nevertheless"
+
+
+async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr("fwtui.tui.learn.taught.lessons", lambda: lessons_module.Lessons(load_course(), tmp_path))
+    app = begun(live, "blocked")
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await go(pilot)
+        assert "Tiles in shared memory" in text and "which is not here" in text
+        assert isinstance(app.screen, LearnScreen) and await go(pilot, "g", "r", "enter")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pictures(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        await go(pilot, "g", "down", "enter")
+
+    assert snap_compare(begun(live, "slices"), terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pictures_of_a_question(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[None]) -> None:
+        await go(pilot)
+
+    assert snap_compare(begun(live, "naive"), terminal_size=size, run_before=before)
