@@ -9,11 +9,11 @@ from fwtui.commands import OK, WRONG
 from fwtui.commands.merge import tell
 from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
-from fwtui.sessions.rewrite import Cut, trim
+from fwtui.sessions.rewrite import PASSING, Cut, trim
 from fwtui.text import shown
 
 NAME = "trim"
-HELP = "write a part of a session as a new one: a stretch of time, some runs, or less telemetry"
+HELP = "write a part of a session as a new one: a stretch of time, some runs, less telemetry, or no rounds"
 LEAST_HZ, MOST_HZ = 0.001, 1000
 
 
@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="leave out what came later")
     parser.add_argument("--runs", metavar="1,3", help="these runs and what happened during them")
     parser.add_argument("--hz", type=float, metavar="HZ", help="keep at most so many readings of telemetry per second")
+    parser.add_argument(
+        "--without", metavar="KIND,...", help=f"leave out {' or '.join(PASSING)}, on which no result depends; several with commas"
+    )
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 
 
@@ -40,9 +43,16 @@ def _cut(given: argparse.Namespace) -> Cut:
     if given.hz is not None and not LEAST_HZ <= given.hz <= MOST_HZ:
         raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
     runs = None if given.runs is None else frozenset(map(_run, given.runs.split(",")))
-    if (given.start, given.stop, runs, given.hz) == (0.0, None, None, None):
-        raise Refused("there is nothing to leave out; give --from, --to, --runs or --hz")
-    return Cut(given.start, given.stop, runs, given.hz)
+    without = frozenset() if given.without is None else frozenset(map(_kind, given.without.split(",")))
+    if (given.start, given.stop, runs, given.hz, without) == (0.0, None, None, None, frozenset()):
+        raise Refused("there is nothing to leave out; give --from, --to, --runs, --hz or --without")
+    return Cut(given.start, given.stop, runs, given.hz, without)
+
+
+def _kind(text: str) -> str:
+    if text.strip() not in PASSING:
+        raise Refused(f"{shown(text)} cannot be left out; choose from {', '.join(PASSING)}")
+    return text.strip()
 
 
 def _run(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,22 @@ from fwtui.text import clean
 
 INCOMPLETE = "incomplete source"  # reason of an end whose source had none
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+# what no result depends on, only what is seen while a run goes on
+PASSING: Mapping[str, type[events.Event]] = {"rounds": events.Round, "progress": events.Progress, "telemetry": events.Telemetry}
 _TIMES = ("t", "since")  # members that are seconds since the session began
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What of a session is wanted: seconds since it began, runs by number (None: all), telemetry readings per second."""
+    """What of a session is wanted: seconds since it began, runs by number (None: all), telemetry readings per second, and
+    kinds from PASSING that are not.
+    """
 
     start: float = 0.0
     stop: float | None = None
     runs: frozenset[int] | None = None
     hz: float | None = None
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +147,10 @@ def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
     if cut.runs is not None:
         runs &= cut.runs
     chosen = [windows[run] for run in runs]
+    unwanted = tuple(PASSING[name] for name in cut.without)
     for line in loaded.lines:
         t, run = line.event.t, run_of(line)
-        if t > stop:
+        if t > stop or isinstance(line.event, unwanted):
             continue
         if isinstance(line.event, events.Device):
             yield line

@@ -90,6 +90,17 @@ class TestTrim:
         ]
         assert sum(isinstance(line.event, events.Telemetry) for line in part.lines) == 16
 
+    def test_without_what_only_passes_by(self, tmp_path: Path) -> None:
+        two_runs(tmp_path / "whole")
+        gone = (events.Round, events.Progress)
+        assert all(any(isinstance(line.event, kind) for line in load(GOLDEN).lines) for kind in gone)
+        for name in ("whole", GOLDEN):
+            source = load(tmp_path / name)
+            trim(tmp_path / name, Cut(without=frozenset({"rounds", "progress"})), tmp_path / "part")
+            part = load(tmp_path / "part")
+            assert part.lines[:-1] == [line for line in source.lines[:-1] if not isinstance(line.event, gone)]
+            (tmp_path / "part").unlink()
+
     def test_the_golden_session_survives_untouched(self, tmp_path: Path) -> None:
         trim(GOLDEN, Cut(stop=1e9), tmp_path / "copy")
         assert (tmp_path / "copy").read_bytes().splitlines()[:-1] == GOLDEN.read_bytes().splitlines()[:-1]
@@ -265,6 +276,7 @@ class TestCommands:
             (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is no stretch"),
             (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
             (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is no run's number"),
+            (["trim", "GOLDEN", "--without", "samples", "-o", "x"], "'samples' cannot be left out; choose from rounds, progress"),
             (["merge", "GOLDEN", "-o", "x"], "one session is nothing to merge"),
             (["merge", "GOLDEN", "/dev/zero", "-o", "x"], "is not a regular file"),
         ],
