@@ -1,5 +1,5 @@
 # make run      set up what this machine can use, then open the dashboard
-# make demo     replay a recorded session
+# make demo     replay a recorded session, then the course
 # make learn    open the course
 # make test     set up, then the whole test suite (no GPU needed)
 # make check    lint, format, types, import contracts, tests
@@ -15,6 +15,7 @@ run: $(VENV)/run.stamp
 
 demo: $(VENV)/run.stamp
 	@$(BIN)/fwtui replay h200-n4096
+	@$(BIN)/fwtui learn
 
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn

@@ -102,8 +102,9 @@ def kernel_list() -> list[str]:
 
 def course_list() -> list[str]:
     """Every step of the course, with the recorded run it is about."""
-    head, *rows = listed(lessons())
-    return markdown(head[:-1], [row[:-1] for row in rows])  # without whether it can be answered here
+    course = lessons()
+    head, *rows = listed(course)
+    return [f"**{course.name}**", "", *markdown(head[:-1], [row[:-1] for row in rows])]  # without whether it can be answered here
 
 
 PARTS: dict[str, Callable[[], list[str]]] = {

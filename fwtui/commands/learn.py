@@ -27,8 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     course = lessons()
     if given.list:
-        print("\n".join(table(listed(course))))
-        return WRONG if any(course.problems()) else OK
+        whole = not any(course.problems())
+        print("\n".join([*([course.name, ""] if whole else []), *table(listed(course))]))
+        return OK if whole else WRONG
     step = step_named(course.course, given.step)
     from fwtui.tui import run_dashboard
 

@@ -39,7 +39,7 @@ def _answer(kind: str, say: Callable[[float], str]) -> Filled:
 
 def _limit(entrant: Entrant) -> str | None:
     limit = limit_of(entrant.model, entrant.run)
-    return _counted(limit.relaxations_per_second) if limit is not None else None
+    return counted(limit.relaxations_per_second) if limit is not None else None
 
 
 def _dram(entrant: Entrant) -> str | None:
@@ -62,7 +62,7 @@ def _cores(entrant: Entrant) -> str | None:
     return str(machine.cores) if machine is not None and machine.cores else None
 
 
-def _counted(count: float) -> str:
+def counted(count: float) -> str:
     """In words: 68.7 billion."""
     factor, word = next(((f, w) for f, w in ((1e12, "trillion"), (1e9, "billion")) if count >= f * 0.9995), (1e6, "million"))
     return f"{units.digits(count / factor)} {word}"
@@ -72,8 +72,8 @@ FILLED: Mapping[str, Filled] = {
     "n": lambda e: f"{e.run.n:,}" if e.run.n else None,
     "tile": lambda e: str(e.run.experiment.tile) if e.run.experiment.tile else None,
     "time": lambda e: units.duration(e.run.seconds) if e.run.seconds else None,
-    "rate": lambda e: _counted(e.run.rate) if e.run.rate else None,  # relaxations per second
-    "relaxations": lambda e: _counted(e.run.n**3) if e.run.n else None,
+    "rate": lambda e: counted(e.run.rate) if e.run.rate else None,  # relaxations per second
+    "relaxations": lambda e: counted(e.run.n**3) if e.run.n else None,
     "launches": lambda e: f"{e.run.steps:,}" if e.run.steps else None,
     "matrix": lambda e: units.memory(e.run.n**2 * ITEMSIZE[e.run.experiment.dtype]) if e.run.n else None,
     "bandwidth": lambda e: units.bandwidth(e.run.bandwidth) if e.run.bandwidth else None,
