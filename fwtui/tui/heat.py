@@ -25,7 +25,7 @@ WORDS = 2  # lines above the picture: what it shows, and what its colours mean
 
 
 class DistanceMap(Arrowed, Widget, can_focus=True):
-    """What the map shows, what its colours mean, and the map; while it has the focus, with a cursor that its dialog puts into words."""
+    """What it shows, what its colours mean, and the map; while it has the focus, with a cursor that a dialog puts into words."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """

@@ -97,6 +97,35 @@ async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, l
         assert live.answered == [1], "what is known is not asked again"
 
 
+async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        ended(live, dashboard)
+        ended(live, dashboard)
+        await pilot.pause()
+        await pilot.press("tab", "left_square_bracket")
+        assert dashboard.view is not None
+        dashboard.view.selected = 1
+        dashboard.tick()
+        await pilot.press("A")
+        await pilot.pause()
+        assert live.answered == [1]
+        shown = screen_text(dashboard)
+        assert "run 1, computed once more (about 20.0 ms); c cancels" in shown
+        live.tell(events.Progress(t=9.0, run=1, stage="answers", done=0.34, left=7.0))
+        dashboard.tick()
+        await pilot.pause()
+        shown = screen_text(dashboard)
+        assert "summarising" in shown and "34 %" in shown and "7 s left" in shown
+        await pilot.press("c")
+        assert live.cancelled == 1
+        dashboard.tick()
+        for _ in range(5):
+            await pilot.pause()
+        assert isinstance(dashboard.screen, RunScreen), "who cancels does not want to read that"
+        assert "34 %" not in screen_text(dashboard)
+
+
 async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
