@@ -138,6 +138,9 @@ class TestShipped:
         assert {"time", "rate", "n", "tile", "relaxations"} & used
 
     def test_the_list(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["learn", "--list", "blocked"]) == 2
+        refusal = capsys.readouterr()
+        assert not refusal.out and "--list prints all steps, not 'blocked' alone" in refusal.err
         assert main(["learn", "--list"]) == 0
         rows = capsys.readouterr().out.splitlines()
         assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
