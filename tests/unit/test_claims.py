@@ -245,8 +245,8 @@ HOLDING_AND_REFUTING: dict[str, tuple[Made, Made]] = {
         pair(int16("two-matrix-blocked", 8192), int16("katz-kider", 8192), 0.9),
     ),
     "CA7": (
-        pair(int16("one-cooperative", 8192), int16("katz-kider", 8192), 1.2),
-        pair(int16("one-cooperative", 8192), int16("katz-kider", 8192), 0.5),
+        pair(int16("one-cooperative", 8192, launch="eager"), int16("katz-kider", 8192), 1.2),
+        pair(int16("one-cooperative", 8192, launch="eager"), int16("katz-kider", 8192), 0.5),
     ),
     "CA8": (
         Made().add(int16("blocked-vector", 59392)),
