@@ -30,7 +30,7 @@ import numpy as np
 
 from kernels.forms import HOPPER, form_of
 from kernels.plan import Shape
-from kernels.short_arcs import TAIL, THREADS, functions
+from kernels.short_arcs import ROUNDED, TAIL, THREADS, functions
 from kernels.trace import trace_of
 from kernels.tuning import Product
 
@@ -73,12 +73,12 @@ class Terms(NamedTuple):
     far: float
     no_edge: float
     negative: bool  # whether there are weights below 0
-    slack: float = 0  # where sums were rounded: how far a distance may be from the sum that it is
+    slack: float = 0  # where sums were rounded: how far a distance may be from the sum that it is, of that distance
 
     @property
     def bar(self) -> int:
-        """The slack in lengths, twice, and what rounding them adds."""
-        return 2 * int(self.slack * self.scale) + 4 if self.slack else 0
+        """The slack of the longest distance, twice, in lengths, and what rounding them adds."""
+        return 2 * int(self.slack * self.largest * self.scale) + 4 if self.slack else 0
 
     def shift(self, way: Way = SINGLE) -> int | None:
         """The bits of a key that say which vertex; None where lengths leave too few."""
@@ -185,9 +185,8 @@ class Search:
             *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
             *(first, self._n, self._scale, self._shift, self._far, self._bar),
         )
-        number = type(self._slack)
         # where the sums of a path were rounded differently, a second time with all the slack there is
-        for slack in (number(0), self._slack) if self._rounded else (self._slack,):
+        for slack in (ROUNDED, max(ROUNDED, self._slack)) if self._rounded else (self._slack,):
             if self._rounded:
                 self._by_rows("settle", rows)(
                     *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far, slack)

@@ -95,8 +95,7 @@ def answer(
         before = paths.predecessors()
         seconds["paths"] = time.perf_counter() - begin
     elif before is not None and solved.again is not None and len(solved.again):
-        for source in solved.again.tolist():
-            before[source] = paths.by_dijkstra(source)
+        before[solved.again] = paths.by_dijkstra(solved.again)
         seconds["paths"] += time.perf_counter() - begin
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof

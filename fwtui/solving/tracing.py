@@ -11,7 +11,7 @@ from fwtui.experiment import GRID
 from fwtui.graphs.bounds import Facts, limit
 from fwtui.measure.engine import Engine
 from fwtui.solving import device
-from fwtui.solving.paths import ROUNDINGS
+from fwtui.solving.paths import share_of
 from kernels.plan import NO_EDGE
 from kernels.predecessors import Search, Terms, sources_for
 
@@ -31,11 +31,10 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     if dtype == "float32" and not (facts.exact_sums and largest < limit(facts, dtype) / (2 if negative else 1)):
         if negative or not 0 < largest < np.inf:
             return None
-        slack = largest * min(2 * facts.n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
         scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))
         if not np.float32(scale) < np.inf:
             return None
-        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, slack)
+        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, share_of(facts.n))
     scale = 1 if facts.integer else GRID
     terms = Terms(facts.n, scale, largest, far_of(facts, dtype), NO_EDGE[dtype], negative)
     return terms if terms.shift() is not None else None
