@@ -70,6 +70,7 @@ except NegativeCycleError as error:
 
 # as above, for arrays that are on the device; the file's own module global `cuda` is what the simulator swaps
 RESIDENT = """
+import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
@@ -113,6 +114,34 @@ for kernel, low, scale, dtype, back in (
         path = result.path(i, j)
         assert path[0] == i and path[-1] == j
         assert np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6 * (scale == 0.1), atol=0)
+# where rounding hides the paths of two sources, the host searches for those alone
+from fwtui.solving import paths
+matrix = np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.inf)
+np.fill_diagonal(matrix, 0)
+expected = shortest_path(csr_array(np.where(np.isfinite(matrix), matrix, 0)), method="FW")
+whole, mend, asked = resident.on_device, paths.Paths.by_dijkstra, []
+
+def spoilt(search, *given):
+    found = whole(search, *given)
+    for source in (2, 7):
+        found[source] = -5
+    search.unfound = lambda: np.array([2, 7])
+    return found
+
+resident.on_device = spoilt
+every = paths.Paths.predecessors
+paths.Paths.predecessors = lambda *given: sys.exit("all paths were found again")
+paths.Paths.by_dijkstra = lambda self, sources: asked.extend(sources.tolist()) or mend(self, sources)
+for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
+    result = ask(given, kernel="naive")
+    before = result.predecessors.copy_to_host()
+    assert hasattr(result.predecessors, "copy_to_host") and asked == [2, 7], asked
+    assert ((before >= 0) == (np.isfinite(expected) & (np.arange(9) != np.arange(9)[:, None]))).all()
+    for i, j in zip(*np.nonzero(before >= 0)):
+        path = result.path(i, j)
+        assert path[0] == i and np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6, atol=0)
+    asked.clear()
+resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 try:
