@@ -51,11 +51,13 @@ def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: i
     if not isinstance(program, CudaProgram) or program.reorders:
         return None
     free = engine.free_bytes()
-    sources = sources_for(terms.n, np.inf if free is None else free - device.SPARE - more)
-    if sources is None:
+    room = np.inf if free is None else free - device.SPARE - more
+    if sources_for(terms.n, room) is None:
         return None
     distance = program.result_on_device(buffers, engine.stream)
-    return Search(distance, buffers[-1], terms, engine.target.cc, engine.stream), sources
+    search = Search(distance, buffers[-1], terms, engine.target.cc, engine.stream)
+    sources = sources_for(terms.n, room - search.weak_bytes)
+    return None if sources is None else (search, sources)
 
 
 def on_device(search: Search, sources: int, n: int, engine: Engine) -> Any:

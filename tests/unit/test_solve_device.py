@@ -22,10 +22,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.objects import accept
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import paths, resident
+from fwtui.solving import device, paths, resident
 from fwtui.solving.solver import answer
 from kernels.device import SIM, cuda
 from kernels.plan import Target
+from kernels.predecessors import BLOCK, device_bytes
 assert SIM
 resident._THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
@@ -61,6 +62,17 @@ for n, low, kernel, scale in (
     assert stats.dtype == dtype and {"compile", "copy in", "kernels"} <= set(stats.seconds)
     assert told and told == sorted(told)
 assert found == [9], "the kernel with its own order of tiles alone"
+# arcs of length 0 are listed one by one, where there is room
+n = 12
+zeros = np.ma.array(np.zeros((n, n)))
+arcs = 4 * n * (n - 1)
+for free, sources in ((arcs, 128), (arcs - 1, None)):
+    engine.free_bytes = lambda: device.SPARE + device_bytes(n, BLOCK) + free
+    found.clear()
+    result = answer(accept(zeros), kernel="naive", predecessors=True, engine=engine)
+    assert found == ([] if sources else [n]), found
+    assert ((result.predecessors >= 0) == ~np.eye(n, dtype=bool)).all()
+del engine.free_bytes
 try:
     answer(accept(np.array([[0, 1.0], [-2, 0]])), engine=engine)
 except NegativeCycleError as error:
