@@ -141,7 +141,7 @@ def _predecessors(
     given = np.ascontiguousarray(matrix.copy_to_host(stream=engine.stream))
     raw = program.unload(buffers, engine.stream)
     graph = Adjacency(n, Vertices(range(n)), dense=given)
-    distances = floating(raw, choice.dtype, weights.drift)
+    distances = floating(raw, choice.dtype, weights.drift, True)
     np.fill_diagonal(distances, 0)
     paths = Paths(graph, distances, exact)
     if found is None:

@@ -16,7 +16,7 @@ from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.lines import Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving import paths, solver
+from fwtui.solving import paths, room, solver
 from fwtui.solving.room import check_room
 from fwtui.solving.solver import solve
 
@@ -352,6 +352,34 @@ class TestRoom:
             check_room(40_000, "int32", True, 8 << 30)
         check_room(40_000, "int32", False, 8 << 30)
         check_room(45_568, "int32", False, 8 << 30)
+
+    def test_distances_that_need_float64_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 256
+        cycle = np.full((n, n), np.inf)
+        cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
+        free = 0
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
+        monkeypatch.setattr(room, "KEEP_FREE", 0)
+        whole = 8 * n * n
+        for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
+            free = needed
+            assert solve(cycle, predecessors=predecessors, device="cpu").distances.dtype == np.float64
+            free = needed - 1
+            with pytest.raises(
+                Refused, match=r"from 2\^24 on need 64 bits, .* more, and .* are free.*dtype float32, which rounds"
+            ):
+                solve(cycle, predecessors=predecessors, device="cpu")
+            assert solve(cycle, dtype="float32", predecessors=predecessors, device="cpu").distances[0, 255] == 25_500_000
+        assert solve(cycle / 100, device="cpu").distances.dtype == np.float32
+
+    def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 130
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 256**2 - 1}))
+        monkeypatch.setattr(room, "KEEP_FREE", 0)
+        monkeypatch.setattr(solver.host, "run", lambda *_: pytest.fail("it was computed first"))
+        arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
+        with pytest.raises(Refused, match=r"130 vertices in int32 need 768 KiB"):
+            solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
 
     def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 60_000
