@@ -79,6 +79,20 @@ async def test_the_palette_pages_once_its_list_is_there(dashboard: FwtuiApp) -> 
         assert commands.highlighted
 
 
+async def test_a_dialog_goes_with_the_size_of_the_terminal(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        for columns, rows in ((60, 16), (120, 40), (80, 24), (120, 40)):
+            await pilot.resize_terminal(columns, rows)
+            await pilot.pause()
+            box = dashboard.screen.query_one("#box").region
+            hint = dashboard.screen.query_one("#hint").region
+            assert rows - 4 <= box.height <= rows, "as high as there is room"
+            assert hint.height and hint.bottom < box.bottom <= rows, "what closes it can be read"
+
+
 async def test_a_list_takes_page_keys_before_it_is_laid_out(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
