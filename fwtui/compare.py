@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fwtui import units
+from fwtui import events, units
 from fwtui.experiment import HOW_MEASURED, Experiment, identity
 from fwtui.fields import FIELDS, Field
 from fwtui.interval import Interval, ratio
@@ -110,6 +110,10 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Non
     run, base = entrant.run, baseline.run
     interval = ratio(_seconds(run), _seconds(base))
     if interval is None:
+        for one in (run, base):
+            if one.done is not None and len(one.samples) < min(one.done.count, events.SAMPLES_TOLD):
+                kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
+                return UNCLEAR, f"this recording keeps {kept}, too few to tell a difference from chance; run it again", None
         fewest = min(len(run.samples), len(base.samples))
         return UNCLEAR, f"{fewest} pass{'es' * (fewest != 1)} of a run are too few; repeat it at least 5 times", None
     _, low, high = interval

@@ -7,6 +7,7 @@ import json
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,17 @@ def test_an_interval_across_what_matters_is_unclear() -> None:
     base = session.add([1.0, 1.2, 0.8, 1.1, 0.9, 1.15], settle(Experiment(kernel="serial", n=256)))
     verdict, why, _ = judge(session.add([1.05, 1.25, 0.85, 1.0, 0.95, 1.1]), base)
     assert verdict == UNCLEAR and "more passes" in why
+
+
+def test_passes_that_a_recording_left_out_are_not_said_to_have_been_too_few() -> None:
+    session = Session()
+    whole = session.add(STEADY, settle(Experiment(kernel="serial", n=256)))
+    other = session.add(times(0.5))
+    slim = other._replace(run=replace(other.run, samples=()))
+    for run, base in ((slim, whole), (whole, slim)):
+        verdict, why, interval = judge(run, base)
+        assert (verdict, interval) == (UNCLEAR, None)
+        assert f"this recording keeps 0 of the {len(STEADY)} passes of run {other.run.id}" in why
 
 
 def test_too_few_passes_are_unclear_however_far_apart() -> None:
