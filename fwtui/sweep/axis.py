@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fwtui.errors import Refused
-from fwtui.experiment import Experiment, kernel_named
+from fwtui.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.fields import FIELDS
 from fwtui.text import brief, shown
 from kernels import registry
@@ -33,7 +33,7 @@ def names() -> tuple[str, ...]:
 
 def amounts(name: str) -> bool:
     """Whether the values of that axis are amounts, between which others lie."""
-    return name in MEASURED or name not in NAMES
+    return name in MEASURED or name not in _FIELDS
 
 
 def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
@@ -74,7 +74,17 @@ def varied(experiments: Iterable[Experiment]) -> tuple[Axis, ...]:
         free = name in ("kernel", "n", "density") or len({k for k, _ in values}) < len(set(values))
         axis = Axis(name, tuple(_sorted(name, [v for _, v in values])))
         axes += [axis] * (free and len(axis.values) > 1)
-    return tuple(axes)
+    return (*axes, *_hidden(told, axes))
+
+
+def _hidden(told: Sequence[Experiment], axes: Sequence[Axis]) -> Iterator[Axis]:
+    """What cannot be swept, but tells graphs apart that are alike on all these axes: one must not stand for the other."""
+    alike: dict[tuple[str, ...], list[Experiment]] = {}
+    for e in told:
+        alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
+    for name in (field.name for field in FIELDS if field.name not in (*NAMES, *HOW_MEASURED)):
+        if any(len({value(e, name) for e in group}) > 1 for group in alike.values()):
+            yield Axis(name, tuple(_sorted(name, [value(e, name) for e in told])))
 
 
 _FIELDS = {field.name: field for field in FIELDS}

@@ -290,6 +290,19 @@ async def test_of_many_runs_the_best_is_in_view_and_what_is_not_is_counted(repla
         assert len(drawn) + int(below.split()[1]) == len(kernels)
 
 
+def test_no_run_hides_behind_one_of_another_graph() -> None:
+    asked = [scenes.experiment("naive", n, negative=negative) for n in (512, 1024) for negative in (0.0, 0.2)]
+    asked += [scenes.experiment("katz-kider", n, file=file) for n in (512, 1024) for file in ("", "roads.gr")]
+    told = [scenes.run(number, number, e, title=e.kernel, seconds=1.0 / number) for number, e in enumerate(asked, 1)]
+    squares = of_runs(scenes_model([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
+    assert squares is not None and len(squares.runs) == len(asked)
+    assert {"naive · negative 0.2", "katz-kider · file roads.gr · negative 0"} <= {row.name for row in squares.rows}
+    plain = [e for e in asked if not e.negative and not e.file]
+    told = [scenes.run(number, number, e, title=e.kernel) for number, e in enumerate(plain, 1)]
+    squares = of_runs(scenes_model([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
+    assert squares is not None and squares.choices == ("kernel", "n"), "what is the same for all is no axis"
+
+
 def test_names_that_begin_alike_are_cut_in_the_middle() -> None:
     names = [name for name in registry() if name.startswith("blocked-")]
     assert len(names) > 4 and len({cut(name, 9) for name in names}) == len(names)
