@@ -118,6 +118,11 @@ class CudaProgram:
             # the host array may be freed once this returns
             stream.synchronize()
 
+    @property
+    def host_size(self) -> tuple[int, int]:
+        """Rows and columns of a matrix that is copied in as it is; any other one is padded first."""
+        return self._size
+
     def pack(self, buffers: Buffers, stream: Any) -> None:
         if self._order is not None:
             self._reorder(self._order.pack, buffers[0], buffers[-1], stream)

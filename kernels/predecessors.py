@@ -30,7 +30,7 @@ import numpy as np
 
 from kernels.forms import HOPPER, form_of
 from kernels.plan import Shape
-from kernels.short_arcs import TAIL, THREADS, functions
+from kernels.short_arcs import ROUNDED, TAIL, THREADS, functions
 from kernels.trace import trace_of
 from kernels.tuning import Product
 
@@ -73,12 +73,12 @@ class Terms(NamedTuple):
     far: float
     no_edge: float
     negative: bool  # whether there are weights below 0
-    slack: float = 0  # where sums were rounded: how far a distance may be from the sum that it is
+    slack: float = 0  # where sums were rounded: how far a distance may be from the sum that it is, of that distance
 
     @property
     def bar(self) -> int:
-        """The slack in lengths, twice, and what rounding them adds."""
-        return 2 * int(self.slack * self.scale) + 4 if self.slack else 0
+        """The slack of the longest distance, twice, in lengths, and what rounding them adds."""
+        return 2 * int(self.slack * self.largest * self.scale) + 4 if self.slack else 0
 
     def shift(self, way: Way = SINGLE) -> int | None:
         """The bits of a key that say which vertex; None where lengths leave too few."""
@@ -103,7 +103,9 @@ def recorded(side: int, slab: int) -> int:
 
 
 def device_bytes(n: int, sources: int) -> int:
-    """What a search needs besides distances and weights, with room for so many sources at once and their answers."""
+    """What a search needs besides distances, weights and `Search.weak_bytes`, with room for so many sources at once and their
+    answers.
+    """
     side = padded(n)
     return (
         4 * (side + 1) * side
@@ -163,15 +165,26 @@ class Search:
             *(self._n, self._scale, self._shift, self._none, self._no_edge, self._slack, self._bar),
         )
         self._by_rows("enlist", blocks)(marks, self._lists, self._lengths, self._shift)
-        self._weak = self._weak_arcs(weak.copy_to_host(stream=stream))
+        counts = weak.copy_to_host(stream=stream)
+        stream.synchronize()
+        # by their ends: weak arcs into j will be others[ends[j] : ends[j + 1]]
+        self._ends = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        self._weak: tuple[Any, Any] | None = None
         self._turned: Any = None
         self._unfound = cuda.to_device(np.zeros(terms.n, np.uint8), stream=stream)
+
+    @property
+    def weak_bytes(self) -> int:
+        """What the list of weak arcs needs on the device from the first `find` on: nothing, or up to 4 bytes a cell."""
+        return int(self._ends[-1]) * np.dtype(np.int32).itemsize
 
     def find(self, source: int, before: Any) -> None:
         """Fills `before`, a device array (sources, n) of int32, for sources from `source` on; -9999 is none."""
         from kernels.device import cuda
 
         rows, cut, edge = before.shape[0], self._cut, self._edge
+        if self._weak is None and self.weak_bytes:
+            self._weak = self._list_weak_arcs()
         wide = padded(rows, cut.high)
         if self._turned is None or self._turned.shape[1] != wide:
             self._turned = None  # two of them at once may not fit
@@ -185,9 +198,8 @@ class Search:
             *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
             *(first, self._n, self._scale, self._shift, self._far, self._bar),
         )
-        number = type(self._slack)
         # where the sums of a path were rounded differently, a second time with all the slack there is
-        for slack in (number(0), self._slack) if self._rounded else (self._slack,):
+        for slack in (ROUNDED, max(ROUNDED, self._slack)) if self._rounded else (self._slack,):
             if self._rounded:
                 self._by_rows("settle", rows)(
                     *(self._distance, self._weights, self._keys, before, first, self._n, self._none, self._far, slack)
@@ -206,18 +218,12 @@ class Search:
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
         return getattr(self._functions, name)[rows, self._threads, self._stream]
 
-    def _weak_arcs(self, counts: np.ndarray) -> tuple[Any, Any] | None:
-        """Weak arcs by their ends: those into j are others[first[j] : first[j + 1]]."""
+    def _list_weak_arcs(self) -> tuple[Any, Any]:
         from kernels.device import cuda
 
-        self._stream.synchronize()
-        if not counts.any():
-            return None
-        ends = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(counts, out=ends[1:])
-        first = cuda.to_device(ends, stream=self._stream)
-        others = cuda.device_array(int(ends[-1]), np.int32, stream=self._stream)
-        taken = cuda.to_device(np.zeros(len(counts), np.int32), stream=self._stream)
+        first = cuda.to_device(self._ends, stream=self._stream)
+        others = cuda.device_array(int(self._ends[-1]), np.int32, stream=self._stream)
+        taken = cuda.to_device(np.zeros(self._side, np.int32), stream=self._stream)
         self._by_rows("weak_arcs", int(self._n))(
             *(self._distance, self._weights, self._low, first, taken, others),
             *(self._n, self._scale, self._no_edge, self._slack, self._bar),

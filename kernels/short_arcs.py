@@ -4,8 +4,9 @@ An arc can only come last if it is a shortest path itself. It is *strong* if it 
 potentials, under which none is below 0), so that following strong arcs backwards never leads in a circle. The others, of
 length 0, are followed from what has a predecessor to what has none. Lengths are whole numbers here: distances times `scale`.
 
-Where sums of weights were rounded, so are lengths. Then `slack` is how far a distance may be from the sum that it is, `bar` the
-length up to which an arc is weak, and what the search found is settled by the distances themselves.
+Where sums of weights were rounded, so are lengths. Then `slack` is how far a distance may be from the sum that it is, as a share
+of that distance, for a short one may be nothing beside the roundings of the longest; `bar` is the length up to which an arc is
+weak, and what the search found is settled by the distances themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ whole: Any
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
 THREADS = 256
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
-ROUNDED = np.float32(2**-20)  # what a rounded sum may be more than a distance, of the distance
+ROUNDED = np.float32(2**-20)  # the slack of the first of two tries
 LOOK = 512  # k to the first such look; to each later one twice as many as to the one before
 LONGEST = 4096  # arcs of a path that is followed to its end
 
@@ -86,7 +87,9 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             key = none
             if v < n and j < n and v != j:
                 weight = weights[v, j]
-                if weight < no_edge and weight <= distance[v, j] + slack:
+                cell = distance[v, j]
+                most = cell + cell * slack if rounded else cell
+                if weight < no_edge and weight <= most:
                     length = whole(weight, scale, half)
                     if length + low[v] - low[j] > bar:
                         key = int32((length << shift) | (v & ((1 << shift) - 1)))
@@ -143,7 +146,9 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
         v = int32(cuda.blockIdx.x)
         for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
             weight = weights[v, j]
-            short = v != j and weight < no_edge and weight <= distance[v, j] + slack
+            cell = distance[v, j]
+            most = cell + cell * slack if rounded else cell
+            short = v != j and weight < no_edge and weight <= most
             if short and whole(weight, scale, half) + low[v] - low[j] <= bar:
                 others[first[j] + cuda.atomic.add(taken, j, 1)] = v
 
@@ -191,7 +196,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
                         known = v == i or before[row, v] >= 0
                         if rounded:
                             via = distance[i, v] + distance[v, j]
-                            tight = via <= cell + (cell * ROUNDED + slack)
+                            tight = via <= cell + cell * slack
                         else:
                             via = whole(distance[i, v], scale, half) + whole(distance[v, j], scale, half)
                             tight = via == whole(cell, scale, half)
@@ -210,9 +215,10 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             if i != j and cell < far:
                 v = before[row, j]
                 # the search tells lengths apart to 21 bits, and small distances have more
-                if v < 0 or distance[i, v] + weights[v, j] > cell + (cell * ROUNDED + slack):
+                most = cell + cell * slack
+                if v < 0 or distance[i, v] + weights[v, j] > most:
                     nearest = int32(NONE)
-                    least = cell + (cell * ROUNDED + slack)
+                    least = most
                     for v in range(n):
                         if keys[v, j] != none and distance[i, v] + weights[v, j] <= least:
                             nearest = int32(v)

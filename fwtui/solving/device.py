@@ -98,7 +98,6 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
     """
     begin = time.perf_counter()
     engine.activate()
-    n = adjacency.n
     kernel, shape = fitting(named, adjacency, dtype, engine)
     plan = list(kernel.plan(shape, False))
     with compiled():
@@ -116,7 +115,7 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
             program.load_with(adjacency.fill, buffers, engine.stream)  # the host may have no room for another matrix
             filled = time.perf_counter()
         else:
-            matrix = np.empty((n, n), dtype=dtype)
+            matrix = np.empty(program.host_size, dtype=dtype)  # padded, so that loading makes no other one
             adjacency.fill(matrix)
             filled = time.perf_counter()
             program.load(matrix, buffers, engine.stream)

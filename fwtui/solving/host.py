@@ -11,6 +11,7 @@ import numpy as np
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui.solving.compiling import compiled
+from fwtui.solving.room import EXACT_FLOAT, check_wide
 from fwtui.solving.solved import Solved, Tell
 from kernels import registry
 from kernels.plan import NO_EDGE, Kernel, Shape, Target
@@ -20,7 +21,6 @@ TILED = "tiled-cpu"
 # vertices up to which plain NumPy is done before numba is imported (measured on two cores: 0.4 s)
 NUMPY_MOST = 1024
 _ALWAYS_NUMPY = 256
-_EXACT_FLOAT = 2**24
 # time of a relaxation in tiles of that size, the largest one's being 1 (measured, int16 to float32)
 _TILES = {32: 1.6, 64: 1.15, 128: 1.0}
 
@@ -93,10 +93,11 @@ def _by_kernel(adjacency: Adjacency, dtype: str, kernel: Kernel, tell: Tell) -> 
     return Solved(raw, kernel.id, tile, seconds)
 
 
-def floating(raw: np.ndarray, dtype: str, drift: float) -> np.ndarray:
+def floating(raw: np.ndarray, dtype: str, drift: float, predecessors: bool = False) -> np.ndarray:
     """Distances with +inf for no path, in the same memory where a cell is as wide: float32, or float64 from 2^24 on.
 
-    Unreachable cells of whole numbers may have sunk below the sentinel by half of 2 x drift; see graphs.canonical.
+    Unreachable cells of whole numbers may have sunk below the sentinel by half of 2 x drift; see graphs.canonical. Raises Refused
+    where there is no room for float64, and for `predecessors` that are still to be made.
     """
     n = len(raw)
     if dtype == "float32":
@@ -106,7 +107,8 @@ def floating(raw: np.ndarray, dtype: str, drift: float) -> np.ndarray:
         return result
     far = NO_EDGE[dtype] - 2 * drift
     largest = max((int(np.abs(raw[rows]).max(initial=0, where=raw[rows] < far)) for rows in blocks(raw)), default=0) if n else 0
-    if largest >= _EXACT_FLOAT:
+    if largest >= EXACT_FLOAT:
+        check_wide(n, predecessors)
         result = np.empty((n, n), dtype=np.float64)
     elif dtype == "int32":
         result = _packed(raw, np.dtype(np.float32))

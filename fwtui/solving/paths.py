@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,26 @@ from fwtui.graphs.lines import Arcs
 from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
+_AT_ONCE = 64  # sources of one call of Dijkstra, which makes distances too
 NONE = -9999  # as scipy.sparse.csgraph says it
 ROUNDINGS = 64  # half units in the last place by which rounded sums of one path may differ in practice
+
+
+def share_of(n: int) -> float:
+    """How far a rounded sum may be from a distance of n vertices and still be it, of the distance; weights of at least 0."""
+    return min(2 * n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
+
+
+class _Slack(NamedTuple):
+    """How far a rounded sum may be from a distance and still be it: a share of that distance, and `fixed` per last vertex.
+
+    Where sums of both signs cancel and their rounding does not, it is all fixed; otherwise it is all a share, as the roundings
+    of a long distance are much to a short one. `most` is that of the longest distance to each vertex.
+    """
+
+    share: np.number
+    fixed: np.ndarray
+    most: np.ndarray
 
 
 class _Ordered(NamedTuple):
@@ -33,7 +51,8 @@ class _Ordered(NamedTuple):
 class Paths:
     """Shortest paths of one graph, from its distances: (n, n), floating, +inf for no path, no negative cycle.
 
-    `exact`: sums of weights equal distances to the last bit. Otherwise paths are right within rounding.
+    `exact`: sums of weights equal distances to the last bit. Otherwise each sum is within some roundings of its distance, or of
+    the longest one where there are negative weights.
     """
 
     def __init__(self, adjacency: Adjacency, distances: np.ndarray, exact: bool):
@@ -51,6 +70,7 @@ class Paths:
                 found[s] = self.row(int(source))
             return found
         strong, weak = self._by_strength()
+        slack = self._slack
         from fwtui.solving.compiling import compiled
 
         with compiled():
@@ -59,11 +79,11 @@ class Paths:
             # a strong arc leads away from the source, so that following them cannot lead back
             dtype, far = self._narrow()
             into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
-            nearest_before(self.distances, sources, *into, self._slack, dtype.type(far), found)
+            nearest_before(self.distances, sources, *into, slack.fixed, slack.share, dtype.type(far), found)
             if len(weak.weights):
                 out = _ordered(weak.sources, weak.targets, weak.weights, n, self.distances.dtype)
                 back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
-                spread(self.distances, sources, *out, *back, self._slack, found)
+                spread(self.distances, sources, *out, *back, slack.fixed, slack.share, found)
         if not self._exact:
             self._mend(sources, found)
         return found
@@ -93,8 +113,9 @@ class Paths:
 
         n, row = self.adjacency.n, self.distances[source].astype(np.float64)
         arcs = self._short
-        gap = np.abs(row[arcs.sources] + arcs.weights - np.where(np.isfinite(row), row, -np.inf)[arcs.targets])
-        tight = gap <= self._slack[arcs.targets]
+        reached = np.isfinite(row)
+        gap = np.abs(row[arcs.sources] + arcs.weights - np.where(reached, row, -np.inf)[arcs.targets])
+        tight = gap <= (self._slack.fixed + self._slack.share * np.where(reached, row, 0))[arcs.targets]
         graph = csr_array((np.ones(int(tight.sum())), (arcs.sources[tight], arcs.targets[tight])), shape=(n, n))
         found = breadth_first_order(graph, source, return_predecessors=True)[1].astype(np.int32)[None]
         if not self._exact:
@@ -102,32 +123,37 @@ class Paths:
         return found[0]
 
     @cached_property
-    def _slack(self) -> np.ndarray:
-        """How far, per last vertex, a rounded sum may be from a distance and still be it."""
+    def _slack(self) -> _Slack:
         distances, n = self.distances, self.adjacency.n
+        number, none = distances.dtype.type, np.zeros(n, dtype=distances.dtype)
         if self._exact:
-            return np.zeros(n, dtype=distances.dtype)
+            return _Slack(number(0), none, none)
         largest = np.zeros(n)
         for rows in blocks(distances):
             block = np.abs(distances[rows])
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
+        share = share_of(n)
         if (self.adjacency.low or 0) < 0:
-            largest[:] = largest.max(initial=0)  # sums of both signs cancel, and their rounding does not
-        roundings = min(2 * n + 2, ROUNDINGS)
-        return (largest * roundings * np.finfo(np.float32).epsneg).astype(distances.dtype)
+            fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
+            return _Slack(number(0), fixed, fixed)
+        return _Slack(number(share), none, (share * largest).astype(distances.dtype))
+
+    def _is_short(self, weights: np.ndarray, distances: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """Whether weights are distances themselves. Both of one shape, `fixed` of each last vertex."""
+        if self._exact:
+            return weights <= distances
+        with np.errstate(invalid="ignore"):
+            return weights <= distances + (distances * self._slack.share + fixed)
 
     @cached_property
     def _short(self) -> Arcs:
-        """The arcs that are shortest paths themselves; of equal ones each, which does no harm."""
+        """The arcs that are shortest paths themselves, with weights as the kernel had them; of equal ones each."""
         kept = []
-        dense = self.adjacency.dense
+        dense, fixed = self.adjacency.dense, self._slack.fixed
         if dense is not None:
             for rows in blocks(dense):
-                block = dense[rows]
-                with np.errstate(invalid="ignore"):
-                    short = (
-                        block <= self.distances[rows] + self._slack if block.dtype.kind == "f" else block <= self.distances[rows]
-                    )
+                block = dense[rows] if self._exact else dense[rows].astype(self.distances.dtype)
+                short = self._is_short(block, self.distances[rows], fixed)
                 own = np.arange(rows.start, rows.stop)
                 short[own - rows.start, own] = False
                 short &= np.isfinite(block)
@@ -135,9 +161,10 @@ class Paths:
                 kept.append(Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64)))
         else:
             for arcs in self.adjacency.pieces():
-                short = arcs.weights <= self.distances[arcs.sources, arcs.targets] + self._slack[arcs.targets].astype(np.float64)
+                weights = arcs.weights if self._exact else arcs.weights.astype(self.distances.dtype)
+                short = self._is_short(weights, self.distances[arcs.sources, arcs.targets], fixed[arcs.targets])
                 short &= arcs.sources != arcs.targets
-                kept.append(Arcs(*(part[short] for part in arcs)))
+                kept.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
         return Arcs(*(np.concatenate(part) for part in zip(*kept, strict=True)))
 
     def _by_strength(self) -> tuple[Arcs, Arcs]:
@@ -154,27 +181,42 @@ class Paths:
             for rows in blocks(self.distances):
                 np.minimum(potentials, self.distances[rows].min(axis=0), out=potentials)
             lengths = lengths + potentials[arcs.sources] - potentials[arcs.targets]
-        strong = lengths > 2 * self._slack[arcs.targets].astype(np.float64)
+        strong = lengths > 2 * self._slack.most[arcs.targets].astype(np.float64)
         return Arcs(*(part[strong] for part in arcs)), Arcs(*(part[~strong] for part in arcs))
 
     def _mend(self, sources: np.ndarray, found: np.ndarray) -> None:
         """Rows in which rounding hid a predecessor or led in a circle: by Dijkstra in double precision."""
-        for s, source in enumerate(sources):
-            if not _leads_back(found[s], int(source), np.isfinite(self.distances[source])):
-                found[s] = self.by_dijkstra(int(source))
+        ends = [
+            _leads_back(row, int(source), np.isfinite(self.distances[source])) for source, row in zip(sources, found, strict=True)
+        ]
+        hidden = np.nonzero(~np.array(ends, dtype=bool))[0]
+        if len(hidden):
+            found[hidden] = self.by_dijkstra(sources[hidden])
 
-    def by_dijkstra(self, source: int) -> np.ndarray:
-        """Predecessors of one source by its own search, in double precision."""
-        from scipy.sparse import csr_array
+    def by_dijkstra(self, sources: np.ndarray) -> np.ndarray:
+        """A row of predecessors for each of these sources by its own search, in double precision: (sources, n) of int32."""
         from scipy.sparse.csgraph import dijkstra
 
-        arcs = _least(self.adjacency.all_arcs(), self.adjacency.n)
-        lengths = arcs.weights
-        if (self.adjacency.low or 0) < 0:
+        found = np.empty((len(sources), self.adjacency.n), dtype=np.int32)
+        for start in range(0, len(sources), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            found[part] = dijkstra(self._searched, indices=sources[part], return_predecessors=True)[1]
+        return found
+
+    @cached_property
+    def _searched(self) -> Any:
+        """What Dijkstra searches, as a sparse matrix: the short arcs, or all of them lifted to where none is negative."""
+        from scipy.sparse import csr_array
+
+        n = self.adjacency.n
+        if (self.adjacency.low or 0) >= 0:
+            arcs = _least(self._short, n)
+            lengths = arcs.weights
+        else:
+            arcs = _least(self.adjacency.all_arcs(), n)
             row = self.distances.min(axis=0).astype(np.float64)
-            lengths = np.maximum(lengths + row[arcs.sources] - row[arcs.targets], 0)
-        graph = csr_array((lengths, (arcs.sources, arcs.targets)), shape=(self.adjacency.n,) * 2)
-        return dijkstra(graph, indices=source, return_predecessors=True)[1]
+            lengths = np.maximum(arcs.weights + row[arcs.sources] - row[arcs.targets], 0)
+        return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
 
 
 def follow(before: np.ndarray, source: int, target: int) -> list[int]:

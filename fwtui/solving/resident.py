@@ -126,20 +126,30 @@ def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float
 def _predecessors(
     matrix: Any, weights: DeviceWeights, choice: Choice, largest: float, exact: bool, program: Any, buffers: Any, engine: Engine
 ) -> Any:
-    """As a device array; where the device cannot find them, found by the host from distances alone."""
+    """As a device array; where the device cannot find them, found by the host from distances alone. So are the rows of sources
+    that rounding hid something of.
+    """
     terms = terms_of(weights, choice.dtype, largest)
     n = weights.n
+    found, hidden = None, np.empty(0, np.int64)
     if terms is not None and (search := search_for(program, buffers, terms, engine, 4 * n * n)) is not None:
         found = on_device(*search, n, engine)
-        if not len(search[0].unfound()):
+        hidden = search[0].unfound()
+        if not len(hidden):
             return found
-        del found, search
+        del search
     given = np.ascontiguousarray(matrix.copy_to_host(stream=engine.stream))
     raw = program.unload(buffers, engine.stream)
     graph = Adjacency(n, Vertices(range(n)), dense=given)
-    distances = floating(raw, choice.dtype, weights.drift)
+    distances = floating(raw, choice.dtype, weights.drift, True)
     np.fill_diagonal(distances, 0)
-    return cuda.to_device(Paths(graph, distances, exact).predecessors(), stream=engine.stream)
+    paths = Paths(graph, distances, exact)
+    if found is None:
+        return cuda.to_device(paths.predecessors(), stream=engine.stream)
+    for source, row in zip(hidden.tolist(), paths.by_dijkstra(hidden), strict=True):
+        found[source].copy_to_device(row, stream=engine.stream)
+    engine.synchronize()
+    return found
 
 
 def _choice(weights: DeviceWeights, asked: str | None) -> Choice:

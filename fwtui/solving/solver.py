@@ -70,7 +70,7 @@ def answer(
         engine = gpu.engine_for(device, adjacency.n, cuda)
     begin = time.perf_counter()
     for choice in choices(adjacency, dtype):
-        check_room(adjacency.n, choice.dtype, predecessors)
+        check_room(adjacency.n, choice.dtype, predecessors, low=adjacency.low)
         ready = time.perf_counter()
         if engine is not None:
             solved = gpu.run(adjacency, choice.dtype, named, engine, tell, predecessors)
@@ -78,7 +78,7 @@ def answer(
             solved = host.run(adjacency, choice.dtype, host.kernel_for(adjacency.n) if kernel == "auto" else kernel, tell)
         _check_cycles(adjacency, solved.raw)
         ran = time.perf_counter()
-        distances = host.floating(solved.raw, choice.dtype, adjacency.drift)
+        distances = host.floating(solved.raw, choice.dtype, adjacency.drift, predecessors and solved.before is None)
         np.fill_diagonal(distances, 0)  # where weights were rounded it may be a little less
         fits, exact = _fits(adjacency, distances, choice)
         seconds = {**solved.seconds, "prepare": solved.seconds["prepare"] + ready - begin}
@@ -95,8 +95,7 @@ def answer(
         before = paths.predecessors()
         seconds["paths"] = time.perf_counter() - begin
     elif before is not None and solved.again is not None and len(solved.again):
-        for source in solved.again.tolist():
-            before[source] = paths.by_dijkstra(source)
+        before[solved.again] = paths.by_dijkstra(solved.again)
         seconds["paths"] += time.perf_counter() - begin
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof

@@ -11,7 +11,7 @@ from fwtui.experiment import GRID
 from fwtui.graphs.bounds import Facts, limit
 from fwtui.measure.engine import Engine
 from fwtui.solving import device
-from fwtui.solving.paths import ROUNDINGS
+from fwtui.solving.paths import share_of
 from kernels.plan import NO_EDGE
 from kernels.predecessors import Search, Terms, sources_for
 
@@ -31,11 +31,10 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     if dtype == "float32" and not (facts.exact_sums and largest < limit(facts, dtype) / (2 if negative else 1)):
         if negative or not 0 < largest < np.inf:
             return None
-        slack = largest * min(2 * facts.n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
         scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))
         if not np.float32(scale) < np.inf:
             return None
-        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, slack)
+        return Terms(facts.n, float(scale), largest, np.inf, np.inf, False, share_of(facts.n))
     scale = 1 if facts.integer else GRID
     terms = Terms(facts.n, scale, largest, far_of(facts, dtype), NO_EDGE[dtype], negative)
     return terms if terms.shift() is not None else None
@@ -52,11 +51,13 @@ def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: i
     if not isinstance(program, CudaProgram) or program.reorders:
         return None
     free = engine.free_bytes()
-    sources = sources_for(terms.n, np.inf if free is None else free - device.SPARE - more)
-    if sources is None:
+    room = np.inf if free is None else free - device.SPARE - more
+    if sources_for(terms.n, room) is None:
         return None
     distance = program.result_on_device(buffers, engine.stream)
-    return Search(distance, buffers[-1], terms, engine.target.cc, engine.stream), sources
+    search = Search(distance, buffers[-1], terms, engine.target.cc, engine.stream)
+    sources = sources_for(terms.n, room - search.weak_bytes)
+    return None if sources is None else (search, sources)
 
 
 def on_device(search: Search, sources: int, n: int, engine: Engine) -> Any:

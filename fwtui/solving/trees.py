@@ -11,8 +11,9 @@ _PASSES = 4  # over what is missing, before the search that always ends
 
 
 @njit(parallel=True, cache=True)
-def nearest_before(distances, sources, first, before, weights, slack, far, predecessors):
-    """Per source i and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most d(i, j) + slack[j].
+def nearest_before(distances, sources, first, before, weights, slack, share, far, predecessors):
+    """Per source i and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most d(i, j) + slack[j]
+    + share * d(i, j).
 
     Arcs lie by their ends: those into j are `first[j] : first[j + 1]` of `before` and `weights`, whose type is the one that is
     computed in; `far` is no path in it. Cells that have a predecessor keep it; i = j and cells without a path get none. Without
@@ -80,18 +81,18 @@ def nearest_before(distances, sources, first, before, weights, slack, far, prede
                         least[lane] = via if via < least[lane] else least[lane]
                     at += 1
                 arc = stop
-                if slack[j] == 0:
+                if slack[j] == 0 and share == 0:
                     open_lanes = 0
                     for lane in range(LANES):
                         open_lanes += least[lane] > goal[lane]
             for lane in range(high - low):
-                if goal[lane] < far and least[lane] <= goal[lane] + slack[j]:
+                if goal[lane] < far and least[lane] <= goal[lane] + (slack[j] + share * goal[lane]):
                     predecessors[low + lane, j] = nearest[lane]
 
 
 @njit(parallel=True, cache=True)
-def spread(distances, sources, first, after, weights, first_in, before, weights_in, slack, predecessors):
-    """Follow arcs that are no longer than they should be (slack) from all that have a predecessor to all that have none.
+def spread(distances, sources, first, after, weights, first_in, before, weights_in, slack, share, predecessors):
+    """Follow arcs that are as long as they should be (slack and share, as above) from all that have a predecessor to all others.
 
     Arcs lie by their starts, and once more by their ends. Whatever is found comes from what was found before it, so that no
     vertex ever comes before itself.
@@ -114,7 +115,7 @@ def spread(distances, sources, first, after, weights, first_in, before, weights_
                 j = missing[place]
                 for arc in range(first_in[j], first_in[j + 1]):
                     v = before[arc]
-                    if (found[v] >= 0 or v == source) and abs(row[v] + weights_in[arc] - row[j]) <= slack[j]:
+                    if (found[v] >= 0 or v == source) and abs(row[v] + weights_in[arc] - row[j]) <= slack[j] + share * row[j]:
                         found[j] = v
                         break
                 else:
@@ -138,7 +139,7 @@ def spread(distances, sources, first, after, weights, first_in, before, weights_
             at += 1
             for arc in range(first[v], first[v + 1]):
                 j = after[arc]
-                if found[j] < 0 and j != source and abs(row[v] + weights[arc] - row[j]) <= slack[j]:
+                if found[j] < 0 and j != source and abs(row[v] + weights[arc] - row[j]) <= slack[j] + share * row[j]:
                     found[j] = v
                     waiting[size] = j
                     size += 1

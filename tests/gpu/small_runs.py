@@ -1,17 +1,26 @@
-"""Every CUDA kernel, or those named, on small sizes in this process: what a memory checker is put around."""
+"""Every CUDA kernel, or those named, on small sizes in this process: what a memory checker is put around.
+
+So are, unless others are named than `solve`: answers with predecessors, and one with less device memory than its matrix takes.
+"""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
+import numpy as np
 from covering import covering
+from path_checks import by_scipy, check_paths, random_matrix
 
 from fwtui import events
 from fwtui.experiment import Experiment, settle
+from fwtui.graphs.objects import accept
 from fwtui.measure.cuda_engine import CudaEngine
 from fwtui.measure.runner import Runner
-from kernels import registry
-from kernels.plan import Target
+from fwtui.solving import device
+from fwtui.solving.solver import answer
+from kernels import out_of_core, registry
+from kernels.plan import Shape, Target
 
 
 def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: int = 2) -> list[Experiment]:
@@ -58,10 +67,41 @@ def verdicts(asked: list[Experiment], engine: CudaEngine) -> list[tuple[Experime
     return [(e, *found.get(i, (ends[i].outcome, ends[i].message))) for i, e in enumerate(asked, 1)]
 
 
+def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
+    """Distances and paths of graphs of those sizes, in each way that a search for predecessors has. AssertionError if wrong."""
+    for n in sizes:
+        some = random_matrix(n, n)
+        ways = {"int16": some, "int32": some * 5000, "float32": some / 4, "negative": random_matrix(n, n, negative=True)}
+        for name, matrix in {**ways, "rounded": some * np.pi}.items():
+            matrix = matrix.astype(np.float32).astype(float)
+            result = answer(accept(np.ma.masked_invalid(matrix)), engine=engine, predecessors=True)
+            near = 4e-6 * (name == "rounded")
+            assert np.allclose(result.distances, by_scipy(matrix), 2 * near, 0) and result.predecessors is not None, (name, n)
+            check_paths(matrix, result.distances, result.predecessors, np.arange(n), near)
+
+
+def solve_capped(engine: Any, n: int) -> None:
+    """Distances where the device does not hold the matrix. AssertionError if wrong."""
+    matrix = random_matrix(n, 1)
+    tile = min(out_of_core.KERNEL.tiles)
+    free, engine.free_bytes = (
+        engine.free_bytes,
+        lambda: device.SPARE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
+    )
+    try:
+        result = answer(accept(matrix), dtype="int32", engine=engine)
+    finally:
+        engine.free_bytes = free
+    assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
+
+
 if __name__ == "__main__":
     gpu = CudaEngine()
     sizes = tuple(int(word) for word in sys.argv[1:] if word.isdecimal()) or (1, 9, 33, 70)
     kernels = [word for word in sys.argv[1:] if not word.isdecimal()]
+    if not kernels or "solve" in kernels:
+        solve_small(gpu, sizes)
+        solve_capped(gpu, 800)
     asked = [e for e in experiments(sizes, gpu.target, strength=1) if not kernels or e.kernel in kernels]
     wrong = [v for v in verdicts(asked, gpu) if v[1] != "verified"]
     for experiment, verdict, how in wrong:

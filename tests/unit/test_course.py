@@ -143,9 +143,10 @@ class TestShipped:
 
     def test_the_list(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["learn", "--list"]) == 0
-        rows = capsys.readouterr().out.splitlines()
-        steps = rows[-len(shipped.course) :]
-        assert steps[0].split()[0] == "1" and all(row.endswith("ready") for row in steps)
+        name, empty, *rows = capsys.readouterr().out.splitlines()
+        first, *_, last = (shipped.cited(step).run.rate or 0.0 for step in shipped.course)
+        assert name == f"From {first / 1e9:.2f} billion to {last / 1e12:.1f} trillion relaxations a second" and not empty
+        assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
         assert main(["learn", "no-such-step"]) == 2
         assert "there is no step 'no-such-step'" in capsys.readouterr().err
 

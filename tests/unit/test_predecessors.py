@@ -20,8 +20,10 @@ from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Ter
 ROOT = Path(__file__).resolve().parents[2]
 
 HARNESS = """
-import importlib, json, sys
+import json, sys
+from types import SimpleNamespace
 import numpy as np
+from fwtui.solving.tracing import terms_of
 from kernels import predecessors, short_arcs, trace
 from kernels.device import cuda
 from kernels.plan import NO_EDGE
@@ -71,11 +73,57 @@ def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None
                     return False
     return True
 
+def nearly_right(n, density=0.5, power=1, lowest=0, at_once=None, hide=False, beside=False, seed=1):
+    # sums that are rounded, of weights from 10^-lowest up, or that are a power of chance; to `hide` one is no sum;
+    # `beside` one that is long, some that 21 bits of it hardly tell apart
+    rng = np.random.default_rng(seed)
+    some = 10 ** rng.uniform(-lowest, 0, (n, n)) if lowest else (1 - rng.random((n, n))) ** power
+    weights = np.where(rng.random((n, n)) < density, some, np.inf).astype(np.float32)
+    if beside:
+        weights = weights * np.float32(3e-5) + np.float32(1.1e-5)
+        weights[:, -1] = np.inf
+        weights[0, -1] = 1
+    np.fill_diagonal(weights, 0)
+    lengths = weights.copy()
+    for k in range(n):
+        lengths = np.minimum(lengths, lengths[:, k, None] + lengths[None, k])
+    hidden = []
+    if hide:
+        i, j = np.argwhere(np.isfinite(lengths) & np.isinf(weights))[0]
+        lengths[i, j] *= np.float32(0.999)
+        hidden.append(i)
+    largest = float(lengths[np.isfinite(lengths)].max())
+    terms = terms_of(SimpleNamespace(n=n, low=0.0, exact_sums=False), "float32", largest)
+    assert terms.slack > 0
+    search = predecessors.Search(*map(cuda.to_device, (lengths, weights)), terms, None, stream)
+    at_once = at_once or n
+    before = np.full((n, n), 12345, np.int32)
+    for source in range(0, n, at_once):
+        part = cuda.to_device(before[source : source + at_once])
+        search.find(source, part)
+        before[source : source + at_once] = part.copy_to_host()
+    for i, row in enumerate(before):
+        for j in range(n) if i not in hidden else ():
+            if i == j or not np.isfinite(lengths[i, j]):
+                if row[j] != -9999:
+                    return False
+                continue
+            path = [j]
+            while path[-1] not in (i, -9999) and len(path) <= n:
+                path.append(row[path[-1]])
+            if path[-1] != i:
+                return False
+            total = sum(float(weights[v, u]) for u, v in zip(path, path[1:]))
+            if not abs(total - lengths[i, j]) <= 1e-5 * lengths[i, j]:
+                return False
+    return search.unfound().tolist() == hidden
+
 for line in sys.stdin:
     case = json.loads(line)
     replaced(case.pop("edits", []))
     graphs = case.pop("graphs", 1)
-    print(json.dumps(all(right(seed=seed, **case) for seed in range(graphs))), flush=True)
+    kind = nearly_right if "power" in case or "lowest" in case else right
+    print(json.dumps(all(kind(seed=seed, **case) for seed in range(graphs))), flush=True)
 """
 
 
@@ -109,6 +157,20 @@ def test_all_paths_of_small_graphs() -> None:
         {"n": 9, "dtype": "int32", "density": 0},
     ]
     assert simulated(cases) == [True] * len(cases)
+
+
+ROUNDED: list[dict[str, Any]] = [
+    {"n": 13, "power": 1, "graphs": 2},
+    {"n": 19, "power": 3, "density": 0.15, "at_once": 10},
+    {"n": 17, "power": 12, "density": 1},
+    {"n": 12, "power": 2, "hide": True},
+    {"n": 16, "power": 1, "beside": True, "density": 0.6},
+    {"n": 16, "lowest": 10, "density": 0.2, "graphs": 3},
+]
+
+
+def test_all_paths_of_rounded_weights() -> None:
+    assert simulated(ROUNDED) == [True] * len(ROUNDED)
 
 
 def test_the_bits_that_are_left_for_a_vertex() -> None:
@@ -153,6 +215,25 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "copies that nobody waits for": (T, "wait_copies(under_way)\n", "pass\n"),
     "stopped too early": (T, "if not cuda.syncthreads_or(missing):", "if True:"),
 }  # fmt: skip
+
+
+LIMIT, THEN = "most = cell + ", "slack\n                if v"
+MUTANTS_OF_ROUNDED: dict[str, tuple[str, str, str]] = {
+    "what the search found believed": (S, "if v < 0 or distance[i, v] + weights[v, j] > most:", "if v < 0:"),
+    "roundings of the longest distance allowed to all": (S, f"{LIMIT}cell * {THEN}", LIMIT + THEN),
+    "weak arcs followed wherever they lead": (S, "tight = via <= cell + cell * slack", "tight = True"),
+    "no second look at what was found": (P, 'self._by_rows("settle", rows)(', "(lambda *given: None)("),
+    "paths that do not end taken for whole": (S, "rows[i] = 1", "rows[i] = 0"),
+}  # fmt: skip
+
+
+def test_broken_searches_in_rounded_sums_are_caught() -> None:
+    bases = ROUNDED[2:5]
+    edits = [[], *([what] for what in MUTANTS_OF_ROUNDED.values()), []]
+    told = simulated([{**base, "edits": edit} for edit in edits for base in bases])
+    right = [all(three) for three in zip(*[iter(told)] * 3, strict=True)]
+    assert right[0] and right[-1]
+    assert not [name for name, verdict in zip(MUTANTS_OF_ROUNDED, right[1:-1], strict=True) if verdict]
 
 
 def test_broken_searches_are_caught() -> None:

@@ -17,19 +17,23 @@ from kernels import registry
 ROOT = Path(__file__).resolve().parents[2]
 
 SIMULATED = """
+import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.objects import accept
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import paths, resident
+from fwtui.solving import device, paths, resident
 from fwtui.solving.solver import answer
+from kernels.cuda_program import CudaProgram
 from kernels.device import SIM, cuda
 from kernels.plan import Target
+from kernels.predecessors import BLOCK, device_bytes
 assert SIM
 resident._THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(4)
+CudaProgram._pad = lambda *given: sys.exit("there was a second, padded copy on the host")
 on_the_host = paths.Paths.predecessors
 found = []
 paths.Paths.predecessors = lambda self: found.append(self.adjacency.n) or on_the_host(self)
@@ -61,6 +65,17 @@ for n, low, kernel, scale in (
     assert stats.dtype == dtype and {"compile", "copy in", "kernels"} <= set(stats.seconds)
     assert told and told == sorted(told)
 assert found == [9], "the kernel with its own order of tiles alone"
+# arcs of length 0 are listed one by one, where there is room
+n = 12
+zeros = np.ma.array(np.zeros((n, n)))
+arcs = 4 * n * (n - 1)
+for free, sources in ((arcs, 128), (arcs - 1, None)):
+    engine.free_bytes = lambda: device.SPARE + device_bytes(n, BLOCK) + free
+    found.clear()
+    result = answer(accept(zeros), kernel="naive", predecessors=True, engine=engine)
+    assert found == ([] if sources else [n]), found
+    assert ((result.predecessors >= 0) == ~np.eye(n, dtype=bool)).all()
+del engine.free_bytes
 try:
     answer(accept(np.array([[0, 1.0], [-2, 0]])), engine=engine)
 except NegativeCycleError as error:
@@ -70,6 +85,7 @@ except NegativeCycleError as error:
 
 # as above, for arrays that are on the device; the file's own module global `cuda` is what the simulator swaps
 RESIDENT = """
+import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
@@ -113,6 +129,34 @@ for kernel, low, scale, dtype, back in (
         path = result.path(i, j)
         assert path[0] == i and path[-1] == j
         assert np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6 * (scale == 0.1), atol=0)
+# where rounding hides the paths of two sources, the host searches for those alone
+from fwtui.solving import paths
+matrix = np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.inf)
+np.fill_diagonal(matrix, 0)
+expected = shortest_path(csr_array(np.where(np.isfinite(matrix), matrix, 0)), method="FW")
+whole, mend, asked = resident.on_device, paths.Paths.by_dijkstra, []
+
+def spoilt(search, *given):
+    found = whole(search, *given)
+    for source in (2, 7):
+        found[source] = -5
+    search.unfound = lambda: np.array([2, 7])
+    return found
+
+resident.on_device = spoilt
+every = paths.Paths.predecessors
+paths.Paths.predecessors = lambda *given: sys.exit("all paths were found again")
+paths.Paths.by_dijkstra = lambda self, sources: asked.extend(sources.tolist()) or mend(self, sources)
+for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
+    result = ask(given, kernel="naive")
+    before = result.predecessors.copy_to_host()
+    assert hasattr(result.predecessors, "copy_to_host") and asked == [2, 7], asked
+    assert ((before >= 0) == (np.isfinite(expected) & (np.arange(9) != np.arange(9)[:, None]))).all()
+    for i, j in zip(*np.nonzero(before >= 0)):
+        path = result.path(i, j)
+        assert path[0] == i and np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6, atol=0)
+    asked.clear()
+resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 try:
