@@ -27,7 +27,7 @@ def memory_peak(results: Results) -> float:
 def bus(results: Results) -> Answer:
     """LS6: what counters or GPM say of the memory and of computing, else the model's bandwidth.
 
-    Fuller than the document's is bound all the more. A matrix that the L2 cache holds says nothing of the bus but what the kernel does without it.
+    Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows what the kernel does without the bus.
     """
     cached = results.device.l2_bytes or 0
     beyond = [n for n in results.sizes(at(NAIVE)) if 4 * n * n > cached]
