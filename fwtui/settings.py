@@ -208,7 +208,7 @@ def _read(path: Path, needed: bool) -> dict[str, Any]:
         if path.is_file() and path.stat().st_size > LARGEST_FILE:
             raise Refused(f"{name} has more than {LARGEST_FILE} bytes, which no settings need; choose another file")
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if needed:
             raise Refused(f"there is no {name} where {PREFIX}CONFIG says; write it, or unset the variable") from None
         return {}

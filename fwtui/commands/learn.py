@@ -8,17 +8,19 @@ from fwtui import hardware
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
 from fwtui.commands.run import add_recording, live_session
+from fwtui.errors import Refused
 from fwtui.experiment import defaults
 from fwtui.learn.course import step_named
 from fwtui.learn.lessons import lessons, listed
 from fwtui.report import table
+from fwtui.text import shown
 
 NAME = "learn"
 HELP = "the course, in the dashboard: step by step from one core to the fastest kernel, with questions that recorded runs answer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("step", nargs="?", default="1", help="number or name of the step to begin with; default: the first one")
+    parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: the first one")
     parser.add_argument("--list", action="store_true", help="print the steps, and what each of them is missing here")
     add_recording(parser)
     add_look(parser)
@@ -26,11 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     course = lessons()
+    if given.list and given.step is not None:
+        raise Refused(f"--list prints all steps, not {shown(given.step)} alone; leave one of the two out")
     if given.list:
         whole = not any(course.problems())
         print("\n".join([*([course.name, ""] if whole else []), *table(listed(course))]))
         return OK if whole else WRONG
-    step = step_named(course.course, given.step)
+    step = step_named(course.course, "1" if given.step is None else given.step)
     from fwtui.tui import run_dashboard
 
     return run_dashboard(live_session(given), defaults(hardware.driver_present()), preferred(given), "learn", step.name)

@@ -7,6 +7,7 @@ import math
 import re
 
 from fwtui.commands import OK, WRONG
+from fwtui.commands.merge import lost
 from fwtui.commands.narrating import say
 from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
@@ -37,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     markers = [(_place(place), _words(words)) for place, words in given.at]
     written = mark(resolve(given.session), markers, given.out, given.title)
-    say(f"{len(markers)} markers more are in {given.out}")
+    more = "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are"
+    say(f"{more} in {given.out}{lost(written)}")
     return OK if written.complete else WRONG
 
 

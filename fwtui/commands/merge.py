@@ -30,5 +30,9 @@ def execute(given: argparse.Namespace) -> int:
 
 def tell(written: Written, out: str) -> None:
     """What was written, on stderr."""
-    lost = "" if written.complete else "; what was lost in the source is missing here too"
-    say(f"{written.kept:,} of {written.of:,} events are in {out}{lost}")
+    say(f"{written.kept:,} of {written.of:,} events are in {out}{lost(written)}")
+
+
+def lost(written: Written) -> str:
+    """What to say of a source that is not whole."""
+    return "" if written.complete else "; what was lost in the source is missing here too"

@@ -212,7 +212,7 @@ class CompareScreen(Frame):
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
-        label = event.row_key.value or ""
+        label = self.query_one(CompareTable).marked or ""  # a key in an empty table is told as well, without a row
         if label != self._marked:
             self._marked = label
             self._watched, self._going = None, False

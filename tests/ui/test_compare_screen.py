@@ -181,6 +181,14 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "run 3 against run 1  UNCLEAR" in shown and "runs of one and the same experiment differ by 200 %" in shown
 
 
+async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await go(pilot, "3")
+        dashboard.screen.query_one(CompareTable).focus()
+        shown = await go(pilot, "up", "down", "end", "home", "pagedown", "enter", "b", "g", "v")
+        assert isinstance(dashboard.screen, CompareScreen) and "no run has ended yet" in shown
+
+
 async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         for n, tile in ((64, 16), (256, 16), (256, 32)):

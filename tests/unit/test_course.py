@@ -142,6 +142,9 @@ class TestShipped:
         assert {"time", "rate", "n", "tile", "relaxations"} & used
 
     def test_the_list(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["learn", "--list", "blocked"]) == 2
+        refusal = capsys.readouterr()
+        assert not refusal.out and "--list prints all steps, not 'blocked' alone" in refusal.err
         assert main(["learn", "--list"]) == 0
         name, empty, *rows = capsys.readouterr().out.splitlines()
         first, *_, last = (shipped.cited(step).run.rate or 0.0 for step in shipped.course)

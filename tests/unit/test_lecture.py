@@ -113,6 +113,12 @@ class TestMark:
         assert main(["mark", str(SESSION), "--at", "end 8", "@phases ?phase", "--at", "1.5", "so far", "-o", out]) == 0
         assert "2 markers more" in capsys.readouterr().err
         assert [e.event.text for e in load(out).lines if isinstance(e.event, Marker)] == ["so far", "@phases ?phase"]
+        assert main(["mark", out, "--at", "2", "so far", "-o", str(tmp_path / "one.fwt.jsonl")]) == 0
+        assert "1 marker more is in" in capsys.readouterr().err
+        torn = tmp_path / "torn.fwt.jsonl"
+        torn.write_bytes(SESSION.read_bytes()[:-200])
+        assert main(["mark", str(torn), "--at", "1", "so far", "-o", str(tmp_path / "less.fwt.jsonl")]) == 1
+        assert "what was lost in the source is missing here too" in capsys.readouterr().err, "a reason for the exit code"
         for place, words in (("run x", "w"), ("-1", "w"), ("1e3", "w"), ("end 8", " "), ("end 8", "w" * 201)):
             assert main(["mark", str(SESSION), "--at", place, words, "-o", str(tmp_path / "no")]) == 2
             assert capsys.readouterr().err.count("\n") == 1

@@ -126,6 +126,14 @@ def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
         settings.load({"FWTUI_CONFIG": str(binary)})
 
 
+def test_a_folder_that_is_none_holds_no_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plain").write_text("")
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / "plain" / name)
+    assert not settings.load({}).said
+    with pytest.raises(Refused, match=r"there is no other\.toml where FWTUI_CONFIG says"):
+        settings.load({"FWTUI_CONFIG": str(tmp_path / "plain" / "other.toml")})
+
+
 def test_the_keymap_of_file_and_environment(folder: Path) -> None:
     write(folder, '[keymap]\nrun = "f5,r"\n"panel.up" = "w"\npanel.down = "s"\n')
     found = settings.load({"FWTUI_KEYMAP": "run=x quit=ctrl+x"})
