@@ -183,7 +183,10 @@ def _best(model: Model, kernel: str, dtype: str = "") -> Run | None:
 
 
 def _seconds(run: Run | None) -> str:
-    return units.duration(run.seconds if run is not None else None)
+    """The time, with a star where the run says that it is indicative."""
+    if run is None or run.done is None:
+        return units.ABSENT
+    return units.duration(run.seconds) + ("\\*" if run.done.indicative else "")
 
 
 def _times(slow: Run | None, fast: Run | None) -> str:
@@ -200,4 +203,9 @@ def _machine(model: Model, session: Path, what: str) -> str:
         where += [f"CUDA {clean(model.gpu.cuda)}" if model.gpu.cuda else ""]
     if model.header is not None:
         where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
-    return f"{what}: {', '.join(filter(None, where))}; `fwtui replay {name}`."
+    few = (
+        " \\*: fewer than 10 passes, or less than 0.5 s of them."
+        if any(r.done and r.done.indicative for r in model.runs.values())
+        else ""
+    )
+    return f"{what}: {', '.join(filter(None, where))}; `fwtui replay {name}`.{few}"

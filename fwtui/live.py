@@ -146,15 +146,16 @@ class Live:
         self._worker.send(requests.encode(requests.Answer(run, experiment, known.verdict.checksum)))
 
     def cancel(self) -> None:
-        """Stop the run before its next step (what does not stop is killed after two seconds), or the profiler."""
+        """Stop the run or the summary before its next step (what does not stop is killed after two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
-        if (self._probing is not None or self._answering is not None) and self._worker is not None:
+        if self._probing is not None and self._worker is not None:
             self._worker.close(grace=0)
-            self._worker = self._probing = self._answering = None
-        if self._active is None or self._worker is None or self._kill_at is not None:
+            self._worker = self._probing = None
+        asked = self._active if self._active is not None else self._answering
+        if asked is None or self._worker is None or self._kill_at is not None:
             return
-        self._worker.send(requests.encode(requests.Cancel(self._active)))
+        self._worker.send(requests.encode(requests.Cancel(asked)))
         self._kill_at = time.monotonic() + CANCEL_GRACE
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
@@ -219,6 +220,7 @@ class Live:
         if self._active is not None:
             self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
+        self._end_answering("the session ended")
         self._worker = self._sampler = self._probing = self._answering = None
         self.stop_recording(reason)
 
@@ -277,7 +279,7 @@ class Live:
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
             if isinstance(line.event, events.Answers) and line.event.run == self._answering:
-                self._answering = None
+                self._answering = self._kill_at = None
             if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
                 best, self._probing = limits.save(line.event, self._probing), None
                 if best != line.event:
@@ -292,12 +294,14 @@ class Live:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        self._worker = self._probing = self._answering = None
+        self._worker = self._probing = None
         code = worker.exit_code or 0
         run, self._active = self._active, None
-        if self._kill_at is not None and run is not None:
+        if self._kill_at is not None:
             message = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
-            self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
+            if run is not None:
+                self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
+            self._end_answering("cancelled")
         elif run is not None or code != 0:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
@@ -310,8 +314,15 @@ class Live:
                 self.tell(
                     events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
                 )
+        self._end_answering(f"the worker died ({epitaph(code)})")
         worker.close(grace=0)
         self._kill_at = None
+
+    def _end_answering(self, why: str) -> None:
+        """Tell whoever waits for a summary that there will be none."""
+        if self._answering is not None:
+            run, self._answering = self._answering, None
+            self.tell(events.Answers(t=self.now, run=run, note=why))
 
     def _watch_counting(self) -> None:
         counting = self._counting

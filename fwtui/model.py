@@ -29,6 +29,8 @@ class Evidence(NamedTuple):
     sm_occupancy: float | None
     dram_utilisation: float | None
     throttle: int
+    integer_utilisation: float | None = None
+    fp32_utilisation: float | None = None
 
     @property
     def throttled(self) -> tuple[str, ...]:
@@ -178,6 +180,8 @@ class Model:
             sm_occupancy=_mean([r.sm_occupancy for r in counted]),
             dram_utilisation=_mean([r.dram_utilisation for r in counted]),
             throttle=mask,
+            integer_utilisation=_mean([r.integer_utilisation for r in counted]),
+            fp32_utilisation=_mean([r.fp32_utilisation for r in counted]),
         )
 
     def _take_run_event(self, event: events.Event) -> None:

@@ -175,7 +175,7 @@ class Run:
             case events.Verdict():
                 return _changed(self, verdict=event)
             case events.Answers():
-                return _changed(self, answers=event)
+                return _changed(self, answers=event, progress=None)
             case events.RunDone():
                 return _changed(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
             case events.Fault() if self.state == "running":

@@ -86,7 +86,8 @@ class Worker:
 
     def _answer(self, request: requests.Answer) -> None:
         try:
-            self._experienced().answer(request.run, request.experiment, request.checksum)
+            check = partial(self._check, request.run)
+            self._experienced().answer(request.run, request.experiment, request.checksum, check)
         except BaseException as error:
             code, sentence, lost = _diagnosis(error)
             where = traceback.format_exc()
@@ -112,6 +113,8 @@ class Worker:
         for line in sys.stdin.buffer:
             match requests.decode(line):
                 case (requests.Start() | requests.Answer() | requests.Probe()) as work:
+                    if isinstance(work, requests.Answer):
+                        self._cancelled.discard(work.run)  # what was cancelled may be asked again
                     self._asked.put(work)
                 case requests.Cancel(run=run):
                     self._cancelled.add(run)

@@ -45,12 +45,12 @@ class Passes:
         for estimate in occupancies(self.program, self.engine.target):
             self.teller.tell(events.Occupancy, **estimate)
 
-    def warm_up(self) -> float:
-        """One pass, untimed but told as it goes; returns roughly what it took."""
+    def warm_up(self, alone: bool = False) -> float:
+        """One pass, untimed but told as it goes; returns roughly what it took. `alone`: no timed ones come after it."""
         self._restore()
         begin = time.perf_counter()
         with self.teller.stage("warm-up"):
-            self.engine.warm_up(self.program, self.plan, self.buffers, self.check, self._progress(begin))
+            self.engine.warm_up(self.program, self.plan, self.buffers, self.check, self._progress(begin, alone))
         return time.perf_counter() - begin
 
     def clean(self, samples: Samples, guess: float) -> None:
@@ -106,7 +106,7 @@ class Passes:
         self.program.restore(self.buffers, self.engine.stream)
         self.engine.synchronize()
 
-    def _progress(self, begin: float) -> Callable[[int], None]:
+    def _progress(self, begin: float, alone: bool) -> Callable[[int], None]:
         """Tells the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.plan))
         told = begin
@@ -119,7 +119,9 @@ class Passes:
             told = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
-            timed = statistics.expected_seconds(Samples(), one, self.experiment.repeats, self.experiment.budget) + one
-            self.teller.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=(1 - share) * one + timed)
+            left = (1 - share) * one
+            if not alone:
+                left += statistics.expected_seconds(Samples(), one, self.experiment.repeats, self.experiment.budget) + one
+            self.teller.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
 
         return tell

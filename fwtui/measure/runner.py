@@ -83,8 +83,8 @@ class Runner:
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
         )
 
-    def answer(self, run: int, experiment: Experiment, checksum: str) -> None:
-        """Tell what the distances of a run that is over say, computed once more unless it was the last one.
+    def answer(self, run: int, experiment: Experiment, checksum: str, check: Check) -> None:
+        """Tell what the distances of a run that is over say, computed once more, with progress, unless it was the last one.
 
         The checksum is that of the run's verdict: other distances are not told as that run's.
         """
@@ -94,9 +94,9 @@ class Runner:
         solved = None
         if found is None:
             try:
-                found = self._kept = self._again(run, experiment)
-            except Refused as refusal:
-                teller.tell(events.Answers, note=str(refusal))
+                found = self._kept = self._again(run, experiment, check)
+            except (Refused, Cancelled) as why:
+                teller.tell(events.Answers, note=str(why) or "cancelled")
                 return
             solved = self._now() - begin
         if found.checksum != checksum:
@@ -104,17 +104,25 @@ class Runner:
             return
         self._say(teller, msgspec.structs.replace(answering.answers(found), solved=solved))
 
+    def _tell_progress(self, event: events.Event) -> None:
+        if isinstance(event, events.Progress):
+            self._emit(msgspec.structs.replace(event, stage="answers", step=None))
+
     def _say(self, teller: Teller, told: events.Answers) -> None:
         self._emit(msgspec.structs.replace(told, t=teller.now()))
 
-    def _again(self, run: int, experiment: Experiment) -> answering.Distances:
-        """The distances of a run, by its kernel and untold. Raises Refused."""
+    def _again(self, run: int, experiment: Experiment, check: Check) -> answering.Distances:
+        """The distances of a run, by its kernel; nothing but how far that is is told. Raises Refused and Cancelled."""
         kernel = kernel_named(experiment.kernel)
         engine = self._engine_for(kernel, experiment)
-        untold = Teller(run, lambda event: None, self._now)
+        untold = Teller(run, self._tell_progress, self._now)
         self._kept = None
-        _, graph, passes = self._ready(untold, experiment, kernel, engine, lambda: None)
-        passes.warm_up()
+        try:
+            _, graph, passes = self._ready(untold, experiment, kernel, engine, check)
+            passes.warm_up(alone=True)
+        except Cancelled:
+            engine.synchronize()
+            raise
         shape = _shape(experiment, graph)
         distances = canonical(copies.unload(untold, engine, passes.program, shape, passes.buffers), graph, experiment.dtype)
         return answering.of_run(run, distances, graph, fletcher64(distances))

@@ -14,6 +14,7 @@ LOW, HIGH = 16, 512
 LARGEST = 1024  # runs above say nothing about where the break-even is
 
 
+CAPTURED = "Here n launches are captured in one graph, which the host starts at once; what each one took there is not known"
 STEPS = 4  # leave a factor of 1.24 between the last loss and the first win
 
 
@@ -57,12 +58,15 @@ def break_even(cpu: Make, gpu: Make, document: float) -> Judge:
         if low is None:
             if high > least:
                 raise Missing(f"the GPU is faster at n = {high} already, and nothing smaller was run on both")
-            return judged(False, f"at most {high}", f"the GPU is faster from n = {high} on, the smallest size run")
+            return judged(
+                False, f"at most {high}", f"the GPU is faster from n = {high} on, the smallest size run", cause=CAPTURED
+            )
         inside, outside = least <= low and high <= most, low >= most or high <= least
         if not inside and not outside and high > low * TOLERANCE:
             raise Missing(f"it lies between {low} and {high}, and nothing between them was run on both")
         middle = sqrt(low * high)
         holds = inside or (not outside and least <= middle <= most)
-        return judged(holds, f"between {low} and {high}", f"about {middle:.0f} vertices")
+        cause = CAPTURED if middle < document else ""
+        return judged(holds, f"between {low} and {high}", f"about {middle:.0f} vertices", cause=cause)
 
     return judge

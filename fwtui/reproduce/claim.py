@@ -15,6 +15,7 @@ TOLERANCE = 1.5
 ALIKE = 1.1
 NOISE = 1.05
 NOISY = 0.1  # spreads of two medians together, beyond which nothing can be said of their ratio
+UNKNOWN = "Why is not known"
 RULE = (
     f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range when inside it widened by that factor; "
     f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
@@ -30,9 +31,11 @@ class Answer:
     verdict: str
     reason: str = ""
     note: str = ""
+    cause: str = ""  # of what was found otherwise, where the session bears one out; Claim.answer() puts it into the reason
 
 
 Judge = Callable[[Results], Answer]
+Cause = Callable[[Results, int], str]  # results and the largest size compared -> a sentence, empty where nothing bears it out
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Claim:
     document: str  # its value, as it says it
     how: str
     judge: Judge
-    lesson: str = ""  # why hardware of another time may answer differently
+    lesson: str = ""  # the cause of every way in which it can be refuted
 
     def answer(self, results: Results) -> Answer:
         """What the session does not hold is not testable here, with the reason."""
@@ -56,7 +59,7 @@ class Claim:
         answer = replace(answer, note="; ".join(filter(None, (answer.note, results.throttled))))
         if answer.verdict != REFUTED:
             return answer
-        return replace(answer, reason=". ".join(filter(None, (answer.reason, self.lesson))))
+        return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or self.lesson or UNKNOWN))), cause="")
 
 
 class Ratio(NamedTuple):
@@ -69,10 +72,24 @@ class Ratio(NamedTuple):
     def slower(self) -> bool:
         return self.value > max(NOISE, 1 + self.noise)
 
+    @property
+    def faster(self) -> bool:
+        return 1 / self.value > max(NOISE, 1 + self.noise)
 
-def judged(holds: bool, value: str, reason: str = "", note: str = "") -> Answer:
-    """Holds, or refuted for that reason."""
-    return Answer(value, HOLDS, note=note) if holds else Answer(value, REFUTED, reason, note)
+
+def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str = "") -> Answer:
+    """Holds, or refuted for that reason and by that cause."""
+    return Answer(value, HOLDS, note=note) if holds else Answer(value, REFUTED, reason, note, cause)
+
+
+def unexplained(results: Results, n: int) -> str:
+    """The cause where none is known."""
+    return ""
+
+
+def said(words: str) -> Cause:
+    """The same cause at every size: for what follows from the kernels themselves."""
+    return lambda results, n: words
 
 
 def near(value: float, low: float, high: float | None = None) -> bool:
@@ -97,45 +114,71 @@ def ratios(results: Results, slow: Make, fast: Make, most: int = 2) -> dict[int,
     return {n: compared(results, slow(n), fast(n)) for n in results.sizes(slow, fast)[-most:]}
 
 
-def speedup(slow: Make, fast: Make, low: float, high: float | None = None, most: int = 2) -> Judge:
-    """Holds where `fast` beats `slow` by low..high, at every one of the (at most `most`) largest sizes that both ran at."""
+def speedup(
+    slow: Make,
+    fast: Make,
+    low: float,
+    high: float | None = None,
+    *,
+    above: Cause = unexplained,
+    below: Cause = unexplained,
+    most: int = 2,
+) -> Judge:
+    """Holds where `fast` beats `slow` by low..high, at every one of the (at most `most`) largest sizes that both ran at.
+
+    `above` and `below` say why it is more and less than that.
+    """
 
     def judge(results: Results) -> Answer:
         found = ratios(results, slow, fast, most)
         outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
-        reason = f"found {listed(outside)}" if outside else ""
-        return judged(not outside, listed(found), reason)
+        if not outside:
+            return judged(True, listed(found))
+        n = max(outside)
+        cause = (above if outside[n].value > low else below)(results, n)
+        return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
 
     return judge
 
 
-def slower(first: Make, second: Make, most: int = 2) -> Judge:
-    """Holds where `first` is slower than `second` by more than noise at the largest sizes."""
+def slower(first: Make, second: Make, *, same: Cause = unexplained, most: int = 2) -> Judge:
+    """Holds where `first` is slower than `second` by more than noise at the largest sizes; `same` says why it is not.
+
+    That `first` is faster is not explained by what makes them alike.
+    """
 
     def judge(results: Results) -> Answer:
         found = ratios(results, first, second, most)
-        return judged(all(r.slower for r in found.values()), f"time {listed(found)}", "it is not slower at every size")
+        cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
+        holds = all(r.slower for r in found.values())
+        return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
 
     return judge
 
 
-def no_faster(first: Make, second: Make, most: int = 2) -> Judge:
-    """Holds where `first` gains nothing over `second` at the largest sizes."""
+def no_faster(first: Make, second: Make, *, gains: Cause = unexplained, most: int = 2) -> Judge:
+    """Holds where `first` gains nothing over `second` at the largest sizes; `gains` says why it does."""
 
     def judge(results: Results) -> Answer:
         found = ratios(results, second, first, most)
-        return judged(not any(r.slower for r in found.values()), f"speed-up {listed(found)}", "it does gain")
+        holds = not any(r.slower for r in found.values())
+        return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
 
     return judge
 
 
-def alike(first: Make, second: Make, most: int = 2) -> Judge:
-    """Holds where the two take the same time."""
+def alike(first: Make, second: Make, *, longer: Cause = unexplained, shorter: Cause = unexplained, most: int = 2) -> Judge:
+    """Holds where the two take the same time; else `longer` says why `first` takes more, or `shorter` why it takes less."""
 
     def judge(results: Results) -> Answer:
         found = ratios(results, first, second, most)
-        holds = all(1 / ALIKE <= r.value <= ALIKE for r in found.values())
-        return judged(holds, f"time {listed(found)}", f"they differ by more than {ALIKE - 1:.0%}")
+        outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
+        reason = cause = ""
+        if outside:
+            n = outside[-1]
+            reason = f"they differ by more than {ALIKE - 1:.0%}"
+            cause = (longer if found[n].value > 1 else shorter)(results, n)
+        return judged(not outside, f"time {listed(found)}", reason, cause=cause)
 
     return judge
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 
 from fwtui import units
 from fwtui.experiment import Experiment
 from fwtui.peak import fp32_flops
-from fwtui.reproduce import counted, off_gpu
+from fwtui.reproduce import causes, counted, off_gpu
 from fwtui.reproduce.banks import conflict
-from fwtui.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, compared, judged, near, speedup, times
+from fwtui.reproduce.bus import TASK_BYTES, bus, memory_peak
+from fwtui.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, compared, judged, near, said, speedup, times
 from fwtui.reproduce.preset import Counted, Figure, Preset, Scale
-from fwtui.reproduce.runs import Make, Missing, Results, ask, later
+from fwtui.reproduce.rungs import CPU, KATZ, NAIVE, NATURAL, OPTIMIZED, REGISTER, ROW_MAJOR, RUNGS, STAGED, at
+from fwtui.reproduce.runs import Missing, Results, ask, later
+from fwtui.reproduce.staging import both_steps, cyclic_order, fewer_instructions, slow_blocks
+from kernels import registry
 
-CPU, NAIVE, KATZ, OPTIMIZED, STAGED = "serial", "naive", "katz-kider", "optimized", "staged-load"
-REGISTER, ROW_MAJOR, NATURAL = "register-tile", "staged-row-major", "staged-natural"
-RUNGS = (NAIVE, KATZ, OPTIMIZED, STAGED)
 # Table 1: seconds by vertices, for the CPU and the four rungs
 TABLE: Mapping[int, tuple[float | None, ...]] = {
     1024: (2.405, 0.408, 0.108, 0.0428, 0.0274),
@@ -29,19 +29,19 @@ TABLE: Mapping[int, tuple[float | None, ...]] = {
 }
 TEXT_SECONDS = 53.06  # n = 16384, abstract
 CONSTANT = 1.2e-11  # seconds per task
-COPY_BANDWIDTH, NAIVE_BANDWIDTH = 77e9, 42e9  # bytes/s, sections 2 and 5
-TASK_BYTES = 16  # that a task moves where nothing is kept: three words read, one written
 TILE = 32
 KATZ_FLOPS, STAGED_FLOPS = 62.7, 12.7  # FLOPs' worth of time per task, section 5
 STAGED_RATE, STAGED_CLAIMED = 73.6e9, 46e9  # tasks/s and bytes/s, section 5
 SHARED_BYTES, SHARED_OF_C1060, BLOCKS = 1056, 16384, 15  # section 4.2
 OVER_CPU, HEADROOM = 150, 1.5
 WAYS = 4  # in which the natural order conflicts there, section 4.3
+UNUSED = "Peak FLOP/s counts multiply-adds, which a minimum and an addition cannot use"
+BROADCAST = "Since compute capability 2.0 any number of threads may read one word of a bank in one go"
+FORMS = (
+    "It keeps more results of a thread in registers, and where weights are not negative it takes two k at once; "
+    "what each of them gains was not measured apart"
+)
 PARAMETERS = 32  # bytes of shared memory that held a kernel's arguments on that generation
-
-
-def at(kernel: str) -> Make:
-    return partial(ask, kernel)
 
 
 def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
@@ -63,41 +63,6 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
         yield ask(STAGED, 17408)
 
 
-def memory_peak(results: Results) -> float:
-    """Bytes per second that device memory could move. Raises Missing."""
-    if not results.device.peak_bytes_per_second:
-        raise Missing("the peak bandwidth of this device is not known")
-    return results.device.peak_bytes_per_second
-
-
-def bus(results: Results) -> Answer:
-    """LS6: what counters say of the memory chips, else the model's bandwidth; fuller than the document's is bound all the more.
-
-    A matrix that the L2 cache holds says nothing of the bus.
-    """
-    cached = results.device.l2_bytes or 0
-    beyond = [n for n in results.sizes(at(NAIVE)) if 4 * n * n > cached]
-    if not beyond:
-        raise Missing(f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")
-    least = NAIVE_BANDWIDTH / COPY_BANDWIDTH / TOLERANCE
-    with suppress(Missing):
-        n = results.counted_at("relax", "dram_share", at(NAIVE))
-        if n in beyond:
-            dram = results.counter(ask(NAIVE, n), "relax", "dram_share")
-            return judged(dram >= least, f"{_model_share(results, n)[1]}, DRAM {units.percent(dram)} (n {n})")
-    share, value = _model_share(results, beyond[-1])
-    reason = "the model's traffic is more than the bus can carry, so caches serve a part of it" if share > 1 else ""
-    return judged(least <= share <= 1, f"{value} (n {beyond[-1]})", reason, "the DRAM share itself needs counters")
-
-
-def _model_share(results: Results, n: int) -> tuple[float, str]:
-    """Of what a copy in the device's memory reached, as the document has it, where the session holds that."""
-    limits = results.model.limits.get("cuda")
-    copied = limits.copy_bytes_per_second if limits is not None else None
-    share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or memory_peak(results))
-    return share, f"model {units.percent(share)} of {'a measured copy' if copied else 'the peak on the data sheet'}"
-
-
 def flops_worth(results: Results, rung: str) -> tuple[float, float]:
     """(FLOPs' worth of time per task, tasks/s) at the largest size run."""
     n = results.sizes(at(rung))[-1]
@@ -114,12 +79,14 @@ def computing(results: Results) -> Answer:
     share = rate * TASK_BYTES / TILE / memory_peak(results)
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
     holds, note = near(per_task, KATZ_FLOPS) and share < 0.5, "the limiter itself needs counters"
+    if bound := causes.integer_bound(results, at(KATZ)):
+        value, note = f"{value}; {bound}", ""
     with suppress(Missing):
         n = results.counted_at("rest", "compute_share", at(KATZ))
         compute, memory = (results.counter(ask(KATZ, n), "rest", name) for name in ("compute_share", "dram_share"))
         value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)} (n {n})"
         holds, note = holds and compute > memory, ""
-    return judged(holds, value, note=note)
+    return judged(holds, value, note=note, cause=UNUSED if per_task > KATZ_FLOPS * TOLERANCE else "")
 
 
 def staged_rate(results: Results) -> Answer:
@@ -128,7 +95,7 @@ def staged_rate(results: Results) -> Answer:
     there = STAGED_RATE * TASK_BYTES / TILE
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, {units.bandwidth(rate * TASK_BYTES / TILE)}"
     note = f"by its own model the document's rate moves {units.bandwidth(there)}, not {units.bandwidth(STAGED_CLAIMED)}"
-    return judged(near(per_task, STAGED_FLOPS), value, note=note)
+    return judged(near(per_task, STAGED_FLOPS), value, note=note, cause=UNUSED if per_task > STAGED_FLOPS else "")
 
 
 def resources(results: Results) -> Answer:
@@ -153,9 +120,10 @@ def conflicts(results: Results) -> Answer:
         natural, cyclic = (counted.ways(results, at(name)) for name in (NATURAL, STAGED))
         sectors = counted.sectors(results, at(ROW_MAJOR)) / counted.sectors(results, at(STAGED))
         words = f"natural {natural:.3g}-way, cyclic {cyclic:.3g}-way, row-major {times(sectors)} the sectors per load"
-        return judged(near(natural, WAYS) and near(cyclic, 1) and sectors > NOISE, f"{words}; {value}")
+        cause = BROADCAST if near(natural, 1) and near(cyclic, 1) and sectors > NOISE else ""
+        return judged(near(natural, WAYS) and near(cyclic, 1) and sectors > NOISE, f"{words}; {value}", cause=cause)
     reason = "threads that read the same word are served together, so neither order conflicts"
-    return judged(here[0] > here[1], value, reason, "whether row-major loads coalesce needs counters")
+    return judged(here[0] > here[1], value, reason, "whether row-major loads coalesce needs counters", BROADCAST)
 
 
 def cubic(results: Results) -> Answer:
@@ -179,7 +147,8 @@ def headroom(results: Results) -> Answer:
     found = compared(results, ask(STAGED, n), ask(rung, n))
     if not found.slower:
         return judged(True, f"no rung here is faster, {rung} comes nearest with {times(found.value)} (n {n})")
-    return judged(found.value <= HEADROOM, f"{rung} {times(found.value)} (n {n})")
+    cause = FORMS if any(option.name == "form" for option in registry()[rung].options) else ""
+    return judged(found.value <= HEADROOM, f"{rung} {times(found.value)} (n {n})", f"{rung} gains more", cause=cause)
 
 
 def fastest(results: Results) -> tuple[str, int] | None:
@@ -228,32 +197,28 @@ CLAIMS = (
         "staged load is faster than Katz-Kider",
         f"5.2x ({_in_table(2, 4, 8192)}, {_in_table(2, 4, 16384)})",
         SAME,
-        speedup(at(KATZ), at(STAGED), 5.2),
-        "Occupancy was the prize where a multiprocessor had 16 KiB of shared memory; today's holds several Katz-Kider blocks",
+        speedup(at(KATZ), at(STAGED), 5.2, above=both_steps),
     ),
     Claim(
         "LS2",
         "fewer and cheaper instructions: optimized is faster than Katz-Kider",
         "2.1 to 2.3x",
         SAME,
-        speedup(at(KATZ), at(OPTIMIZED), 2.1, 2.3),
-        "Here the plain kernel computes its indices in 64 bits and is bound by integer instructions: there is more to cut down",
+        speedup(at(KATZ), at(OPTIMIZED), 2.1, 2.3, above=fewer_instructions),
     ),
     Claim(
         "LS3",
         "less shared memory: staged load is faster than optimized",
         "2.3 to 2.5x (section 4: 2.3 to 2.4x)",
         SAME,
-        speedup(at(OPTIMIZED), at(STAGED), 2.3, 2.5),
-        "A multiprocessor of today has over ten times the shared memory, so three tiles no longer keep other blocks out",
+        speedup(at(OPTIMIZED), at(STAGED), 2.3, 2.5, below=cyclic_order),
     ),
     Claim(
         "LS4",
         "Katz-Kider is faster than Harish-Narayanan (naive)",
         f"5 to 6.5x ({_in_table(1, 2, 8192)})",
         SAME,
-        speedup(at(NAIVE), at(KATZ), 5, 6.5),
-        "The naive kernel had no cache there; today the L2 cache serves much of what it asks for twice",
+        speedup(at(NAIVE), at(KATZ), 5, 6.5, below=slow_blocks),
     ),
     Claim(
         "LS5",
@@ -261,15 +226,13 @@ CLAIMS = (
         f"over 150x ({_in_table(0, 4, 4096)})",
         "serial CPU measured up to n = 2048, extrapolated by n^3",
         over_cpu,
-        "One core has gained less than one GPU since",
     ),
     Claim(
         "LS6",
         "the naive kernel is bound by the bus: 16 bytes a task",
         "54 % (42 of 77 GB/s)",
-        "at least that share: DRAM from counters, else the model's of a measured copy or of the peak",
+        "at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus",
         bus,
-        "Caches between the multiprocessors and memory break the document's model",
     ),
     Claim(
         "LS7",
@@ -277,7 +240,6 @@ CLAIMS = (
         f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task",
         "peak FLOP/s over rate, and the bus's share, at the largest size",
         computing,
-        "Peak FLOP/s counts multiply-adds, which a minimum and an addition cannot use",
     ),
     Claim(
         "LS8",
@@ -285,15 +247,17 @@ CLAIMS = (
         f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s",
         "the same at the largest size; the text's own model gives 36.8 GB/s",
         staged_rate,
-        "Peak FLOP/s has grown faster than what an addition and a minimum per task can use",
     ),
     Claim(
         "LS9",
         "the register tile alone does not affect performance",
         "1.0x",
         "register tile against optimized, largest sizes",
-        alike(at(OPTIMIZED), at(REGISTER)),
-        "It saves shared-memory traffic, and frees room for more blocks, which the C1060 did not have",
+        alike(
+            at(OPTIMIZED),
+            at(REGISTER),
+            longer=said("Its own results stay in registers, which saves reads and writes of shared memory"),
+        ),
     ),
     Claim(
         "LS10",
@@ -308,7 +272,6 @@ CLAIMS = (
         "4-way, none",
         "counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times",
         conflicts,
-        "Since compute capability 2.0 any number of threads may read one word of a bank in one go",
     ),
     Claim(
         "LS12",
@@ -323,7 +286,6 @@ CLAIMS = (
         "at most 1.5x",
         "every float32 rung of the ladder against staged load, at the largest size that both ran at",
         headroom,
-        "Keeping more results in registers saves shared-memory reads, which are what limits the staged kernel",
     ),
 )
 COUNTED = tuple(Counted(at(rung), 8192) for rung in (NAIVE, KATZ, ROW_MAJOR, NATURAL, STAGED))

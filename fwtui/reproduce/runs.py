@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from fwtui import events
 from fwtui.counters import METRICS
 from fwtui.experiment import Experiment
-from fwtui.model import Model
+from fwtui.model import Evidence, Model
 from fwtui.run import Run, same
 from fwtui.units import duration
 from kernels import registry
@@ -184,6 +184,16 @@ class Results:
         if not found:
             raise Missing(NEEDS_COUNTERS)
         return found[-1]
+
+    def gpm(self, wanted: Experiment) -> Evidence:
+        """Telemetry with GPM's shares of the clean passes of that run. Raises Missing where nothing was read meanwhile."""
+        kernel = registry().get(wanted.kernel)
+        for run in reversed(self.runs):
+            if kernel is not None and run.n == wanted.n and run.verified and same(run, wanted, kernel):
+                evidence = self.model.evidence(run)
+                if evidence is not None and None not in (evidence.dram_utilisation, evidence.integer_utilisation):
+                    return evidence
+        raise Missing(f"the session holds no GPM readings of {label(wanted)}")
 
     def counted_at(self, op: str, name: str, *makes: Make) -> int:
         """The largest size at which all of them have that counter. Raises Missing where there is none."""

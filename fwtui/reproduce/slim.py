@@ -35,7 +35,7 @@ class SlimRecorder(Recorder):
 
     def _wanted(self, event: object) -> bool:
         match event:
-            case events.Progress() | events.Round():
+            case events.Progress() | events.Round() | events.Answers():
                 return False
             case events.Stage():
                 return event.seconds is not None and self._needs(event.name)

@@ -49,6 +49,18 @@ class Squares(NamedTuple):
         """The greatest rate of a run that counts, in relaxations per second."""
         return max((run.rate for run in self.runs if run.rate and counts(run)), default=None)
 
+    @property
+    def best_place(self) -> tuple[int, int]:
+        """Row and column of the run with the greatest rate; the first square where some are still to run, or none counts."""
+        best, found = self.best_rate, (0, 0)
+        for row, shown in enumerate(self.rows):
+            for column, square in enumerate(shown.squares):
+                if square.state in (WAITING, RUNNING):
+                    return 0, 0
+                if square.run is not None and square.run.rate == best and counts(square.run):
+                    found = row, column
+        return found
+
 
 def of_sweep(sweep: Sweep, across: str = "") -> Squares:
     """A sweep's cells, run or not; rows of which no cell can run are left out."""

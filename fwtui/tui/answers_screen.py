@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
+from textual.widgets import Static
 
 from fwtui import answers, events, units
 from fwtui.run import Run
@@ -98,6 +99,12 @@ class AnswersScreen(Dialog):
     def _fit(self) -> None:
         self.query_one(VerticalScroll).styles.max_height = max(3, self.app.size.height - FRAME)
         self.set_class(self.app.size.width >= BESIDE, "-beside")
+
+    def on_distance_map_moved(self, event: DistanceMap.Moved) -> None:
+        event.stop()
+        picture = self.query_one(DistanceMap)
+        # never scrolled out of view, as the map itself may be
+        self.query_one("#hint", Static).update(Content(picture.under if picture.has_focus else self.hint))
 
     def action_cursor(self) -> None:
         for picture in self.query(DistanceMap):

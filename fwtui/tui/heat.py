@@ -7,7 +7,9 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding
-from textual.geometry import Size
+from textual.containers import VerticalScroll
+from textual.geometry import Region, Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -19,10 +21,11 @@ SCALE = 12  # cells of the legend's colours
 NEAREST = 0.2  # how much of the colour the least distance has: more than what has no path
 NO_PATH = "no path"
 APART_ASCII = "-"  # where near and no path would both be dots
+WORDS = 2  # lines above the picture: what it shows, and what its colours mean
 
 
 class DistanceMap(Arrowed, Widget, can_focus=True):
-    """The map, what its colours mean and, while it has the focus, what is under the cursor."""
+    """What it shows, what its colours mean, and the map; while it has the focus, with a cursor that a dialog puts into words."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -39,6 +42,9 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         Binding("right", "move(0, 1)", "Right", id="heat.right", show=False, tooltip="the columns after"),
     ]
 
+    class Moved(Message):
+        """Something else is under the cursor, or there is no cursor any longer."""
+
     def __init__(self, told: events.Answers):
         super().__init__()
         self._told = told
@@ -47,7 +53,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         self._cursor = (0, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return self._lines + 2
+        return self._lines + WORDS
 
     @property
     def _lines(self) -> int:
@@ -65,22 +71,36 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     def action_move(self, rows: int, columns: int) -> None:
         row, column = self._cursor
         self._cursor = min(max(row + rows, 0), len(self._grid) - 1), min(max(column + columns, 0), self._columns - 1)
-        self.refresh()
+        self._say()
 
     def on_focus(self) -> None:
-        self.refresh()
+        self._say()
 
     def on_blur(self) -> None:
+        self._say()
+
+    def _say(self) -> None:
         self.refresh()
+        self.post_message(self.Moved())
+        if self.has_focus:
+            self.call_after_refresh(self._show_cursor)
+
+    def _show_cursor(self) -> None:
+        """Scroll the cursor's line into view: on a low screen the map is higher than its dialog."""
+        scroll = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
+        if scroll is None:
+            return
+        line, top = self._cursor[0] // 2, self.region.y - scroll.scrollable_content_region.y + round(scroll.scroll_y)
+        # the words come into view with the first line
+        here = Region(0, top + WORDS + line, 1, 1) if line else Region(0, top, 1, WORDS + 1)
+        scroll.scroll_to_region(here, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
         words = self.get_component_rich_style("heat--words")
-        if y < self._lines:
-            segments = self._glyphs(y) if self._plain else self._halves(y, words)
-        elif y == self._lines:
-            segments = self._legend(words)
+        if y >= WORDS:
+            segments = self._glyphs(y - WORDS) if self._plain else self._halves(y - WORDS, words)
         else:
-            segments = [Segment(self.under if self.has_focus and self._columns else answers.MAP, words)]
+            segments = self._legend(words) if y else [Segment(answers.MAP, words)]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
     @property

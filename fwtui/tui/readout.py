@@ -107,19 +107,19 @@ def _headline(s: Subject, words: Headline) -> Content:
 
 
 def progress(s: Subject, width: int) -> list[Content]:
-    """While it runs: stage, share, time left, passes. Afterwards: what to keep in mind about its numbers."""
-    run = s.run
-    if run.state == "running":
-        told = run.progress
+    """While it runs, or its distances are computed once more: stage, share, time left, passes. Else: what to keep in mind."""
+    run, told = s.run, s.run.progress
+    if run.state == "running" or told is not None:
+        stage = run.stage if run.state == "running" or told is None else told.stage
         share = min(told.done, 1.0) if told is not None else None
         left = f"{_about(told.left)} left" if told is not None and told.left else ""
         more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
-        passes = f"{len(run.samples)}{more} timed" if run.samples else ""
+        passes = f"{len(run.samples)}{more} timed" if run.samples and run.state == "running" else ""
         after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
         room = max(4, width - LABEL - 6 - 27)
         return [
             line(
-                (f"{wording.stage(run.stage):<{LABEL}.{LABEL - 1}}", "$primary"),
+                (f"{wording.stage(stage):<{LABEL}.{LABEL - 1}}", "$primary"),
                 *meter(share, room),
                 after,
                 (f"  {left:<14}{passes:>11}", MUTED),

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
-from fwtui import hardware
+from fwtui import hardware, units
 from fwtui.answers import why_none
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named, settle
@@ -231,7 +231,13 @@ class RunScreen(SessionScreen):
             self.say(str(refusal), "warning")
             return
         self._awaited = run.id
-        self.say(f"summarising the distances of run {run.id}; nothing is timed meanwhile")
+        again = run.id != self.model.current and run.seconds is not None
+        once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
+        self.say(f"summarising the distances of run {run.id}{once_more}; {self.key_of('cancel')} cancels")
+
+    def action_cancel(self) -> None:
+        self._awaited = None
+        super().action_cancel()
 
     @property
     def _countable(self) -> bool:

@@ -19,7 +19,7 @@ MOST_ROWS = 1000
 NAME_CELLS = 20  # at least
 # columns and their widths; the name takes what is left
 NARROW = (("date", 10), ("n", 6), ("best", 14), ("state", 10))
-USUAL = (("date", 10), ("GPU", 12), ("kernels", 14), ("n", 10), ("best", 14), ("length", 8), ("state", 10))
+USUAL = (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 10), ("best", 13), ("length", 8), ("state", 10))
 WIDE = (
     *(("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26)),
     *(("n", 16), ("best", 14), ("length", 8), ("state", 20)),

@@ -14,10 +14,11 @@ from fwtui.run import Run
 from fwtui.sweep.findings import counts
 from fwtui.sweep.squares import Squares
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
-from fwtui.tui.sweep_map import measured
+from fwtui.tui.sweep_map import cut, measured
 
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
 LEAST = 8  # cells of the scale
+LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
 DOT, WAY = "●", "·"
 
 
@@ -65,7 +66,7 @@ class DotPlot(Drawn[Ranked]):
         lines = []
         for place, (name, run, number) in enumerate(zip(squares.across.values, runs, numbers, strict=True)):
             here = place == subject.column
-            label = f"{name:<{NAME - 1}.{NAME - 1}} "
+            label = f"{cut(name, NAME - 1):<{NAME - 1}} "
             if run is None or number is None:
                 lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
                 continue
@@ -86,9 +87,20 @@ class DotPlot(Drawn[Ranked]):
             before[run.experiment.dtype] = number
         head = f"{subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
-        most = subject.height - 1
-        first = max(0, min(subject.column - most // 2, len(lines) - most))
-        return [title, *lines[first : first + most]]
+        return [title, *_window(lines, subject.column, subject.height - 1)]
+
+
+def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:
+    """At most so many lines around one of them, the first and the last of which say how many more there are."""
+    first = max(0, min(here - most // 2, len(lines) - most))
+    shown, below = list(lines[first : first + most]), len(lines) - first - most
+    if most < LEAST_MARKED:
+        return shown
+    if first:
+        shown[0] = line((f"… {first + 1} more above", MUTED))
+    if below > 0:
+        shown[-1] = line((f"… {below + 1} more below", MUTED))
+    return shown
 
 
 def _amount(run: Run | None, measure: str) -> float | None:

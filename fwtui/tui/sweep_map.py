@@ -63,6 +63,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 
     def __init__(self, *, id: str | None = None):
         super().__init__(Shown(None, MEASURES[0], (0, 0), 0), id=id)
+        self._placed = False  # whether somebody has put the cursor somewhere
 
     @property
     def square(self) -> Square | None:
@@ -79,9 +80,12 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         return min(max(row, 0), len(squares.rows) - 1), min(max(column, 0), len(squares.across.values) - 1)
 
     def take(self, squares: Squares | None, measure: str) -> None:
-        """Show these squares; the cursor stays where it is."""
+        """Show these squares; the cursor stays where it was put, and is on the best one of finished runs before."""
         before = self._natural
-        self.show(self.subject._replace(squares=squares, measure=measure))
+        cursor = self.subject.cursor
+        if not self._placed and squares is not None and squares is not self.subject.squares:
+            cursor = squares.best_place
+        self.show(self.subject._replace(squares=squares, measure=measure, cursor=cursor))
         if self._natural != before:
             self.refresh(layout=True)
 
@@ -121,6 +125,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
             self._put(row, first + column)
 
     def _put(self, row: int, column: int) -> None:
+        self._placed = True
         self.show(self.subject._replace(cursor=(row, column)))
         self.show(self.subject._replace(cursor=self.cursor))
         self.post_message(self.Moved())
@@ -141,13 +146,13 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         name, first, count = _columns(squares, width, column)
         values = squares.across.values[first : first + count]
         head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
-        lines = [line((f"{head:>{name}.{name}}", MUTED), *((f"{'':{GAP}}{_cut(v, CELL):>{CELL}}", MUTED) for v in values))]
+        lines = [line((f"{head:>{name}.{name}}", MUTED), *((f"{'':{GAP}}{cut(v, CELL):>{CELL}}", MUTED) for v in values))]
         height = (subject.height or self._natural) - 1
         top = _first_row(row, len(squares.rows), height)
         best = squares.best_rate
         for index, shown in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
-            pieces: list[Piece] = [(f"{_cut(shown.name, name):<{name}}", STRONG if here else "")]
+            pieces: list[Piece] = [(f"{cut(shown.name, name):<{name}}", STRONG if here else "")]
             for place, square in list(enumerate(shown.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
                 pieces += [" " * GAP, *_square(square, subject.measure, best, marked)]
@@ -193,5 +198,9 @@ def measured(run: Run, measure: str, best: float | None) -> str:
     return units.scaled(run.rate, "").rstrip() if run.rate else units.ABSENT
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+def cut(text: str, width: int) -> str:
+    """At most so many cells of a name; what is left out is its middle, as many names begin alike."""
+    if len(text) <= width:
+        return text
+    before = width // 2
+    return f"{text[:before]}…{text[len(text) - (width - 1 - before) :]}"

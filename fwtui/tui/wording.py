@@ -22,6 +22,7 @@ STAGES = {
     "reorder back": "reordering back",
     "unload": "copying out",
     "verify": "verifying",
+    "answers": "summarising",
 }
 SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"

@@ -92,9 +92,12 @@ class FakeLive:
         self._script.append(events.Limits(t=self.model.t, backend=backend, forms=forms, complete=True))
 
     def cancel(self) -> None:
-        assert self._active is not None
         self.cancelled += 1
         self._script.clear()
+        if self._active is None:
+            assert self._answering is not None
+            self._script.append(events.Answers(t=self.model.t, run=self._answering, note="cancelled"))
+            return
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:

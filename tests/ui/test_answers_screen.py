@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import scenes
 from fake_live import FakeLive
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
 from fwtui import answers, events
@@ -96,6 +97,35 @@ async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, l
         assert live.answered == [1], "what is known is not asked again"
 
 
+async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        ended(live, dashboard)
+        ended(live, dashboard)
+        await pilot.pause()
+        await pilot.press("tab", "left_square_bracket")
+        assert dashboard.view is not None
+        dashboard.view.selected = 1
+        dashboard.tick()
+        await pilot.press("A")
+        await pilot.pause()
+        assert live.answered == [1]
+        shown = screen_text(dashboard)
+        assert "run 1, computed once more (about 20.0 ms); c cancels" in shown
+        live.tell(events.Progress(t=9.0, run=1, stage="answers", done=0.34, left=7.0))
+        dashboard.tick()
+        await pilot.pause()
+        shown = screen_text(dashboard)
+        assert "summarising" in shown and "34 %" in shown and "7 s left" in shown
+        await pilot.press("c")
+        assert live.cancelled == 1
+        dashboard.tick()
+        for _ in range(5):
+            await pilot.pause()
+        assert isinstance(dashboard.screen, RunScreen), "who cancels does not want to read that"
+        assert "34 %" not in screen_text(dashboard)
+
+
 async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
@@ -168,9 +198,17 @@ async def test_sizes(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) 
         assert picture.size.width == 48, "no column is cut off"
         await pilot.press("x")
         await pilot.pause()
-        assert picture.has_focus and "row 1 to 2, column 1 to 2: 0" in "".join(s.text for s in picture.render_line(25))
+        shown = screen_text(app)
+        assert picture.has_focus and "row 1 to 2, column 1 to 2: 0" in shown
+        assert answers.MAP in shown and "no path" in shown, "what the map is, beside its first row"
         await pilot.press(*["down"] * 60, "right")
-        assert picture.under == "row 98 to 100, column 3 to 4: no path"
+        await pilot.pause()
+        assert "row 98 to 100, column 3 to 4: no path" in screen_text(app)
+        scroll = screen.query_one(VerticalScroll).region
+        assert picture.region.bottom - 1 in range(scroll.y, scroll.bottom), "the cursor's line is in view"
+        await pilot.press(*["up"] * 60)
+        await pilot.pause()
+        assert answers.MAP in screen_text(app)
         await pilot.press("escape")
         assert not isinstance(app.screen, AnswersScreen)
 
@@ -184,8 +222,8 @@ async def test_without_colours_a_character_says_it(replay_of: Callable[..., Fwtu
         await pilot.press("A")
         picture = (await opened(pilot)).query_one(DistanceMap)
         lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
-    assert lines[0][0] == "░" and lines[0][-1] == "█" and lines[23][:24] == "·" * 24 and set(lines[12]) <= set("░▒▓█·")
-    assert lines[24].startswith("0 ░") and "· no path" in lines[24] and lines[25].startswith(answers.MAP)
+    assert lines[2][0] == "░" and lines[2][-1] == "█" and lines[25][:24] == "·" * 24 and set(lines[14]) <= set("░▒▓█·")
+    assert lines[0].startswith(answers.MAP) and lines[1].startswith("0 ░") and "· no path" in lines[1]
 
 
 async def test_in_ascii_near_and_no_path_differ(replay_of: Callable[..., FwtuiApp]) -> None:
@@ -207,10 +245,10 @@ async def test_colours_go_from_near_to_far_and_no_path_has_none(replay_of: Calla
         await pilot.pause()
         await pilot.press("A")
         picture = (await opened(pilot)).query_one(DistanceMap)
-        cells = list(picture.render_line(0))
+        cells = list(picture.render_line(2))
         assert all(cell.text == "▀" and cell.style and cell.style.bgcolor for cell in cells[:48])
         assert len({cell.style.color for cell in cells[:48] if cell.style}) > 24, "a shade each"
-        assert [cell.text for cell in picture.render_line(20)][:24] == ["·"] * 24
+        assert [cell.text for cell in picture.render_line(22)][:24] == ["·"] * 24
 
 
 def test_what_a_made_up_file_may_tell_breaks_nothing() -> None:

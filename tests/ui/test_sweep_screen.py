@@ -24,8 +24,9 @@ from fwtui.tui.sweep_chart import figure
 from fwtui.tui.sweep_dots import DotPlot, Ranked
 from fwtui.tui.sweep_draft import SweepDraft
 from fwtui.tui.sweep_live import LiveSweepScreen
-from fwtui.tui.sweep_map import HeatMap
+from fwtui.tui.sweep_map import HeatMap, cut
 from fwtui.tui.sweep_screen import RecordedSweepScreen
+from kernels import registry
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 WIDE = (120, 40)
@@ -132,7 +133,7 @@ async def test_it_goes_on_while_another_place_is_shown(app: FwtuiApp, live: Scri
 async def test_the_cursor_names_a_run_and_enter_shows_it(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await go(pilot, "r", ticks=40)
-        shown = await go(pilot, "right", "down")
+        shown = await go(pilot, "home", "right")
         assert "n 128 · tile 32: run" in shown and "of the best" in shown
         square = app.screen.query_one(HeatMap).square
         assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 32)
@@ -261,6 +262,40 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
         shown = await go(pilot, "u")
         assert "time, logarithmic" in shown and "400 ms" in shown
         assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "●" in line).endswith("4.00x")
+
+
+async def test_of_many_runs_the_best_is_in_view_and_what_is_not_is_counted(replay_of: Replay) -> None:
+    kernels = [kernel.id for kernel in registry().values() if "float32" in kernel.dtypes]
+    seconds = {"serial": 9.0, "look-ahead": 0.005}
+    told = [
+        scenes.run(number, number, scenes.experiment(kernel, 4096), title=kernel, seconds=seconds.get(kernel, 0.1))
+        for number, kernel in enumerate(kernels, 1)
+    ]
+    app = replay_of([scenes.header(), scenes.GPU, *scenes.merged(*told)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        shown = await go(pilot, "2", ticks=1)
+        heat = app.screen.query_one(HeatMap)
+        assert heat.square is not None and heat.square.run is not None
+        assert heat.square.run.experiment.kernel == "look-ahead", "the cursor begins at the best"
+        drawn = [line.split()[0] for line in shown.splitlines() if "●" in line]
+        above = next(line for line in shown.splitlines() if "more above" in line)
+        assert "look-ahead" in drawn and "serial" not in drawn
+        below = next((line for line in shown.splitlines() if "more below" in line), "… 0 more below")
+        assert int(above.split()[1]) + len(drawn) + int(below.split()[1]) == len(kernels), "every run is seen or counted"
+        shown = await go(pilot, "home", "right", ticks=2)
+        assert heat.cursor == (0, 1), "where it was put it stays"
+        drawn = [line.split()[0] for line in shown.splitlines() if "●" in line]
+        assert drawn[0] == "serial" and "more above" not in shown
+        below = next(line for line in shown.splitlines() if "more below" in line)
+        assert len(drawn) + int(below.split()[1]) == len(kernels)
+
+
+def test_names_that_begin_alike_are_cut_in_the_middle() -> None:
+    names = [name for name in registry() if name.startswith("blocked-")]
+    assert len(names) > 4 and len({cut(name, 9) for name in names}) == len(names)
+    for width in range(1, 12):
+        assert all(len(cut(name, width)) <= width for name in names)
+    assert cut("serial", 9) == "serial" and cut("blocked-branch", 9) == "bloc…anch"
 
 
 @pytest.mark.parametrize("size", SIZES)

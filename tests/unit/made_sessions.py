@@ -52,13 +52,13 @@ class Made:
     ) -> Made:
         kernel = registry()[wanted.kernel]
         run, n = len(self.model.runs) + 1, wanted.n
-        tiles = kernel.tiles_for(simulated)
-        default = kernel.default_tile if kernel.default_tile in tiles else tiles[-1] if tiles else 0
+        tile = kernel.tile_for(0 if wanted.file else n, simulated)
+        modes = ("eager",) if simulated else kernel.launch_modes
         told: list[events.Event] = [
             events.RunStarted(
                 t=self.began,
                 run=run,
-                experiment=changed(wanted, tile=wanted.tile or default),
+                experiment=changed(wanted, tile=wanted.tile or tile, launch=wanted.launch or modes[-1]),
                 title=kernel.title,
                 backend="simulator" if simulated else kernel.backend,
                 phases=tuple(events.PhaseName(key, words) for key, words in kernel.phases.items()),
@@ -86,6 +86,17 @@ class Made:
         )
         for event in told:
             self.model.apply(event)
+        return self
+
+    def read(self, wanted: Experiment, *, integer: float, dram: float, occupancy: float = 0.5) -> Made:
+        """GPM readings during the clean pass of the run added last, which must be of that experiment."""
+        run = max(self.model.runs)
+        assert self.model.runs[run].experiment.kernel == wanted.kernel
+        began = self.model.t + 1.0
+        self.model.apply(events.Sample(t=began + 10.0, run=run, seconds=10.0, since=began))
+        self.model.apply(
+            events.Telemetry(t=began + 5.0, integer_utilisation=integer, dram_utilisation=dram, sm_occupancy=occupancy)
+        )
         return self
 
     @property

@@ -26,6 +26,8 @@ from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.vertices import Vertices
 from fwtui.live import Live
 from fwtui.measure import answering as worker_side
+from fwtui.measure import passes
+from fwtui.measure.engine import Cancelled
 from fwtui.measure.host_engine import HostEngine
 from fwtui.measure.runner import Runner
 from fwtui.model import Model
@@ -128,7 +130,7 @@ class Bench:
         before = len(self.events)
         verdict = self.model.runs[number].verdict
         assert verdict is not None
-        self.runner.answer(number, self.asked[number], verdict.checksum)
+        self.runner.answer(number, self.asked[number], verdict.checksum, lambda: None)
         (told,) = self.events[before:]
         assert isinstance(told, events.Answers)
         return told
@@ -164,6 +166,33 @@ def test_of_an_earlier_run_they_are_computed_once_more(bench: Bench, asked: dict
     assert again.solved is not None and numbers(again) == numbers(first)
     assert bench.model.runs[1].stages == stages, "nothing of it is told as the run's own"
     assert bench.ask(1).solved is None, "they are kept now"
+
+
+def test_how_far_it_is_is_told_and_it_can_be_cancelled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "TELL_EVERY", 0.0)
+    first = bench.run(1)
+    bench.run(2, seed=8)
+    before, ended = len(bench.events), bench.model.runs[1]
+    verdict = ended.verdict
+    assert verdict is not None
+    at: list[int] = []
+
+    def check() -> None:
+        at.append(0)
+        if len(at) > 20:
+            assert bench.model.runs[1].progress is not None
+            raise Cancelled
+
+    bench.runner.answer(1, bench.asked[1], verdict.checksum, check)
+    *progress, told = bench.events[before:]
+    shares = [event.done for event in progress if isinstance(event, events.Progress)]
+    assert len(shares) == len(progress) > 3 and shares == sorted(set(shares)) and 0.3 < shares[-1] < 1
+    assert all(isinstance(p, events.Progress) and p.stage == "answers" and p.left is not None and p.left < 1 for p in progress)
+    assert isinstance(told, events.Answers) and told.note == "cancelled"
+    run = bench.model.runs[1]
+    assert (run.state, run.stage, run.stages, run.progress) == ("done", "", ended.stages, None)
+    monkeypatch.setattr(passes, "TELL_EVERY", 60.0)
+    assert numbers(bench.ask(1)) == numbers(first), "and be asked for again"
 
 
 def test_what_a_file_says_now_is_not_told_as_what_it_said(bench: Bench, tmp_path: Path) -> None:
@@ -232,13 +261,41 @@ def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Li
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
     live.cancel()
-    assert not live.busy
-    live.answer(1)
+    live.drain()
     worker: Any = live._worker
-    assert isinstance(worker, StubChild)
+    assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.Cancel) and live.busy, "between two steps"
+    live.tell(events.Progress(t=3, run=1, stage="answers", done=0.5))
+    live._kill_at = 0.0
+    live.drain()
+    told = live.model.runs[1]
+    assert not live.busy and told.answers is not None and told.answers.note == "cancelled" and told.progress is None
+    assert live.model.fault is None, "it was meant"
+    live.answer(1)
+    worker = live._worker
     worker.exit_code = -9
     live.drain()
     assert not live.busy and live.model.fault is not None and "died" in live.model.fault.message
+    told = live.model.runs[1]
+    assert told.answers is not None and "the worker died" in told.answers.note
+
+
+def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
+    live = Live(telemetry_hz=0)
+    try:
+        for n in (700, 12):
+            live.start(Experiment(kernel="serial", n=n, repeats=1, dtype="int32"), brief=True)
+            finish(live)
+        live.answer(1)
+        live.cancel()
+        finish(live)
+        told = live.model.runs[1].answers
+        assert told is not None and told.note == "cancelled" and live.model.fault is None
+        live.answer(1)
+        finish(live)
+        told = live.model.runs[1].answers
+        assert told is not None and told.vertices == 700 and told.solved is not None
+    finally:
+        live.close()
 
 
 def test_wrong_and_huge_distances_are_refused_in_a_sentence(live_of: Callable[..., Live]) -> None:

@@ -245,8 +245,8 @@ HOLDING_AND_REFUTING: dict[str, tuple[Made, Made]] = {
         pair(int16("two-matrix-blocked", 8192), int16("katz-kider", 8192), 0.9),
     ),
     "CA7": (
-        pair(int16("one-cooperative", 8192), int16("katz-kider", 8192), 1.2),
-        pair(int16("one-cooperative", 8192), int16("katz-kider", 8192), 0.5),
+        pair(int16("one-cooperative", 8192, launch="eager"), int16("katz-kider", 8192), 1.2),
+        pair(int16("one-cooperative", 8192, launch="eager"), int16("katz-kider", 8192), 0.5),
     ),
     "CA8": (
         Made().add(int16("blocked-vector", 59392)),
@@ -273,9 +273,9 @@ def test_a_claim_is_refuted_where_its_numbers_are_not(claim: str) -> None:
     assert answer.value and answer.value != "-"
 
 
-def large_naive(share: float, dram: float | None = None, n: int = 8192) -> Made:
+def large_naive(share: float, dram: float | None = None, n: int = 8192, compute: float = 0.3) -> Made:
     """The naive kernel with the model's share of the memory's peak, and the chips' share where that was counted."""
-    counters = {"dram_share": dram} if dram is not None else None
+    counters = {"dram_share": dram, "compute_share": compute} if dram is not None else None
     return Made().add(ask("naive", n), n**3 * 16 / 4.8e12 / share, counters=counters, op="relax")
 
 
@@ -311,6 +311,7 @@ ELSEWHERE: tuple[tuple[str, Made, str], ...] = (
     ("LS6", large_naive(1.1), REFUTED),
     ("LS6", large_naive(1.1, dram=0.7), HOLDS),
     ("LS6", large_naive(0.54, dram=0.1), REFUTED),
+    ("LS6", large_naive(0.9, dram=0.44, compute=0.52), REFUTED),
     ("LS6", large_naive(0.54, n=2048), UNTESTABLE),
     ("LS10", Made().add(ask("staged-load", 2048, dtype="int16"), shared=512).add(ask("staged-load", 2048), shared=1024), HOLDS),
     ("LS11", conflicts_counted(3.0), REFUTED),
@@ -431,7 +432,7 @@ def test_kernels_that_are_missing_are_named(claim: str, monkeypatch: pytest.Monk
     for module in (henriod, off_gpu):
         monkeypatch.setattr(module, "registry", dict)
     monkeypatch.setattr("fwtui.reproduce.runs.registry", dict)
-    monkeypatch.setattr("fwtui.reproduce.catinello.registry", dict)
+    monkeypatch.setattr("fwtui.reproduce.five.registry", dict)
     answer = CLAIMS[claim].answer(results)
     if claim not in ("HE3", "CS3", "CA8", "CA10", "SF11"):  # these look at runs, whatever kernels there are
         assert answer.verdict == UNTESTABLE and ("kernel missing" in answer.reason or "was run" in answer.reason), answer

@@ -109,6 +109,10 @@ class TestShipped:
         assert naive.device_bytes / blocked.device_bytes == pytest.approx(blocked.experiment.tile, rel=0.05), "tile times less"
         peak = shipped.answer(step_named(shipped.course, "memory")).number
         assert peak is not None and peak > 0.5 and blocked.bandwidth and naive.bandwidth
+        memory = shipped.cited(step_named(shipped.course, "memory"))
+        evidence = memory.entrant.model.evidence(memory.run)
+        assert evidence is not None and evidence.dram_utilisation is not None, "GPM read it"
+        assert evidence.dram_utilisation < peak * 0.6, "caches answered much"
         assert blocked.bandwidth < naive.bandwidth / 5, "memory is not what it waits for any more"
         assert share("phases", "pivot") > share("blocked", "pivot"), "the smaller the graph, the more the first two weigh"
         assert share("phases", "panels") > share("blocked", "panels")
@@ -139,7 +143,9 @@ class TestShipped:
 
     def test_the_list(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["learn", "--list"]) == 0
-        rows = capsys.readouterr().out.splitlines()
+        name, empty, *rows = capsys.readouterr().out.splitlines()
+        first, *_, last = (shipped.cited(step).run.rate or 0.0 for step in shipped.course)
+        assert name == f"From {first / 1e9:.2f} billion to {last / 1e12:.1f} trillion relaxations a second" and not empty
         assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
         assert main(["learn", "no-such-step"]) == 2
         assert "there is no step 'no-such-step'" in capsys.readouterr().err
