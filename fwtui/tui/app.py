@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 from textual import constants
+from textual.actions import ActionParseResult
 from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widget import AwaitMount
-from textual.widgets import Static
+from textual.widgets import OptionList, Static
 
 from fwtui.experiment import Experiment
 from fwtui.sessions.library import paths
@@ -44,6 +46,7 @@ from fwtui.tui.view import Source, View
 TICKS_PER_SECOND = 10
 WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
+PAGING = ("page_up", "page_down")
 
 
 class FwtuiApp(Opens):
@@ -190,6 +193,17 @@ class FwtuiApp(Opens):
         if action == "place":
             return self.view is not None and any(tab.name in parameters for tab in self.view.tabs)
         return super().check_action(action, parameters)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """As Textual does, but for a list that is not laid out yet: it fails to page then, where a key was quicker."""
+        if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
+            return True
+        return await super().run_action(action, default_namespace, namespaces)
 
     def enter(self, recording: Recording) -> None:
         """Show a recording over what is there."""

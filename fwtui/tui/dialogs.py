@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -54,6 +55,10 @@ class Dialog(ModalScreen[str | None]):
         """The widgets between title and hint."""
         raise NotImplementedError
 
+    def on_resize(self, event: Resize) -> None:
+        for words in self.query(Scrolled):
+            words.fit(event.size.height)
+
     def action_close(self) -> None:
         self.dismiss(None)
 
@@ -82,8 +87,12 @@ class Scrolled(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield Hung(self._rows)
 
+    def fit(self, rows: int) -> None:
+        """Leave room for the dialog's frame on a screen of so many rows."""
+        self.styles.max_height = max(3, rows - FRAME)
+
     def on_mount(self) -> None:
-        self.styles.max_height = max(3, self.app.size.height - FRAME)
+        self.fit(self.app.size.height)
         self.focus()
         if self._at_end:
             self.call_after_refresh(self.scroll_end, animate=False)

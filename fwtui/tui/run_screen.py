@@ -233,7 +233,7 @@ class RunScreen(SessionScreen):
         self._awaited = run.id
         again = run.id != self.model.current and run.seconds is not None
         once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
-        self.say(f"summarising the distances of run {run.id}{once_more}; {self.key_of('cancel')} cancels")
+        self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
 
     def action_cancel(self) -> None:
         self._awaited = None

@@ -72,7 +72,7 @@ async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, l
         await pilot.pause()
         await pilot.press("A")
         await pilot.pause()
-        assert live.answered == [1] and "summarising the distances of run 1" in screen_text(dashboard)
+        assert live.answered == [1] and "summarising run 1" in screen_text(dashboard)
         assert dashboard.screen.check_action("run", ()) is False, "one thing at a time"
         live.tell(told(radius=None))
         dashboard.tick()

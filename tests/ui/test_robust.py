@@ -8,6 +8,8 @@ import pytest
 import scenes
 from textual.command import CommandList, CommandPalette
 from textual.events import Key
+from textual.widgets import Select
+from textual.widgets._select import SelectOverlay
 
 from fwtui import events
 from fwtui.__main__ import main
@@ -75,6 +77,37 @@ async def test_the_palette_pages_once_its_list_is_there(dashboard: FwtuiApp) -> 
         assert commands.option_count > 5 and commands.highlighted == 0
         await pilot.press("pagedown")
         assert commands.highlighted
+
+
+async def test_a_dialog_goes_with_the_size_of_the_terminal(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        for columns, rows in ((60, 16), (120, 40), (80, 24), (120, 40)):
+            await pilot.resize_terminal(columns, rows)
+            await pilot.pause()
+            box = dashboard.screen.query_one("#box").region
+            hint = dashboard.screen.query_one("#hint").region
+            assert rows - 4 <= box.height <= rows, "as high as there is room"
+            assert hint.height and hint.bottom < box.bottom <= rows, "what closes it can be read"
+
+
+async def test_a_list_takes_page_keys_before_it_is_laid_out(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        chooser = dashboard.screen.query(Select).first()
+        overlay = chooser.query_one(SelectOverlay)
+        overlay.highlighted = 0
+        with pytest.raises(KeyError):
+            overlay.action_page_down()
+        for action in ("page_down", "page_up"):
+            assert await dashboard.run_action(action, overlay)
+        chooser.focus()
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.press("home", "pagedown")
+        assert overlay.has_focus and overlay.highlighted, "once it is there it pages"
 
 
 async def test_a_long_session_is_applied_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
