@@ -30,7 +30,6 @@ class Evidence(NamedTuple):
     dram_utilisation: float | None
     throttle: int
     integer_utilisation: float | None = None
-    fp32_utilisation: float | None = None
 
     @property
     def throttled(self) -> tuple[str, ...]:
@@ -181,7 +180,6 @@ class Model:
             dram_utilisation=_mean([r.dram_utilisation for r in counted]),
             throttle=mask,
             integer_utilisation=_mean([r.integer_utilisation for r in counted]),
-            fp32_utilisation=_mean([r.fp32_utilisation for r in counted]),
         )
 
     def _take_run_event(self, event: events.Event) -> None:

@@ -65,8 +65,8 @@ KERNEL = Kernel(
         "chips themselves are far from full: compare it with what GPM or counters say of them. Where the arithmetic is not "
         "full either, time goes into waiting: a thread asks, relaxes once and ends, and the next block takes its place. The "
         "matrix may also live elsewhere: mapped memory stays in the host, so no copy is needed but every access that no cache "
-        "serves crosses the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded so "
-        "that each starts on a 128-byte boundary, and a warp's access is never split over one transaction more."
+        "serves crosses the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded "
+        "so that each starts on a 128-byte boundary, and a warp's access is never split over one transaction more."
     ),
     options=(
         Option("threads", (64, 256, 1024), 256, "threads per block"),

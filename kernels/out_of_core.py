@@ -23,26 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernels import forms
 from kernels import k80_register_tiled as tiled
-from kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
+from kernels.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.plan import ITEMSIZE, Cost, Kernel, Program, Rect, Shape, Step, Target
 from kernels.tuning import Product, tuning_of
 
 if TYPE_CHECKING:
     from kernels.cuda_program import Op
 
-anew: Any
-commit_copies: Any
-cuda: Any
-fetch: Any
-load_words: Any
-place: Any
-relax_tile: Any
-store_words: Any
-wait_copies: Any
 # buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
 HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
 BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
@@ -172,123 +163,18 @@ def products_bytes(shape: Shape) -> int:
 
 def build(shape: Shape, target: Target) -> Program:
     from kernels.products import program
+    from kernels.streamed_ops import product_op, turn_op
     from kernels.streamed_program import StreamedProgram
 
     closing = program(inner(shape), target)
     ops: dict[str, Op] = {name: _closing(op) for name, op in closing.ops.items()}  # type: ignore[attr-defined]
     if inner(shape).padded == inner(shape).tile:
         ops = {"pivot": ops["pivot"]}
-    return StreamedProgram(shape, target, {**ops, "product": _product(shape, target), "turn": _turn(shape)})
+    return StreamedProgram(shape, target, {**ops, "product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)})
 
 
 def _closing(op: Op) -> Op:
     return replace(op, buffers=lambda args: tuple(CLOSING[b] for b in op.buffers(args)))
-
-
-def _product(shape: Shape, target: Target) -> Op:
-    """own = min(own, left x top), where left lies on its side: the loop of products.py through the whole depth of a tile."""
-    global anew, commit_copies, cuda, fetch, load_words, place, relax_tile, store_words, wait_copies
-    from kernels import products
-    from kernels.cuda_program import Op
-    from kernels.device import (
-        ALIGN16,
-        WORD,
-        anew,
-        commit_copies,
-        cuda,
-        jit,
-        load_words,
-        relax_tile,
-        store_words,
-        uint32,
-        wait_copies,
-    )
-
-    products.shared_helpers()
-    fetch, place = products.fetch, products.place
-    cut, word, tile, form = cut_of(shape), WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
-    pitch = tile // FORMS[form].lanes
-    cut.covers(tile, pitch)
-    cut.copies(tile, cut.high, cut.wide)
-    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
-    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
-    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
-    to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
-    ahead, under_way = stages - 1, stages - 2
-
-    @jit(launch_bounds=cut.bounds)
-    def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
-        to = cuda.shared.array(to_ring, word, ALIGN16)
-        middle = cuda.shared.array(middle_ring, word, ALIGN16)
-        best = cuda.local.array(cells, word)
-        t = uint32(cuda.threadIdx.x)
-        y, x = place(t, down, across)
-        to_start = left_slot * tile * tile + cuda.blockIdx.y * high
-        middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
-        own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
-        here = own_start + 4 * y * pitch + 4 * x
-        for s in range(ahead):
-            fetch(to, s * slab * high, left, to_start + s * slab * tile, tile, high, slab, threads, t)
-            fetch(middle, s * slab * wide, top, middle_start + s * slab * pitch, pitch, wide, slab, threads, t)
-            commit_copies()
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(own, line + c // 4 * column_gap)
-        for s in range(slabs):
-            wait_copies(under_way)
-            cuda.syncthreads()
-            if s + ahead < slabs:
-                k = (s + ahead) * slab
-                slot = (s + ahead) % stages * slab
-                # computed for each slab, as in products.py: kept, it would take registers of the tile
-                again = anew(t)
-                fetch(to, slot * high, left, to_start + k * tile, tile, high, slab, threads, again)
-                fetch(middle, slot * wide, top, middle_start + k * pitch, pitch, wide, slab, threads, again)
-            commit_copies()
-            for k in range(0, slab, depth):
-                k_at = s % stages * slab + k
-                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
-        y, x = place(anew(t), down, across)
-        here = own_start + 4 * y * pitch + 4 * x
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
-                store_words(own, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
-
-    grid = (pitch // wide, tile // high)
-    return Op(product, (threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))
-
-
-def _turn(shape: Shape) -> Op:
-    """A tile lying on its side, a word to a cell."""
-    global cuda
-    from kernels.cuda_program import Op
-    from kernels.device import NUMBER, cuda, int32, jit
-
-    number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
-    edge = min(32, tile)
-    lines = max(1, edge // 4)
-    pitch = edge + 1
-    room = edge * pitch
-
-    @jit
-    def turn(source, to, source_buffer, source_slot, to_buffer, to_slot):
-        held = cuda.shared.array(room, number)
-        x = int32(cuda.threadIdx.x)
-        top = cuda.blockIdx.y * edge
-        left = cuda.blockIdx.x * edge
-        for y in range(cuda.threadIdx.y, edge, lines):
-            held[y * pitch + x] = source[source_slot * tile + top + y, left + x]
-        cuda.syncthreads()
-        for y in range(cuda.threadIdx.y, edge, lines):
-            for lane in range(lanes):
-                to[to_slot * tile + left + y, (top + x) * lanes + lane] = held[x * pitch + y]
-
-    return Op(turn, (edge, lines), lambda args: (tile // edge, tile // edge), lambda args: (args[0], args[2]))
 
 
 _BY_SIZE = {ITEMSIZE[dtype]: dtype for dtype in ("int32", "int16")}

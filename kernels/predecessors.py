@@ -15,7 +15,8 @@ list for each block of columns names them. What no strong arc reaches is left to
 Where lengths are short two such words of 16 bits lie side by side, as int16 distances do in products.py.
 
 Where sums of weights were rounded, lengths are distances rounded to 21 bits, and of all v whose sum is as near as rounding leaves
-it the one with the least sum of floats is kept; cells that this does not settle are looked at one by one.
+it the one with the least sum of floats is kept; cells that this does not settle, such as most of those that are short beside the
+longest, are looked at one by one, with up to n arcs each.
 
 Time: at most n^3 relaxations at the pace of the third phase, as much as the distances took; with few short arcs far less.
 """

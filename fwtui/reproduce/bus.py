@@ -13,8 +13,8 @@ from fwtui.reproduce.runs import Missing, Results, ask
 
 COPY_BANDWIDTH, NAIVE_BANDWIDTH = 77e9, 42e9  # bytes/s, sections 2 and 5
 TASK_BYTES = 16  # that a task moves where nothing is kept: three words read, one written
-CACHES = "Caches serve a part of what the model counts, and the kernel waits for more than the bus"
-WAITING = "Neither is full: the kernel waits, and for what needs counters"
+SHARED = "Row k and column k come from caches, so that the memory moves less than the model says"
+BESIDE = "The kernel waits for more than the bus"
 
 
 def memory_peak(results: Results) -> float:
@@ -25,9 +25,9 @@ def memory_peak(results: Results) -> float:
 
 
 def bus(results: Results) -> Answer:
-    """LS6: what counters say of the memory chips, else the model's bandwidth; fuller than the document's is bound all the more.
+    """LS6: what counters or GPM say of the memory and of computing, else the model's bandwidth.
 
-    A matrix that the L2 cache holds says nothing of the bus.
+    Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows what the kernel does without the bus.
     """
     cached = results.device.l2_bytes or 0
     beyond = [n for n in results.sizes(at(NAIVE)) if 4 * n * n > cached]
@@ -41,18 +41,19 @@ def bus(results: Results) -> Answer:
             f"{_model_share(results, n)[1]}, DRAM {units.percent(dram)}, computing {units.percent(computing)} by {teller} (n {n})"
         )
         reason = "the memory is not busy enough" if dram < least else "the bus is less busy than what computes"
-        cause = "Row k and column k come from caches, so that the memory moves less than the model says" if dram < least else ""
-        return judged(least <= dram >= computing, value, reason, cause=cause or WAITING)
+        full = computing >= causes.FULL
+        cause = f"{SHARED}, and {'it computes all the time' if full else 'neither is full: it waits, for what needs counters'}"
+        return judged(least <= dram >= computing, value, reason, cause=cause)
     share, value = _model_share(results, beyond[-1])
     if share > 1:
         reason = "the model's traffic is more than the bus can carry, so caches serve a part of it"
-        return judged(False, f"{value} (n {beyond[-1]})", reason, "the DRAM share itself needs counters", CACHES)
+        return judged(False, f"{value} (n {beyond[-1]})", reason, "the DRAM share itself needs counters", SHARED)
     held = [n for n in results.sizes(at(NAIVE)) if n not in beyond]
     if held and share >= least:
         without = results.seconds(ask(NAIVE, beyond[-1])) / results.seconds(ask(NAIVE, held[-1])) * (held[-1] / beyond[-1]) ** 3
         value = f"{value} (n {beyond[-1]}); {times(without)} the rate where the L2 cache holds all (n {held[-1]})"
         reason = "without the bus it is hardly faster" if without < TOLERANCE else ""
-        return judged(without >= TOLERANCE, value, reason, "the DRAM share itself needs counters", CACHES)
+        return judged(without >= TOLERANCE, value, reason, "the DRAM share itself needs counters", BESIDE)
     return judged(share >= least, f"{value} (n {beyond[-1]})", "", "the DRAM share itself needs counters")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from fwtui import units
 from fwtui.experiment import Experiment
@@ -27,6 +26,7 @@ from fwtui.reproduce.five import (
     by_threads,
     offered,
 )
+from fwtui.reproduce.held_back import not_memory, one_launch, room_for_two, starting
 from fwtui.reproduce.preset import Counted, Preset, Scale
 from fwtui.reproduce.runs import Missing, Results, later, unusable
 from kernels import registry
@@ -123,23 +123,7 @@ def beyond_memory(results: Results) -> Answer:
         value, note = f"{value}, hits L1 {units.percent(hits[0])}, L2 {units.percent(hits[1])}", ""
     except Missing:
         note = "that caches are the cause needs counters" if run.bandwidth > peak else ""
-    return judged(run.bandwidth > peak, value, "it stays below", note, _not_memory(results, peak))
-
-
-def starting(results: Results) -> str:
-    """Whether the simple kernel's time may be that of starting its blocks."""
-    return causes.starting(results, by_threads(SIMPLE, 64), by_threads(SIMPLE, 256))
-
-
-def _not_memory(results: Results, peak: float) -> str:
-    """What holds the simple kernel below the memory's limit, and a kernel of the same session that is above it."""
-    words = starting(results)
-    with suppress(Missing):
-        n = results.sizes(at(SIMPLE_VECTOR))[-1]
-        asked = results.find(at(SIMPLE_VECTOR)(n)).bandwidth or 0.0
-        if words and asked > peak:
-            words += f"; {SIMPLE_VECTOR}, which starts fewer, asks for {units.percent(asked / peak)} of the peak (n {n})"
-    return words
+    return judged(run.bandwidth > peak, value, "it stays below", note, not_memory(results, peak))
 
 
 def heights(results: Results) -> Answer:
@@ -188,12 +172,6 @@ def threads(results: Results) -> Answer:
     return judged(not otherwise, value, ", ".join(otherwise), cause=". ".join(filter(None, (starting(results), cause))))
 
 
-def room_for_two(results: Results, n: int) -> str:
-    """CA6: whether the memory had time for a second matrix."""
-    bound = causes.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256))
-    return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
-
-
 def limit(results: Results) -> Answer:
     """CA8: that many vertices; where that was not run, why: the memory, or the time that it would have taken."""
     there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
@@ -233,13 +211,6 @@ def pitched(results: Results) -> Answer:
             cause = f"{starting(results)}, and plain rows start {causes.billions(rate)} (n {n}): transactions do not show"
         return judged(ratio.slower, value, "they are no slower", "transactions themselves need counters", cause)
     return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
-
-
-def one_launch(results: Results, n: int) -> str:
-    """CA7: whether what one kernel gains may be the launches that it saves."""
-    rounds = -(-n // registry()[BLOCKED].tile_for(n))
-    words = causes.saved_launches(results, IN_ONE, at(BLOCKED), at(SIMPLE), n, rounds)
-    return ", and ".join(filter(None, (words, causes.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)))))
 
 
 def density(results: Results) -> Answer:

@@ -9,11 +9,12 @@ import msgspec
 
 from fwtui import codec, events
 from fwtui.codec import Line, Unknown
+from fwtui.model import GPM_WINDOW
 from fwtui.reproduce.execute import Session
 from fwtui.reproduce.preset import Preset
 from fwtui.sessions.recorder import Recorder
 
-TELEMETRY_HZ = 0.05
+TELEMETRY_HZ = 0.05  # and beside that one reading of each run's clean passes: claims ask what their kernel kept busy
 LONG_PASS = 0.25  # seconds: telemetry says something of such a pass
 DIGITS = 6  # significant ones of a number
 
@@ -27,9 +28,12 @@ class SlimRecorder(Recorder):
         self._told: set[tuple[object, ...]] = set()  # the preface is written by the base class
         self._form: tuple[object, ...] = ()  # what the run that is going compiles
         self._n = 0
+        self._clean: float | None = None  # when the clean passes began of which no reading is kept yet
         super().__init__(*given, **named)
 
     def write(self, line: Line) -> None:
+        if self._first_reading(line.event):
+            self._telemetry_slot = -1  # not surplus, however short ago the last one was
         if self._wanted(line.event):
             super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
 
@@ -52,6 +56,15 @@ class SlimRecorder(Recorder):
             case events.Occupancy():
                 return self.preset is not None and self.preset.occupancy and self._new((*self._form, event.op))
         return True
+
+    def _first_reading(self, event: object) -> bool:
+        """Whether it is the first reading that is surely of the present run's clean passes alone."""
+        if isinstance(event, events.Stage) and event.name == "clean":
+            self._clean = event.t if event.seconds is None else None
+        first = isinstance(event, events.Telemetry) and self._clean is not None and event.t - 2 * GPM_WINDOW >= self._clean
+        if first:
+            self._clean = None
+        return first
 
     def _needs(self, stage: str) -> bool:
         return self.preset is not None and stage in self.preset.stages and self._n <= self.preset.stages_up_to

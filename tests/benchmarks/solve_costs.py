@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solving import device
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
-from path_checks import turned_rows
+turned_rows = import_module("path_checks").turned_rows
 
 CASES = (
     ("int32", 100, 1),

@@ -1,14 +1,17 @@
-"""Programs in Numba's simulator, each in a process of its own: the simulator is chosen when numba is imported."""
+"""Programs in Numba's simulator, each in a process apart: the simulator is chosen when numba is imported."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -16,26 +19,65 @@ ROOT = HERE.parents[1]
 SECONDS = 180
 
 
-def in_simulator(program: str, text: str = "") -> str:
-    """What the program prints when it reads the text; it may import the modules beside this one."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", textwrap.dedent(program)],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join((str(ROOT), str(HERE)))},
-    )
+class _Child:
+    """A program that answers line by line, and whatever it complained of."""
+
+    def __init__(self, program: str):
+        self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 it lives as long as the child
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", textwrap.dedent(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            text=True,
+            cwd=ROOT,
+            env=_environment(),
+        )
+        atexit.register(self._process.kill)
+
+    def ask(self, lines: Sequence[str]) -> list[str]:
+        """Its answer to each line. Raises AssertionError with its last words where it ends or takes too long."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        late = Timer(SECONDS, self._process.kill)
+        late.start()
+        try:
+            told = []
+            for line in lines:
+                self._process.stdin.write(f"{line}\n")
+                self._process.stdin.flush()
+                told.append(self._process.stdout.readline())
+                assert told[-1], "it ended"
+            return told
+        except (OSError, AssertionError):
+            self._process.kill()
+            self._process.wait()
+            self._complaints.seek(0)
+            raise AssertionError(self._complaints.read()[-3000:] or f"no answer within {SECONDS} s") from None
+        finally:
+            late.cancel()
+
+
+_children: dict[str, _Child] = {}
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join((str(ROOT), str(HERE)))}
+
+
+def in_simulator(program: str) -> str:
+    """What the program prints, in a process of its own; it may import the modules beside this one."""
+    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT, env=_environment())
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def answers(program: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
-    """What a program that ends with late_threads.tell() says of each case."""
-    told = [json.loads(line) for line in in_simulator(program, "".join(json.dumps(c) + "\n" for c in cases)).splitlines()]
-    assert len(told) == len(cases)
-    return told
+    """What a program that ends with late_threads.tell() says of each case; it stays for the next ones."""
+    child = _children.pop(program, None) or _Child(program)
+    told = child.ask([json.dumps(case) for case in cases])
+    _children[program] = child  # not one that failed
+    return [json.loads(line) for line in told]
 
 
 def mutant(source: str, old: str, new: str, occurrence: int) -> str:

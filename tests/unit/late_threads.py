@@ -19,7 +19,6 @@ from kernels.device import SIM
 from kernels.plan import Kernel
 
 assert SIM
-random.seed(1)
 run, syncthreads = BlockThread.run, BlockThread.syncthreads
 
 
@@ -51,6 +50,7 @@ def kernel_in(path: str) -> Kernel:
 def tell(found: Callable[[dict[str, Any]], object]) -> None:
     """Answer every case on stdin with one line of JSON."""
     for line in sys.stdin:
+        random.seed(1)  # whatever was asked before
         print(json.dumps(found(json.loads(line))), flush=True)
 
 

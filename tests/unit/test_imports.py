@@ -33,6 +33,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.minplus": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.streamed_ops": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.rectangles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.simulator": (),

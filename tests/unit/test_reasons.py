@@ -125,10 +125,17 @@ def test_a_cause_fits_the_direction(claim: str, made: Made, words: str) -> None:
 
 def test_gpm_says_how_full_the_bus_is() -> None:
     naive = ask("naive", 8192)
-    for integer, dram, verdict in ((0.3, 0.9, HOLDS), (0.64, 0.47, REFUTED), (0.1, 0.2, REFUTED)):
+    waits, computes = "neither is full", "computes all the time"
+    for integer, dram, verdict, words in (
+        (0.3, 0.9, HOLDS, ""),
+        (0.64, 0.47, REFUTED, waits),
+        (0.1, 0.2, REFUTED, waits),
+        (0.95, 0.2, REFUTED, computes),
+    ):
         made = Made().add(naive, 8192**3 * 16 / 4.8e12 / 0.9).read(naive, integer=integer, dram=dram)
         answer = CLAIMS["LS6"].answer(made.results)
         assert answer.verdict == verdict and "by GPM (n 8192)" in answer.value and not answer.note, answer
+        assert words in answer.reason
 
 
 def test_a_rate_that_hardly_falls_beyond_the_cache_is_not_the_buss() -> None:

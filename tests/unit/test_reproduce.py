@@ -28,7 +28,7 @@ from fwtui.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
 from fwtui.reproduce.execute import MOST_SECONDS, Performer, expect
 from fwtui.reproduce.preset import Preset, Scale
 from fwtui.reproduce.runs import LEFT_OUT, Missing, Results, Time, ask, label
-from fwtui.reproduce.slim import SlimRecorder, rounded
+from fwtui.reproduce.slim import TELEMETRY_HZ, SlimRecorder, rounded
 from fwtui.sessions.reader import load
 from kernels import registry
 from kernels.plan import Cost, Rect, Step
@@ -344,6 +344,25 @@ def test_a_session_without_repetitions_is_small_and_says_the_same(tmp_path: Path
     recorder.close()
     loaded = load(path)
     assert loaded.complete and [line.event for line in loaded.lines][1:-1] == kept
+
+
+def test_a_reading_of_every_long_run_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "slim.fwt.jsonl"
+    header = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
+    recorder = SlimRecorder.at(path, header, telemetry_hz=TELEMETRY_HZ)
+    for run, began in ((1, 1.0), (2, 6.0)):
+        recorder.write(
+            as_line(events.RunStarted(t=began, run=run, experiment=ask("naive", 8192), title="", backend="cuda", phases=()))
+        )
+        recorder.write(as_line(events.Telemetry(t=began + 0.5)))
+        recorder.write(as_line(events.Stage(t=began + 1.0, run=run, name="clean")))
+        for after in (1.1, 1.5, 2.5):
+            recorder.write(as_line(events.Telemetry(t=began + after)))
+        recorder.write(as_line(events.Stage(t=began + 3.0, run=run, name="clean", seconds=2.0)))
+        recorder.write(as_line(events.Telemetry(t=began + 3.5)))
+    recorder.close()
+    kept = [line.event.t for line in load(path).lines if isinstance(line.event, events.Telemetry)]
+    assert kept == [1.5, 2.5, 7.5], "the first one of the session, and one of each run's clean passes"
 
 
 def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,127 @@
+"""What a GPU does with the tiles that pass through it (out_of_core.py): the product of two, and one that is laid on its side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernels.cuda_program import Op
+from kernels.forms import FORMS, PLAIN, form_of
+from kernels.plan import Shape, Target
+from kernels.tuning import Product
+
+anew: Any
+commit_copies: Any
+cuda: Any
+fetch: Any
+load_words: Any
+place: Any
+relax_tile: Any
+store_words: Any
+wait_copies: Any
+
+
+def product_op(shape: Shape, cut: Product, target: Target) -> Op:
+    """own = min(own, left x top), where left lies on its side: the loop of products.py through the whole depth of a tile.
+
+    Buffers and slots are those of its step: own, left, top.
+    """
+    global anew, commit_copies, cuda, fetch, load_words, place, relax_tile, store_words, wait_copies
+    from kernels import products
+    from kernels.device import (
+        ALIGN16,
+        WORD,
+        anew,
+        commit_copies,
+        cuda,
+        jit,
+        load_words,
+        relax_tile,
+        store_words,
+        uint32,
+        wait_copies,
+    )
+
+    products.shared_helpers()
+    fetch, place = products.fetch, products.place
+    word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
+    pitch = tile // FORMS[form].lanes
+    cut.covers(tile, pitch)
+    cut.copies(tile, cut.high, cut.wide)
+    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
+    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
+    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
+    to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
+    ahead, under_way = stages - 1, stages - 2
+
+    @jit(launch_bounds=cut.bounds)
+    def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
+        to = cuda.shared.array(to_ring, word, ALIGN16)
+        middle = cuda.shared.array(middle_ring, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        to_start = left_slot * tile * tile + cuda.blockIdx.y * high
+        middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
+        own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
+        here = own_start + 4 * y * pitch + 4 * x
+        for s in range(ahead):
+            fetch(to, s * slab * high, left, to_start + s * slab * tile, tile, high, slab, threads, t)
+            fetch(middle, s * slab * wide, top, middle_start + s * slab * pitch, pitch, wide, slab, threads, t)
+            commit_copies()
+        for r in range(rows):
+            line = here + (r // 4 * row_gap + r % 4) * pitch
+            for c in range(0, columns, 4):
+                at = r * columns + c
+                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(own, line + c // 4 * column_gap)
+        for s in range(slabs):
+            wait_copies(under_way)
+            cuda.syncthreads()
+            if s + ahead < slabs:
+                k = (s + ahead) * slab
+                slot = (s + ahead) % stages * slab
+                # computed for each slab, as in products.py: kept, it would take registers of the tile
+                again = anew(t)
+                fetch(to, slot * high, left, to_start + k * tile, tile, high, slab, threads, again)
+                fetch(middle, slot * wide, top, middle_start + k * pitch, pitch, wide, slab, threads, again)
+            commit_copies()
+            for k in range(0, slab, depth):
+                k_at = s % stages * slab + k
+                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+        y, x = place(anew(t), down, across)
+        here = own_start + 4 * y * pitch + 4 * x
+        for r in range(rows):
+            line = here + (r // 4 * row_gap + r % 4) * pitch
+            for c in range(0, columns, 4):
+                at = r * columns + c
+                # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
+                store_words(own, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+
+    grid = (pitch // wide, tile // high)
+    return Op(product, (threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))
+
+
+def turn_op(shape: Shape) -> Op:
+    """A tile lying on its side, a word to a cell; from one buffer and slot to another."""
+    global cuda
+    from kernels.device import NUMBER, cuda, int32, jit
+
+    number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
+    edge = min(32, tile)
+    lines = max(1, edge // 4)
+    pitch = edge + 1
+    room = edge * pitch
+
+    @jit
+    def turn(source, to, source_buffer, source_slot, to_buffer, to_slot):
+        held = cuda.shared.array(room, number)
+        x = int32(cuda.threadIdx.x)
+        top = cuda.blockIdx.y * edge
+        left = cuda.blockIdx.x * edge
+        for y in range(cuda.threadIdx.y, edge, lines):
+            held[y * pitch + x] = source[source_slot * tile + top + y, left + x]
+        cuda.syncthreads()
+        for y in range(cuda.threadIdx.y, edge, lines):
+            for lane in range(lanes):
+                to[to_slot * tile + left + y, (top + x) * lanes + lane] = held[x * pitch + y]
+
+    return Op(turn, (edge, lines), lambda args: (tile // edge, tile // edge), lambda args: (args[0], args[2]))

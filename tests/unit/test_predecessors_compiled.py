@@ -1,0 +1,79 @@
+"""What the compiler makes of the search for predecessors, for real GPUs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kernels import short_arcs, trace
+from kernels.forms import FORMS
+from kernels.predecessors import BLOCK, PAIRS, SINGLE, Way
+
+
+@pytest.mark.parametrize("dtype", ["int32", "rounded", *(pytest.param(t, marks=pytest.mark.slow) for t in ("float32", "int16"))])
+@pytest.mark.parametrize(("way", "form", "instructions"), [
+    (SINGLE, "int32, mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
+    (PAIRS, "int16 pairs, mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
+], ids=["single", "pairs"])  # fmt: skip
+def test_the_search_is_made_of_the_third_phase_s_instructions(
+    way: Way, form: str, instructions: dict[str, int], dtype: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    pytest.importorskip("numba.cuda")
+    from numba import float32, int16, int32
+    from test_off_gpu import compiled, nvdisasm
+
+    rounded = dtype == "rounded"
+    number = {"int32": int32, "int16": int16}.get(dtype, float32)
+    if rounded and way is PAIRS:
+        pytest.skip("rounded lengths need all bits")
+    search = trace.trace_of(way.cut, [f.name for f in FORMS].index(form), way.none, rounded)
+    words, keys = int32[:, ::1], (int16 if way is PAIRS else int32)[:, ::1]
+    cells, scale = number[:, ::1], float32 if rounded else int32
+    signature = (words, keys, words, int32[::1], cells, cells, words, int32, int32, scale, int32, number, int32)
+    got = compiled(search.py_func, signature, (9, 0), way.cut.bounds)
+    assert got.spills == 0 and got.registers <= 128 and got.shared < 49152
+    assert got.stack == 4 * way.cut.rows * way.cut.columns, "a copy of the results for the looks, and nothing else"
+    tool = nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    (tmp_path / "trace.cubin").write_bytes(got.cubin)
+    text = subprocess.run([tool, str(tmp_path / "trace.cubin")], capture_output=True, text=True, check=True).stdout
+    found = Counter(re.findall(r"\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", text))
+    assert {name: found[name] for name in instructions} == instructions
+    assert found["LDS.128"] == 4 * 8 and found["LDGSTS.E.BYPASS.128"] >= 8 and not found["STS"]
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
+def test_what_surrounds_the_search_compiles_for_real_gpus() -> None:
+    pytest.importorskip("numba.cuda")
+    from numba import float32, int16, int32, int64, uint8
+
+    line, words = int32[::1], int32[:, ::1]
+    for number, scale in ((int32, int32), (float32, int32), (int16, int32), (float32, float32)):
+        functions = short_arcs.functions(BLOCK, SINGLE.cut.slab, short_arcs.THREADS, 32, scale is float32)
+        cells = number[:, ::1]
+        for function, signature in (
+            (functions.lowest, (cells, line, int32, scale, number)),
+            *(
+                (
+                    functions.sift,
+                    (cells, cells, line, keys, uint8[:, ::1], line, int32, scale, *[int32] * 2, number, number, int32),
+                )
+                for keys in (words, int16[:, ::1])
+            ),
+            (functions.enlist, (uint8[:, ::1], words, line, int32)),
+            (functions.weak_arcs, (cells, cells, line, int64[::1], line, line, int32, scale, number, number, int32)),
+            (functions.turn, (cells, int32, words, int32, scale, *[int32] * 3, number)),
+            (functions.begin, (cells, cells, words, int32, int32, number)),
+            (functions.spread, (cells, words, int32, int64[::1], line, int32, scale, number, number)),
+            (functions.settle, (cells, cells, words, words, int32, int32, int32, number, number)),
+            (functions.unfound, (cells, words, int32, int32, number, uint8[::1])),
+        ):
+            code, _ = short_arcs.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+            assert code

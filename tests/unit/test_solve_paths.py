@@ -1,0 +1,137 @@
+"""Paths of what `solve` answers on the CPU, and the memory that it asks for."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from test_solve import KINDS, check_paths, least, random_arcs
+
+from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.vertices import Vertices
+from fwtui.solving import paths, room, solver
+from fwtui.solving.room import check_room
+from fwtui.solving.solver import solve
+
+
+class TestPaths:
+    def test_a_circle_of_zeros_leads_nobody_round(self) -> None:
+        n = 40
+        ring = np.full((n, n), np.inf)
+        ring[np.arange(n), (np.arange(n) + 1) % n] = 0
+        ring[np.arange(n), np.arange(n) - 1] = 0
+        ring[0, 20] = 5
+        for lift in (0, 3):  # the second one has negative weights
+            shift = lift * (np.arange(n) % 5)
+            matrix = ring + shift[:, None] - shift[None, :]
+            result = solve(matrix, predecessors=True)
+            assert result.predecessors is not None
+            check_paths(matrix, result.distances, result.predecessors, 0)
+
+    def test_single_paths_from_distances_alone(self) -> None:
+        for kind in KINDS:
+            matrix = least(*random_arcs(kind, 11))
+            result = solve(matrix)
+            assert result.paths is not None
+            before = np.array([result.paths.row(i) for i in range(len(matrix))])
+            check_paths(matrix, result.distances, before, 1e-4)
+            for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
+                assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
+
+    def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(paths, "ROUNDINGS", 0)
+        called = []
+        mend = paths.Paths.by_dijkstra
+        monkeypatch.setattr(paths.Paths, "by_dijkstra", lambda self, source: called.append(source) or mend(self, source))
+        for lift in (0.0, 0.7):
+            rng = np.random.default_rng(2)
+            matrix = np.where(rng.random((60, 60)) < 0.1, rng.random((60, 60)), np.inf)
+            matrix += lift * (np.sqrt(np.arange(60))[:, None] - np.sqrt(np.arange(60)))
+            np.fill_diagonal(matrix, 0)
+            result = solve(matrix, predecessors=True)
+            reach = np.isfinite(result.distances)
+            assert result.predecessors is not None and (result.predecessors[reach & ~np.eye(60, dtype=bool)] >= 0).mean() > 0.9
+        assert called
+
+    @pytest.mark.parametrize("compiled", [False, True])
+    @pytest.mark.parametrize("kind", ["third", "decades", "thirtieth", "arcs", "whole"])
+    def test_short_distances_beside_long_ones(self, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Weights over ten decades and more, some too small for float32: every path is as long as its distance."""
+        monkeypatch.setattr(paths, "_WITHOUT_NUMBA", -1 if compiled else 1 << 60)
+        if not compiled:
+            monkeypatch.delitem(sys.modules, "fwtui.solving.trees", raising=False)
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            n = 17
+            chance = rng.random((n, n))
+            weights = {"third": chance**3, "thirtieth": chance**30, "whole": np.rint(2.0**40 * chance**12)}.get(
+                kind, 10 ** (10 * chance)
+            )
+            if kind != "third":
+                weights[rng.random((n, n)) < 0.7] = np.inf
+            np.fill_diagonal(weights, 0)
+            given: Any = np.ma.masked_invalid(weights)
+            if kind == "arcs":
+                sources, targets = np.nonzero(np.isfinite(weights) & ~np.eye(n, dtype=bool))
+                kept = weights[sources, targets]
+                # each a second time, longer by less than rounding tells apart
+                arcs = Arcs(*(np.concatenate(two) for two in ((sources, sources), (targets, targets), (kept, kept * 1.0000005))))
+                given = Adjacency(n, Vertices(range(n)), arcs=arcs)
+            result = solve(given, predecessors=True, device="cpu")
+            assert not result.stats.exact and result.predecessors is not None and result.paths is not None
+            rows = np.array([result.paths.row(i) for i in range(n)])
+            again = result.paths.by_dijkstra(np.arange(n))
+            for before in (result.predecessors, rows, again):
+                check_paths(weights, result.distances, before, 1e-5 * result.distances + 1e-43)
+
+
+class TestRoom:
+    def test_what_is_needed_what_is_free_and_what_fits(self) -> None:
+        with pytest.raises(
+            Refused, match=r"100,000 vertices in int32 need 37.3 GiB and 8.00 GiB are free.*up to 45,568 vertices"
+        ):
+            check_room(100_000, "int32", False, 8 << 30)
+        with pytest.raises(Refused, match=r"distances and predecessors .* or distances alone"):
+            check_room(40_000, "int32", True, 8 << 30)
+        check_room(40_000, "int32", False, 8 << 30)
+        check_room(45_568, "int32", False, 8 << 30)
+
+    def test_distances_that_need_float64_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 256
+        cycle = np.full((n, n), np.inf)
+        cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
+        free = 0
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
+        monkeypatch.setattr(room, "KEEP_FREE", 0)
+        whole = 8 * n * n
+        for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
+            free = needed
+            assert solve(cycle, predecessors=predecessors, device="cpu").distances.dtype == np.float64
+            free = needed - 1
+            with pytest.raises(
+                Refused, match=r"from 2\^24 on need 64 bits, .* more, and .* are free.*dtype float32, which rounds"
+            ):
+                solve(cycle, predecessors=predecessors, device="cpu")
+            assert solve(cycle, dtype="float32", predecessors=predecessors, device="cpu").distances[0, 255] == 25_500_000
+        assert solve(cycle / 100, device="cpu").distances.dtype == np.float32
+
+    def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 130
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 256**2 - 1}))
+        monkeypatch.setattr(room, "KEEP_FREE", 0)
+        monkeypatch.setattr(solver.host, "run", lambda *_: pytest.fail("it was computed first"))
+        arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
+        with pytest.raises(Refused, match=r"130 vertices in int32 need 768 KiB"):
+            solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
+
+    def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        n = 60_000
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1 << 30}))
+        monkeypatch.setattr(solver.host, "run", lambda *_: pytest.fail("it was computed first"))
+        arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
+        with pytest.raises(Refused, match="60,000 vertices in int16 need"):
+            solve(Adjacency(n, Vertices(range(n)), arcs=arcs))
