@@ -218,7 +218,7 @@ async def test_it_follows_a_live_run(live: FakeLive) -> None:
         assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "◉ shown run" in text
 
 
-@pytest.mark.parametrize("number", [0, 1e15, *(pytest.param(n, marks=pytest.mark.slow) for n in (2**60, 5e-324))])
+@pytest.mark.parametrize("number", [1e15, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2**60, 5e-324))])
 async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) -> None:
     told: list[events.Event] = []
     for event in explained(scenes.gpu_session()):

@@ -63,7 +63,14 @@ async def test_dialogs_survive_small_screens(dashboard: FwtuiApp) -> None:
     assert dashboard.return_code in (0, None)
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "ansi-light", "dracula", "solarized-light"])
+@pytest.mark.parametrize(
+    "theme",
+    [
+        "textual-light",
+        "ansi-dark",
+        *(pytest.param(t, marks=pytest.mark.slow) for t in ("ansi-light", "dracula", "solarized-light")),
+    ],
+)
 async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..., FwtuiApp], theme: str) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -76,6 +83,7 @@ async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..
         assert screen_text(app) == plain
 
 
+@pytest.mark.slow
 async def test_every_theme_can_be_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24)) as pilot:

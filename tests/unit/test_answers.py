@@ -342,6 +342,7 @@ def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
     assert text[0] == "vertices           30" and len(text) > len(told.counts) + len(told.heat)
 
 
+@pytest.mark.slow
 def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> None:
     live = Live(telemetry_hz=0)
     try:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kernels import predecessors, short_arcs, trace
 from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
@@ -231,6 +233,7 @@ def test_broken_searches_in_rounded_sums_are_caught() -> None:
     assert not [name for name, verdict in zip(MUTANTS_OF_ROUNDED, right[1:-1], strict=True) if verdict]
 
 
+@pytest.mark.slow
 def test_broken_searches_are_caught() -> None:
     wide = {"n": 18, "dtype": "int32", "least": 0, "times": 4_000_000, "density": 0.3}
     zeros = {"n": 9, "dtype": "int32", "least": 0, "most": 2, "density": 0.4, "graphs": 4}
