@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Resize
 from textual.widgets import Static
 
 from fwtui import answers, events, units
@@ -93,7 +94,7 @@ class AnswersScreen(Dialog):
         self._fit()
         self.query_one(VerticalScroll).focus()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         self._fit()
 
     def _fit(self) -> None:
