@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import WIDE
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -32,7 +33,6 @@ SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
 RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
 OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
 SIZES = [(80, 24), (120, 40), (200, 60)]
-WIDE = (120, 40)
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
 
