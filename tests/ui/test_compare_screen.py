@@ -18,7 +18,7 @@ from fwtui.experiment import changed
 from fwtui.model import Model
 from fwtui.race import by_time, course
 from fwtui.sessions import reader
-from fwtui.tui import compare_screen
+from fwtui.tui import race_clock
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.charts import Chart
 from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
@@ -47,7 +47,7 @@ def app() -> FwtuiApp:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Time as the race sees it: its last element."""
     now = [100.0]
-    monkeypatch.setattr(compare_screen, "monotonic", lambda: now[-1])
+    monkeypatch.setattr(race_clock, "monotonic", lambda: now[-1])
     return now
 
 
