@@ -98,7 +98,7 @@ def split(n: int) -> None:
                     [sys.executable, "-P", "-m", "fwtui", "solve", f"{folder}/{name}.npz", "-o", f"{folder}/out.npy"],
                     stderr=subprocess.PIPE,
                     text=True,
-                    env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2]), *sys.path[1:]))},
                 )
                 spent = time.perf_counter() - begin
                 print(f"\nfwtui solve {name}.npz, {times} time: {spent:.3f} s in all\n{done.stderr.strip()}")
