@@ -39,13 +39,12 @@ from fwtui.tui.places import PLACES, places
 from fwtui.tui.plain import Plain
 from fwtui.tui.playback import Playback
 from fwtui.tui.recording import Recording, named
+from fwtui.tui.sizes import HEIGHTS, WIDTHS
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
 from fwtui.tui.view import Source, View
 
 TICKS_PER_SECOND = 10
-WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
-HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 PAGING = ("page_up", "page_down")
 
 

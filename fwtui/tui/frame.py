@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import ScreenResume
 from textual.widget import Widget
 from textual.widgets import Footer, Input, OptionList, Select, Static
 
@@ -24,6 +25,7 @@ from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, presenting, rebound
 from fwtui.tui.notices import Entry, LogLine
 from fwtui.tui.saving import FORMS, Saved
+from fwtui.tui.sizes import classes_at
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
 from fwtui.tui.transport import Transport
@@ -70,6 +72,8 @@ class Frame(Transported, Saved):
 
     def __init__(self, view: View):
         super().__init__(view)
+        # before there are widgets, because Textual finds the styles of all of them again when a class comes later
+        self.add_class(*classes_at(*self.app.size), update=False)
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
@@ -116,7 +120,8 @@ class Frame(Transported, Saved):
         self._complete = True
         self.update()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
         self.update()
 
     def on_resize(self) -> None:
