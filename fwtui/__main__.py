@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from fwtui import __version__
+from fwtui import __version__, collector
 from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE, WRONG
 from fwtui.errors import NoGpu, Refused
 from fwtui.text import clean
@@ -48,6 +48,8 @@ def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    if arguments is None:  # a process of its own
+        collector.rest()
     words = sys.argv[1:] if arguments is None else arguments
     _ready_streams()
     words = _joined(words)
@@ -56,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         # a command alone starts in half the time of all of them
         given = parser(words[:1] if words[0] in COMMANDS else COMMANDS).parse_args(words)
+        collector.wake()
         return given.execute(given)
     except NoGpu as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fwtui import collector
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
 from fwtui.sessions.stream import Inlet, Listener
@@ -42,6 +43,7 @@ def run_dashboard(
         if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; serve a replay instead")
         _need_terminal("the dashboard")
+        collector.rest()  # until the first frame is there
         from fwtui import hardware
         from fwtui.experiment import defaults
         from fwtui.tui.app import FwtuiApp
@@ -93,6 +95,7 @@ def _play(what: Path | Listener, speed: float, start: float, max_gap: float | No
     check_moment(start)
     check_gap(max_gap)
     _need_terminal("the replay")
+    collector.rest()  # until the first frame is there
     from fwtui.tui.app import FwtuiApp
     from fwtui.tui.look import Look, look_of
 

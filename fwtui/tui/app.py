@@ -22,6 +22,7 @@ from textual.theme import ThemeProvider
 from textual.widget import AwaitMount
 from textual.widgets import OptionList, Static
 
+from fwtui import collector
 from fwtui.experiment import Experiment
 from fwtui.sessions.library import paths
 from fwtui.sessions.stream import Listener
@@ -101,6 +102,7 @@ class FwtuiApp(Opens):
         self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
+        self._ticking = False
         if still:
             self.animation_level = "none"
 
@@ -129,8 +131,8 @@ class FwtuiApp(Opens):
 
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
-        if not self.still:
-            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
+        if self.source is None:  # recordings come by ticks
+            self._start_clock()
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
         elif isinstance(self._replay, Recording):
@@ -139,6 +141,15 @@ class FwtuiApp(Opens):
             self.set_timer(PATIENCE, self.show_waiting)
         elif isinstance(self._replay, Path):
             self.open(self._replay)
+
+    def _start_clock(self) -> None:
+        if not self.still and not self._ticking:
+            self._ticking = True
+            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
+
+    def on_painted(self) -> None:
+        collector.wake()
+        self._start_clock()  # a tick starts children, and they would take time from the first frame
 
     @property
     def view(self) -> View | None:

@@ -11,6 +11,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import ScreenResume
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Input, OptionList, Select, Static
 
@@ -35,6 +36,10 @@ from fwtui.tui.view import View
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 Words = tuple[tuple[str, str], ...]
+
+
+class Painted(Message):
+    """A place is seen for the first time."""
 
 
 class Frame(Transported, Saved):
@@ -119,6 +124,11 @@ class Frame(Transported, Saved):
     def _begin(self) -> None:
         self._complete = True
         self.update()
+        self.call_after_refresh(self.begun)
+
+    def begun(self) -> None:
+        """It has been painted for the first time: what that need not wait for can begin."""
+        self.post_message(Painted())
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
