@@ -6,7 +6,7 @@ import argparse
 
 from fwtui import hardware
 from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.experiment import defaults
 
 NAME = "dashboard"

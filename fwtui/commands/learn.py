@@ -7,7 +7,7 @@ import argparse
 from fwtui import hardware
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import defaults
 from fwtui.learn.course import step_named

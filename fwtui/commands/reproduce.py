@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui import hardware
 from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.narrating import narrate, say, say_incomplete
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.reproduce import MODULES, presets

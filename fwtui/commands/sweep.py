@@ -14,7 +14,7 @@ from fwtui import hardware, units
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import add_fields, experiments, kernel_options
 from fwtui.commands.narrating import narrate, say
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.compare import Entrant
 from fwtui.driving import DRAIN_EVERY
 from fwtui.errors import Refused

@@ -13,7 +13,7 @@ from fwtui.auto import backend_of
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
 from fwtui.commands.narrating import say
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named
 from fwtui.fields import FIELDS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from textual import constants
@@ -24,12 +24,10 @@ from textual.widgets import OptionList, Static
 
 from fwtui import collector
 from fwtui.experiment import Experiment
-from fwtui.sessions.library import paths
 from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
-from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
@@ -44,6 +42,9 @@ from fwtui.tui.sizes import HEIGHTS, WIDTHS
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
 from fwtui.tui.view import Source, View
+
+if TYPE_CHECKING:
+    from fwtui.tui.claims import Answered, Documents, Unanswered
 
 TICKS_PER_SECOND = 10
 PAGING = ("page_up", "page_down")
@@ -99,7 +100,6 @@ class FwtuiApp(Opens):
         self._last_resort = last_resort
         self._place = place
         self._lesson = lesson
-        self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         self._ticking = False
@@ -227,7 +227,15 @@ class FwtuiApp(Opens):
             if isinstance(self.screen, Brings):
                 self.screen.bring(str(event.path))
 
+    @cached_property
+    def _documents(self) -> Documents:
+        from fwtui.tui.claims import Documents
+
+        return Documents(self.post_message, self.say)
+
     def on_answered(self, event: Answered) -> None:
+        from fwtui.tui.claims import ClaimsScreen
+
         self.say("")
         self.push_screen(ClaimsScreen(event))
 
@@ -242,6 +250,8 @@ class FwtuiApp(Opens):
 
     def commands(self) -> Iterator[Command]:
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
+        from fwtui.sessions.library import paths
+
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
         if self.view is not None:
@@ -260,7 +270,8 @@ class FwtuiApp(Opens):
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
         for view in self._views:
-            self._documents.tick(view)
+            if view.campaign is not None:
+                self._documents.tick(view)
         for screen in self.screen_stack:
             if isinstance(screen, Frame):
                 screen.update()
