@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,7 +17,6 @@ from fwtui.answers import why_none
 from fwtui.auto import resolved
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
-from fwtui.counting import Counting
 from fwtui.environment import worker_environment
 from fwtui.errors import Corrupt, Refused
 from fwtui.experiment import Experiment, kernel_named, settle
@@ -25,6 +25,9 @@ from fwtui.placement import gpu_index, is_simulated
 from fwtui.privacy import anonymous
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
+
+if TYPE_CHECKING:
+    from fwtui.counting import Counting
 
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
@@ -129,6 +132,8 @@ class Live:
         # telemetry stops meanwhile: the sampler and a profiler would want the same hardware counters
         self._sampler_due = math.inf
         self._dismiss_sampler()
+        from fwtui.counting import Counting
+
         self._counting = Counting(run, self.asked[run])
 
     def answer(self, run: int) -> None:

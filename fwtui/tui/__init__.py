@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from fwtui import collector
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
-from fwtui.sessions.stream import Inlet, Listener
 from fwtui.text import clean, shown
 from fwtui.tui import terminal
 from fwtui.tui.places import place_names
@@ -22,6 +21,7 @@ from fwtui.tui.places import place_names
 if TYPE_CHECKING:
     from fwtui.experiment import Experiment
     from fwtui.live import Live
+    from fwtui.sessions.stream import Inlet, Listener
     from fwtui.settings import Settings
 
 __all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
@@ -85,6 +85,8 @@ def run_stream(
     os.dup2(terminal_keys, 0)
     os.close(terminal_keys)
     try:
+        from fwtui.sessions.stream import Inlet, Listener
+
         return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
     finally:
         os.dup2(pipe, 0)

@@ -24,7 +24,6 @@ from textual.widgets import OptionList, Static
 
 from fwtui import collector
 from fwtui.experiment import Experiment
-from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
@@ -32,19 +31,18 @@ from fwtui.tui.commands import Command, Palette
 from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
 from fwtui.tui.look import USUAL, Look
-from fwtui.tui.opening import BESIDE, PATIENCE, Brings, SessionWanted
-from fwtui.tui.opens import Opens
+from fwtui.tui.opens import BESIDE, PATIENCE, Brings, Opens, SessionWanted
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.plain import Plain
-from fwtui.tui.playback import Playback
-from fwtui.tui.recording import Recording, named
 from fwtui.tui.sizes import HEIGHTS, WIDTHS
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
 from fwtui.tui.view import Source, View
 
 if TYPE_CHECKING:
+    from fwtui.sessions.stream import Listener
     from fwtui.tui.claims import Answered, Documents, Unanswered
+    from fwtui.tui.recording import Recording
 
 TICKS_PER_SECOND = 10
 PAGING = ("page_up", "page_down")
@@ -94,7 +92,6 @@ class FwtuiApp(Opens):
         self._experiment = experiment or Experiment()
         self._replay = replay
         self.how = {"speed": speed, "start": start, "max_gap": max_gap}
-        self.awaited = replay if isinstance(replay, Listener) else None
         self.still = still
         self._found = found
         self._last_resort = last_resort
@@ -135,12 +132,19 @@ class FwtuiApp(Opens):
             self._start_clock()
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
-        elif isinstance(self._replay, Recording):
-            self._enter(self._played(self._replay))
-        elif self.awaited is not None:
-            self.set_timer(PATIENCE, self.show_waiting)
         elif isinstance(self._replay, Path):
             self.open(self._replay)
+        elif self._replay is not None:
+            self._begin_replay(self._replay)
+
+    def _begin_replay(self, replay: Recording | Listener) -> None:
+        from fwtui.tui.recording import Recording
+
+        if isinstance(replay, Recording):
+            self._enter(self._played(replay))
+        else:
+            self.awaited = replay
+            self.set_timer(PATIENCE, self.show_waiting)
 
     def _start_clock(self) -> None:
         if not self.still and not self._ticking:
@@ -157,6 +161,8 @@ class FwtuiApp(Opens):
         return self._views[-1] if self._views else None
 
     def _played(self, recording: Recording) -> View:
+        from fwtui.tui.playback import Playback
+
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         return View(playback.model, playback=playback)
@@ -251,6 +257,7 @@ class FwtuiApp(Opens):
     def commands(self) -> Iterator[Command]:
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
         from fwtui.sessions.library import paths
+        from fwtui.tui.recording import named
 
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)

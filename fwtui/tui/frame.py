@@ -20,7 +20,6 @@ from fwtui.errors import Refused
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.cost import CostLine, meter_of
-from fwtui.tui.cue_card import CueCard
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, presenting, rebound
@@ -29,7 +28,6 @@ from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.sizes import classes_at
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
-from fwtui.tui.transport import Transport
 from fwtui.tui.transported import Transported
 from fwtui.tui.view import View
 
@@ -92,8 +90,7 @@ class Frame(Transported, Saved):
             yield LogLine(None)
             yield CostLine(None)
             if self.view.playback is not None:
-                yield CueCard(None)
-                yield Transport(self.view.playback.position)
+                yield from self.transport(self.view.playback)
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
 
@@ -150,7 +147,7 @@ class Frame(Transported, Saved):
         if not self._complete:
             return
         if self.view.playback is not None:
-            self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
+            self.show_transport(self.view.playback)
         self._show_cost()
         self.set_class(presenting(self.app), "-presenter")
         now = (self.view.key, self.narrow, self.state())

@@ -25,7 +25,7 @@ from fwtui.text import clean
 from fwtui.tui import bindings
 from fwtui.tui.dialogs import AskScreen
 from fwtui.tui.frame import Frame
-from fwtui.tui.opening import BESIDE, SessionWanted
+from fwtui.tui.opens import BESIDE, SessionWanted
 from fwtui.tui.sessions_table import Details, SessionsTable
 from fwtui.tui.view import View
 
