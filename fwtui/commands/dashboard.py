@@ -9,9 +9,6 @@ from fwtui.commands.looking import add_look, preferred
 from fwtui.commands.recording import add_recording, live_session
 from fwtui.experiment import defaults
 
-NAME = "dashboard"
-HELP = "open the dashboard (also without any command)"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)

@@ -15,9 +15,6 @@ from fwtui.learn.lessons import lessons, listed
 from fwtui.report import table
 from fwtui.text import shown
 
-NAME = "learn"
-HELP = "the course, in the dashboard: step by step from one core to the fastest kernel, with questions that recorded runs answer"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: the first one")

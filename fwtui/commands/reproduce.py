@@ -24,8 +24,6 @@ from fwtui.reproduce.slim import record
 from fwtui.sessions.library import load_model, resolve
 from fwtui.signals import Stopped, handlers_kept, on_signals, stop
 
-NAME = "reproduce"
-HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
 ALL = "all"
 SAMPLING_HZ = 1.0
 

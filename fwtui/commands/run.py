@@ -27,8 +27,6 @@ from fwtui.sessions.stream import Outlet
 from fwtui.signals import Stopped, on_signals, stop
 from fwtui.text import clean, shown
 
-NAME = "run"
-HELP = "run experiments and print their results: a table on a terminal, JSON lines otherwise"
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 

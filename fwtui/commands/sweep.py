@@ -32,8 +32,6 @@ from fwtui.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.text import clean
 from kernels import registry
 
-NAME = "sweep"
-HELP = "run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest"
 WITHIN = 300.0
 
 

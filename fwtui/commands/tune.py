@@ -24,8 +24,6 @@ from fwtui.tuning import Problem, Tuner
 from kernels.auto import AUTO, in_order
 from kernels.plan import Kernel
 
-NAME = "tune"
-HELP = "measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`"
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
 ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"
