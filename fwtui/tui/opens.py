@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from textual.app import App
 from textual.message import Message
 
+from fwtui import collector
 from fwtui.errors import Refused
 from fwtui.text import clean
 from fwtui.tui.view import View
@@ -109,6 +110,7 @@ class Opens(App[None]):
         """Say what is waited for, where nothing has come yet."""
         from fwtui.tui.opening import Waiting
 
+        collector.wake()  # nobody knows how long that takes
         if self.awaited is not None:
             self.push_screen(Waiting())
 
