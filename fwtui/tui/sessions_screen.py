@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import ScreenResume
 from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
@@ -95,7 +96,7 @@ class SessionsScreen(Frame):
             yield Static(id="none", markup=False)
             yield Details(None)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         self.read()
 
     def state(self) -> object:

@@ -28,7 +28,8 @@ async def test_a_screen_has_from_the_start_the_classes_that_textual_gives_it(das
             given = screen._get_breakpoint_classes(width, WIDTHS) | screen._get_breakpoint_classes(height, HEIGHTS)
             assert classes_at(width, height) == given
     async with dashboard.run_test(size=SIZE):
-        assert {"-wide", "-tall"} <= dashboard.screen.classes and not {"-narrow", "-short"} & dashboard.screen.classes
+        assert dashboard.screen.has_class("-wide", "-tall")
+        assert not dashboard.screen.has_class("-narrow") and not dashboard.screen.has_class("-short")
 
 
 @pytest.mark.parametrize("place", (PLACES[0], PLACES[3]), ids=lambda place: place.name)
