@@ -160,8 +160,9 @@ KERNEL = Kernel(
         "is as large as the GPU, not as large as the work. Its size suits the third phase; in the first, one block works "
         "and all others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU "
         "is not free either, and captured launches cost the host little: the saved launches count only where rounds are short. "
-        "What it gains over the blocked rung in long rounds has another cause. Its inner loops compute rows in 32 bits, those "
-        "of the blocked rung in 64, and that rung keeps the integer units busy all the time."
+        "In long rounds something else counts. One kernel that does all three phases needs many more registers than the third "
+        "phase alone, so fewer of its blocks are on a multiprocessor at a time, and while some of their threads wait there are "
+        "fewer others to go on with."
     ),
     tiles=(8, 16, 32),
     default_tile=32,

@@ -43,7 +43,7 @@ def build(shape: Shape, target: Target) -> Program:
         from_row = uint32((row * tile + y) * n + base * tile + x)
         from_column = uint32((base * tile + y) * n + column * tile + x)
         here = uint32((row * tile + y) * n + column * tile + x)
-        # a trip count that is known is a loop that can be unrolled: no counter, no test, no jump
+        # nobody else's cells, at indices that the compiler can tell apart: it keeps them in registers through all k
         for m in range(RESULTS):
             to[mine + m * step] = matrix[from_row + m * rows * n]
             middle[mine + m * step] = matrix[from_column + m * rows * n]
@@ -74,12 +74,12 @@ KERNEL = Kernel(
     build=build,
     summary="Katz-Kider again, 256 threads and three tiles, with every instruction that is not a relaxation cut down.",
     lesson=(
-        "Count what a Katz-Kider thread does besides relaxing: loop counters, tests for the end of a loop, indices in 64 bits, "
-        "and for each index a test whether it is negative and counts from the end. Here the numbers of trips are known "
-        "when the kernel is compiled, so the loops are laid out flat; indices are unsigned and 32 bits wide; and a thread owns "
-        "four cells of one column, so that one load from the row panel serves all four. Then the compiler finds more by "
-        "itself: it fetches four neighbours of the column panel with one instruction, and as nobody else touches a thread's "
-        "four cells, it carries them in registers from the first k to the last. The algorithm has not changed at all."
+        "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, so "
+        "for every k it works out anew where its numbers are; its own cells it fetches from shared memory and stores again; and "
+        "the loop over k counts in 64 bits. Here arrays are lines of cells and indices unsigned and 32 bits wide, so an address "
+        "is a number that stays plus one that is known when the kernel is compiled. The compiler does the rest: it lays the "
+        "loop over k out flat, fetches four neighbours of the column panel with one instruction, and as nobody else touches a "
+        "thread's four cells, it carries them in registers from the first k to the last. The algorithm has not changed at all."
     ),
     tiles=(32,),
     default_tile=32,

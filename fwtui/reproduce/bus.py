@@ -13,6 +13,7 @@ from fwtui.reproduce.runs import Missing, Results, ask
 
 COPY_BANDWIDTH, NAIVE_BANDWIDTH = 77e9, 42e9  # bytes/s, sections 2 and 5
 TASK_BYTES = 16  # that a task moves where nothing is kept: three words read, one written
+COUNTERS = "counters"
 SHARED = "Row k and column k come from caches, so that the memory moves less than the model says"
 BESIDE = "The kernel waits for more than the bus"
 
@@ -42,7 +43,8 @@ def bus(results: Results) -> Answer:
         )
         reason = "the memory is not busy enough" if dram < least else "the bus is less busy than what computes"
         full = computing >= causes.FULL
-        cause = f"{SHARED}, and {'it computes all the time' if full else 'neither is full: it waits, for what needs counters'}"
+        waits = "its threads wait for what they asked for" if teller == COUNTERS else "it waits, for what needs counters"
+        cause = f"{SHARED}, and {'it computes all the time' if full else f'neither is full: {waits}'}"
         return judged(least <= dram >= computing, value, reason, cause=cause)
     share, value = _model_share(results, beyond[-1])
     if share > 1:
@@ -63,7 +65,7 @@ def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int
         n = results.counted_at("relax", "dram_share", at(NAIVE))
         if n in sizes:
             dram, compute = (results.counter(ask(NAIVE, n), "relax", name) for name in ("dram_share", "compute_share"))
-            return dram, compute, n, "counters"
+            return dram, compute, n, COUNTERS
     for n in reversed(sizes):
         with suppress(Missing):
             integer, dram = causes.busy(results, at(NAIVE), n)

@@ -301,5 +301,6 @@ PRESET = Preset(
     seconds=480,
     stages=("load", "unload"),
     stages_up_to=break_even.LARGEST,
+    telemetry=False,
     counted=COUNTED,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fwtui.reproduce.runs import Make, Missing, Results
 
 OP = "rest"
+INTEGERS = "integer_instructions_per_relaxation"
 
 
 def ways(results: Results, make: Make) -> float:
@@ -26,6 +27,11 @@ def sectors(results: Results, make: Make) -> float:
 def gops(results: Results, make: Make) -> float:
     """Integer instructions over time, in 1e9 per second."""
     return results.counter(make(results.counted_at(OP, "gops", make)), OP, "gops")
+
+
+def integers(results: Results, make: Make) -> float:
+    """Integer instructions a relaxation."""
+    return results.counter(make(results.counted_at(OP, INTEGERS, make)), OP, INTEGERS)
 
 
 def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:

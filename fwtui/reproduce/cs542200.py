@@ -90,7 +90,10 @@ def tiles(results: Results) -> Answer:
     value = ", ".join(f"{tile}: {units.duration(results.seconds(make(n)))}" for tile, make in makes.items()) + f" (n {n})"
     holds = all(step.slower for step in steps) and near(ratio, TABLE[8][1] / TABLE[32][1])
     reason = f"tile 32 is {times(ratio)} as fast as tile 8"
-    cause = _results_a_thread() if ratio > TABLE[8][1] / TABLE[32][1] * TOLERANCE else ""
+    reason += "".join(
+        f", {b} is no faster than {a}" for (a, b), step in zip(pairwise(TABLE), steps, strict=True) if not step.slower
+    )
+    cause = _results_a_thread(results, makes) if ratio > TABLE[8][1] / TABLE[32][1] * TOLERANCE else ""
     try:
         gops = {tile: counted.gops(results, make) for tile, make in makes.items()}
     except Missing:
@@ -101,25 +104,25 @@ def tiles(results: Results) -> Answer:
     return judged(holds and rise, value, reason, cause=cause)
 
 
-def _results_a_thread() -> str:
-    """What changes with the tile beside how often a loaded number is used."""
+def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
+    """What changes with the tile beside how often a loaded number is used, and what counters say came of it."""
     threads = next(option.default for option in registry()[KATZ].options if option.name == "threads")
     each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
-    return (
-        f"A tile uses each number that it loads as often as it has rows, and several results a thread ({each}) share "
-        "their indices; which of these gains how much needs counters"
-    )
+    words = f"A tile uses each number that it loads as often as it has rows; several results a thread ({each}) share indices"
+    with suppress(Missing):
+        integers = ((tile, counted.integers(results, make)) for tile, make in makes.items())
+        return f"{words}: {', '.join(f'{count:.3g} at {tile}' for tile, count in integers)} integer instructions a relaxation"
+    return f"{words}; which of these gains how much needs counters"
 
 
 def branches(results: Results) -> Answer:
     """CS5: that one change's time, and its integer instructions where counters were measured."""
     answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
-    key = "integer_instructions_per_relaxation"
     try:
-        n = results.counted_at("rest", key, at(BRANCH), at(KATZ))
+        n = results.counted_at(counted.OP, counted.INTEGERS, at(BRANCH), at(KATZ))
+        with_if, with_min = (counted.integers(results, at(kernel)) for kernel in (BRANCH, KATZ))
     except Missing:
         return replace(answer, note="the instruction counts need counters")
-    with_if, with_min = (results.counter(at(kernel)(n), "rest", key) for kernel in (BRANCH, KATZ))
     return replace(
         answer, value=f"{answer.value}; {with_if:.3g} integer instructions a relaxation, {with_min:.3g} with min (n {n})"
     )

@@ -29,8 +29,17 @@ def not_memory(results: Results, peak: float) -> str:
 
 def room_for_two(results: Results, n: int) -> str:
     """CA6: whether the memory had time for a second matrix."""
-    bound = causes.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256))
+    bound = causes.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)) or _little_asked(results, n)
     return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
+
+
+def _little_asked(results: Results, n: int) -> str:
+    """That the blocked kernel asks for less than half of what the memory could move, by its model; empty where it does not."""
+    with suppress(Missing):
+        asked, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.device.peak_bytes_per_second or 0.0
+        if 0 < asked < peak / 2:
+            return f"{BLOCKED} asks for {units.percent(asked / peak)} of the peak bandwidth (by its model, n {n})"
+    return ""
 
 
 def one_launch(results: Results, n: int) -> str:

@@ -59,6 +59,7 @@ class Preset:
     stages: tuple[str, ...] = ()  # parts outside the clock that the claims need in a recording
     stages_up_to: int = 65536  # vertices, beyond which no claim needs them
     occupancy: bool = False  # whether a claim needs the compiled kernels' resources
+    telemetry: bool = True  # whether a claim needs what GPM says of long passes
     figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
     counted: tuple[Counted, ...] = ()
 

@@ -44,7 +44,9 @@ class SlimRecorder(Recorder):
             case events.Stage():
                 return event.seconds is not None and self._needs(event.name)
             case events.Sample():
-                return event.seconds >= LONG_PASS
+                return event.seconds >= LONG_PASS and self._watched
+            case events.Telemetry():
+                return self._watched
             case events.Phases():
                 return len(event.parts) > 1
             case events.RunStarted():
@@ -65,6 +67,10 @@ class SlimRecorder(Recorder):
         if first:
             self._clean = None
         return first
+
+    @property
+    def _watched(self) -> bool:
+        return self.preset is None or self.preset.telemetry
 
     def _needs(self, stage: str) -> bool:
         return self.preset is not None and stage in self.preset.stages and self._n <= self.preset.stages_up_to

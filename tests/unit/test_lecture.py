@@ -100,7 +100,7 @@ class TestMark:
         [
             (Mark(run=5), "run 5 does not begin in this session; its runs are 3, 4, 7, 8"),
             (Mark(run=5, end=True), "run 5 does not end in this session; its runs are 3, 4, 7, 8"),
-            (Mark(seconds=99.0), "99 s is outside this session of 7.13945 s; choose a time in it"),
+            (Mark(seconds=99.0), "99 s is outside this session of 10.6204 s; choose a time in it"),
         ],
     )
     def test_places_that_are_not_there_are_refused(self, tmp_path: Path, place: Mark, words: str) -> None:
