@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,55 @@ from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.lines import Arcs
 from fwtui.graphs.vertices import Vertices
+
+
+class Rows(NamedTuple):
+    """A sparse matrix row by row, as SciPy's csr has it: entries of row v are pointers[v] : pointers[v + 1]."""
+
+    pointers: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A graph of another library whose weights nobody has looked at, and its arrays, for whoever does that elsewhere."""
+
+    given: Any
+    n: int
+    parts: np.ndarray | Rows
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """As accept() gives it, once."""
+        return accept(self.given)
+
+    @property
+    def vertices(self) -> Vertices:
+        return Vertices(range(self.n))
+
+
+def unseen(graph: Any) -> Unseen | None:
+    """The graph unless something has to be done about it before anybody can look at its arrays; see accept."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(graph):
+        if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+            return None
+        rows = graph.tocsr()  # which adds up what is stored twice
+        pointers, targets, weights = rows.indptr, rows.indices, rows.data
+        sound = len(pointers) == graph.shape[0] + 1 and pointers[0] == 0 and pointers[-1] == len(targets) == len(weights)
+        if not sound or (np.diff(pointers) < 0).any() or not simple(weights):
+            return None
+        return Unseen(rows, graph.shape[0], Rows(pointers, targets, weights))
+    if type(graph) is not np.ndarray or graph.ndim != 2 or graph.shape[0] != graph.shape[1] or not simple(graph):
+        return None
+    return Unseen(graph, len(graph), graph)
+
+
+def simple(array: np.ndarray) -> bool:
+    """Whether its memory is one piece of real numbers that every processor has."""
+    whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
 
 
 def accept(graph: Any) -> Adjacency:

@@ -1,0 +1,219 @@
+"""Graphs on the device as they were given there or here: looked at, bounded and laid out where the kernels are.
+
+A dense matrix goes over in its own type and order, a sparse one as its arcs; the host makes no other copy of either.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.objects import Rows, Unseen, simple
+from fwtui.measure.engine import Engine
+from fwtui.solving import cells
+from fwtui.solving.compiling import compiled
+from fwtui.solving.device import SPARE
+from kernels.plan import NO_EDGE
+
+_ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
+_MATRICES = 3  # of 32 bits for a kernel, at most, while a graph is there as well
+_PADDING = 128
+_INDEX = 4  # bytes of a vertex, where it is written out for each arc
+_EXACT = 2**53  # float64 skips whole numbers from here on
+
+
+@dataclass(frozen=True)
+class DeviceWeights:
+    """What bounds need to know of a graph that was looked at on its device; as graphs.bounds.Facts."""
+
+    n: int
+    integer: bool
+    low: float | None
+    high: float | None
+    grid: bool
+    edges: int
+    unclear: bool = False  # zeros may mean no edge or edges of weight 0
+    bad: bool = False  # -inf, or an arc to or from no vertex
+
+    @property
+    def drift(self) -> int | float:
+        return (self.n - 1) * -self.low if self.low is not None and self.low < 0 else 0
+
+    @property
+    def exact_sums(self) -> bool:
+        return self.integer or self.grid
+
+
+class Carried(ABC):
+    """A graph of n vertices on an engine's device. What it does there is asked for within compiling.compiled()."""
+
+    looks = 1  # at a search's distances, at most
+
+    def __init__(self, n: int, engine: Engine):
+        self.n = n
+        self._engine = engine
+        self._functions = cells.functions()
+
+    @cached_property
+    def facts(self) -> DeviceWeights:
+        start = np.zeros(cells.BAD + 1)
+        start[cells.LOW], start[cells.HIGH] = np.inf, -np.inf
+        found = self._to_device(start)
+        self._survey(found)
+        told = found.copy_to_host(stream=self._engine.stream)
+        self._engine.synchronize()
+        low = min(told[cells.LOW], told[cells.LEAST_LOOP]) if told[cells.LEAST_LOOP] < 0 else told[cells.LOW]
+        return DeviceWeights(
+            n=self.n,
+            integer=not told[cells.FRACTIONS],
+            low=float(low) if np.isfinite(low) else None,
+            high=float(told[cells.HIGH]) if np.isfinite(told[cells.HIGH]) else None,
+            grid=not told[cells.OFF_GRID],
+            edges=int(told[cells.EDGES]),
+            unclear=bool(told[cells.ZEROS] and not told[cells.MISSING]),
+            bad=bool(told[cells.BAD]),
+        )
+
+    def reach(self, enough: float) -> tuple[float, bool]:
+        """As choice.reach_of: no distance exceeds the first number, if the second is true."""
+        found = []
+        for inwards in (False, True):
+            now, before = np.full(self.n, np.inf), None
+            now[0] = 0
+            distance = self._to_device(now)
+            for look in range(self.looks):
+                for _ in range(_ROUNDS << look):
+                    self._relax(distance, inwards)
+                before, now = now, distance.copy_to_host(stream=self._engine.stream)
+                if 2 * now.max() < enough or (now == before).all():
+                    break
+            found.append(now)
+        complete = all(bool(np.isfinite(distance).all()) for distance in found)
+        farthest = [float(distance[np.isfinite(distance)].max()) for distance in found]
+        return (sum(farthest) if complete else max(farthest)), complete
+
+    @abstractmethod
+    def enter(self, to: Any, dtype: str) -> None:
+        """Write the graph, padded, into a kernel's device array; asynchronous."""
+
+    @abstractmethod
+    def _survey(self, found: Any) -> None: ...
+
+    @abstractmethod
+    def _relax(self, distance: Any, inwards: bool) -> None: ...
+
+    def _to_device(self, array: np.ndarray) -> Any:
+        return cells.cuda.to_device(array, stream=self._engine.stream)
+
+
+class Matrix(Carried):
+    """A square device array of any real type, +inf or NaN for no edge."""
+
+    looks = 2  # the paths of a dense graph have few edges
+
+    def __init__(self, array: Any, engine: Engine):
+        super().__init__(array.shape[0], engine)
+        self.array = array
+
+    def enter(self, to: Any, dtype: str) -> None:
+        no_edge = np.float64(NO_EDGE[dtype])
+        self._functions.enter[to.shape[0], cells.THREADS, self._engine.stream](self.array, to, np.int32(self.n), no_edge)
+
+    def _survey(self, found: Any) -> None:
+        blocks = min(self.n, cells.BLOCKS)
+        self._functions.survey[blocks, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), found)
+
+    def _relax(self, distance: Any, inwards: bool) -> None:
+        across = -(-self.n // cells.THREADS)
+        down = max(1, min(self.n, cells.BLOCKS) // across)
+        function, grid = (self._functions.inward, self.n) if inwards else (self._functions.outward, (across, down))
+        function[grid, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), distance)
+
+
+class ArcList(Carried):
+    """Arcs as three device arrays; of parallel ones the least weight counts."""
+
+    looks = 8
+
+    def __init__(self, n: int, sources: Any, targets: Any, weights: Any, engine: Engine):
+        super().__init__(n, engine)
+        self._arcs = (sources, targets, weights)
+        self._blocks = max(1, min(-(-weights.shape[0] // cells.THREADS), cells.BLOCKS))
+
+    def enter(self, to: Any, dtype: str) -> None:
+        rows, columns = to.shape
+        by_rows, no_edge = (rows, cells.THREADS, self._engine.stream), np.float64(NO_EDGE[dtype])
+        if dtype != "int16":
+            self._functions.clear[by_rows](to, no_edge)
+            self._over(self._functions.lower)(*self._arcs, to)
+            return
+        # two cells to a word, also where a row ends with half of one
+        even = to if columns % 2 == 0 else cells.cuda.device_array((rows, columns + 1), np.int16, stream=self._engine.stream)
+        self._functions.clear[by_rows](even, no_edge)
+        self._over(self._functions.lower_pairs)(*self._arcs, even.view(np.int32))
+        if even is not to:
+            self._functions.enter[by_rows](even, to, np.int32(columns), no_edge)
+
+    def _survey(self, found: Any) -> None:
+        self._over(self._functions.survey_arcs)(*self._arcs, np.int32(self.n), found)
+
+    def _relax(self, distance: Any, inwards: bool) -> None:
+        sources, targets, weights = self._arcs
+        ends = (targets, sources) if inwards else (sources, targets)
+        self._over(self._functions.relax_arcs)(*ends, weights, distance)
+
+    def _over(self, function: Any) -> Any:
+        return function[self._blocks, cells.THREADS, self._engine.stream]
+
+
+def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, dict[str, float]]:
+    """The graph on the engine's device, and seconds by stage. None where the host has to look through it: where there is no room
+    for it beside its distances, for numbers that float64 does not hold, and for what may be no graph.
+    """
+    begin = time.perf_counter()
+    parts = _parts(graph)
+    if parts is None or not graph.n or (not isinstance(parts, np.ndarray) and not len(parts.targets)):
+        return None, {}
+    free = engine.free_bytes()
+    if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - SPARE:
+        return None, {}
+    with compiled():
+        carried = _carried(graph.n, parts, engine)
+        engine.synchronize()
+        copied = time.perf_counter()
+        facts = carried.facts
+    seconds = {"copy in": copied - begin, "prepare": time.perf_counter() - copied}
+    unsure = facts.bad or (facts.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
+    return None if unsure or max(-(facts.low or 0), facts.high or 0) >= _EXACT else carried, seconds
+
+
+def _parts(graph: Adjacency | Unseen) -> np.ndarray | Rows | Arcs | None:
+    if isinstance(graph, Unseen):
+        return graph.parts
+    return graph.arcs if graph.dense is None else graph.dense if simple(graph.dense) else None
+
+
+def _size(parts: np.ndarray | Rows | Arcs) -> int:
+    """Bytes that it takes on a device."""
+    if isinstance(parts, np.ndarray):
+        return parts.nbytes
+    return sum(part.nbytes for part in parts) + (_INDEX * len(parts.targets) if isinstance(parts, Rows) else 0)
+
+
+def _carried(n: int, parts: np.ndarray | Rows | Arcs, engine: Engine) -> Carried:
+    functions, stream = cells.functions(), engine.stream
+    if isinstance(parts, np.ndarray):
+        return Matrix(cells.cuda.to_device(parts, stream=stream), engine)
+    first, targets, weights = (cells.cuda.to_device(part, stream=stream) for part in parts)
+    if isinstance(parts, Arcs):
+        return ArcList(n, first, targets, weights, engine)
+    sources = cells.cuda.device_array(len(targets), np.int32, stream=stream)
+    functions.rows_of[min(n, cells.BLOCKS), cells.THREADS, stream](first, np.int32(n), sources)
+    return ArcList(n, sources, targets, weights, engine)
