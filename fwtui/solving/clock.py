@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 
 class Clock:
-    """Seconds of wall-clock time by stage; what a part tells of itself is kept, and the rest of its time is `between`'s."""
+    """Seconds of wall-clock time by stage; what a part tells of itself is kept, and the rest of its time is "prepare"."""
 
-    def __init__(self, between: str = "prepare"):
+    def __init__(self, ago: float = 0.0):
+        """It has run for so many seconds already."""
         self.seconds: dict[str, float] = {}
-        self._between = between
-        self._last = time.perf_counter()
+        self._last = time.perf_counter() - ago
 
     def lap(self, stage: str) -> None:
         """All since the last call was that stage."""
@@ -25,7 +25,7 @@ class Clock:
         for stage, seconds in told.items():
             self._add(stage, seconds)
         self._last += sum(told.values())
-        self.lap(self._between)
+        self.lap("prepare")
 
     def _add(self, stage: str, seconds: float) -> None:
         # a device's own clock and this one may differ by less than either shows

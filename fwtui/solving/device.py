@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ SPARE = 1 << 28  # bytes of device memory left to everything else
 _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 _BUILT = 8  # programs that are kept
 
-_built: dict[tuple[str, Shape, Engine], Any] = {}
+_built: dict[tuple[str, Shape, Engine], tuple[Any, list[Step]]] = {}
 _searched: set[tuple[str, bool, Engine]] = set()
 
 
@@ -100,31 +100,39 @@ def fitting(named: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> t
     return out_of_core.KERNEL, shape
 
 
-def ready(kernel: Kernel, shape: Shape, engine: Engine, predecessors: bool, rounded: bool) -> tuple[Any, Any, list[Step]]:
-    """Its program, new buffers and its plan, with everything compiled that they will launch; `rounded`: so are sums of float32.
+class Ready(NamedTuple):
+    program: Any
+    buffers: Any
+    plan: list[Step]
+    seconds: dict[str, float]
+
+
+def ready(kernel: Kernel, shape: Shape, engine: Engine, predecessors: bool, rounded: bool) -> Ready:
+    """Its program with new buffers, and everything compiled that they will launch; `rounded`: so are sums of float32.
 
     A program that was built here before is used again. Called within compiling.compiled().
     """
-    plan = list(kernel.plan(shape, False))
-    program: Any = _built.get((kernel.id, shape, engine))
-    known = program is not None
-    if program is None:
-        program = kernel.build(shape, engine.target)
+    begin = time.perf_counter()
+    known = _built.get((kernel.id, shape, engine))
+    program, plan = known or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
+    built = time.perf_counter()
     buffers = program.allocate()
-    if not known:
+    allocated = time.perf_counter()
+    if known is None:
         # what is in the buffers does not matter yet: each op is compiled by its first launch
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
         if kernel is not out_of_core.KERNEL and not program.reorders:  # others hold memory of their own
             while len(_built) >= _BUILT:
                 del _built[next(iter(_built))]
-            _built[kernel.id, shape, engine] = program
+            _built[kernel.id, shape, engine] = program, plan
     search = (shape.dtype, shape.dtype == "float32" and rounded, engine)
     if predecessors and kernel is not out_of_core.KERNEL and search not in _searched:
         compile_search(*search[:2], engine.target.cc, engine.stream)
         _searched.add(search)
     engine.synchronize()
-    return program, buffers, plan
+    seconds = {"compile": built - begin + time.perf_counter() - allocated, "allocate": allocated - built}
+    return Ready(program, buffers, plan, seconds)
 
 
 def run(
@@ -135,20 +143,18 @@ def run(
     What was carried there comes back as Result has it, anything else as the kernel left it. With `predecessors` these too,
     where the device can find them.
     """
-    begin = time.perf_counter()
     engine.activate()
     facts = graph if isinstance(graph, Adjacency) else graph.facts
     kernel, shape = fitting(named, facts, dtype, engine)
     with compiled():
-        program, buffers, plan = ready(kernel, shape, engine, predecessors, not facts.exact_sums)
-        built = time.perf_counter()
-        spent = {"compile": built - begin}
+        program, buffers, plan, spent = ready(kernel, shape, engine, predecessors, not facts.exact_sums)
         if isinstance(graph, Adjacency):
             spent |= _loaded(graph, kernel, program, buffers, engine)
         else:
+            begin = time.perf_counter()
             program.load_with(lambda to: graph.enter(to, dtype), buffers, engine.stream)
             engine.synchronize()
-            spent["prepare"] = time.perf_counter() - built
+            spent["prepare"] = time.perf_counter() - begin
         launched = 0
 
         def count() -> None:

@@ -42,7 +42,7 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         chosen = time.perf_counter()
         on, shape = suited(kernel, n, choice.dtype, (weights.low or 0) >= 0, engine)
         check_memory(on, shape, engine)
-        program, buffers, plan = ready(on, shape, engine, predecessors, not weights.exact_sums)
+        program, buffers, plan, spent = ready(on, shape, engine, predecessors, not weights.exact_sums)
         built = time.perf_counter()
         program.load_with(lambda to: carried.enter(to, choice.dtype), buffers, engine.stream)
         engine.synchronize()
@@ -61,8 +61,7 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         cells.functions().leave[n, cells.THREADS, engine.stream](raw, distances, np.int32(0), np.int32(n), np.float64(far))
         engine.synchronize()
         left = time.perf_counter()
-        spent = {"prepare": chosen - begin + entered - built, "compile": built - chosen, "kernels": seconds}
-        spent["copy out"] = left - ran
+        spent |= {"prepare": chosen - begin + entered - built, "kernels": seconds, "copy out": left - ran}
         exact = choice.dtype != "float32" or (
             weights.exact_sums and (choice.proof == BY_EDGES or largest < limit(weights, "float32") / (2 if weights.drift else 1))
         )

@@ -126,7 +126,7 @@ def answer(
         clock.lap("paths")
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
-    stats = Stats(facts.n, facts.edges, choice.dtype, proof, exact, solved.kernel, solved.tile, where, clock.seconds)
+    stats = Stats(facts.n, facts.edges, choice.dtype, proof, exact, solved.kernel, solved.tile, where, dict(clock.seconds))
     return Result(distances, before, stats, graph.vertices, paths)
 
 
