@@ -56,6 +56,8 @@ class Carried(ABC):
 
     looks = 1  # at a search's distances, at most
 
+    origin: Adjacency | Unseen | None = None
+
     def __init__(self, n: int, engine: Engine):
         self.n = n
         self._engine = engine
@@ -81,6 +83,12 @@ class Carried(ABC):
             bad=bool(told[cells.BAD]),
         )
 
+    def whole(self) -> Adjacency:
+        """What was carried, as the host has it. Raises ValueError where it never was there."""
+        if self.origin is None:
+            raise ValueError("the host has never had this graph")
+        return self.origin if isinstance(self.origin, Adjacency) else self.origin.adjacency
+
     def reach(self, enough: float) -> tuple[float, bool]:
         """As choice.reach_of: no distance exceeds the first number, if the second is true."""
         found = []
@@ -99,6 +107,18 @@ class Carried(ABC):
         farthest = [float(distance[np.isfinite(distance)].max()) for distance in found]
         return (sum(farthest) if complete else max(farthest)), complete
 
+    def escaped(self, raw: Any, far: float) -> bool:
+        """As solver.escaped, of a kernel's distances on the device; `far` and more is no path."""
+        words = -(-self.n // 32)
+        sets = cells.cuda.device_array((self.n, words), np.uint32, stream=self._engine.stream)
+        grid = (-(-self.n // cells.THREADS), words)
+        self._functions.reached[grid, cells.THREADS, self._engine.stream](raw, np.int32(self.n), np.float64(far), sets)
+        found = self._to_device(np.zeros(1))
+        self._escaped(sets, found)
+        told = found.copy_to_host(stream=self._engine.stream)
+        self._engine.synchronize()
+        return bool(told[0])
+
     @abstractmethod
     def enter(self, to: Any, dtype: str) -> None:
         """Write the graph, padded, into a kernel's device array; asynchronous."""
@@ -108,6 +128,9 @@ class Carried(ABC):
 
     @abstractmethod
     def _relax(self, distance: Any, inwards: bool) -> None: ...
+
+    @abstractmethod
+    def _escaped(self, sets: Any, found: Any) -> None: ...
 
     def _to_device(self, array: np.ndarray) -> Any:
         return cells.cuda.to_device(array, stream=self._engine.stream)
@@ -135,6 +158,9 @@ class Matrix(Carried):
         down = max(1, min(self.n, cells.BLOCKS) // across)
         function, grid = (self._functions.inward, self.n) if inwards else (self._functions.outward, (across, down))
         function[grid, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), distance)
+
+    def _escaped(self, sets: Any, found: Any) -> None:
+        self._functions.escaped[self.n, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), sets, found)
 
 
 class ArcList(Carried):
@@ -169,6 +195,9 @@ class ArcList(Carried):
         ends = (targets, sources) if inwards else (sources, targets)
         self._over(self._functions.relax_arcs)(*ends, weights, distance)
 
+    def _escaped(self, sets: Any, found: Any) -> None:
+        self._over(self._functions.escaped_arcs)(*self._arcs, sets, found)
+
     def _over(self, function: Any) -> Any:
         return function[self._blocks, cells.THREADS, self._engine.stream]
 
@@ -186,6 +215,7 @@ def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, di
         return None, {}
     with compiled():
         carried = _carried(graph.n, parts, engine)
+        carried.origin = graph
         engine.synchronize()
         copied = time.perf_counter()
         facts = carried.facts

@@ -39,6 +39,9 @@ class Functions(NamedTuple):
     leave: Any  # (distances, out, first, n, far): rows from `first` on
     look: Any  # (distances, n, far, found)
     diagonal: Any  # (distances, n, out)
+    reached: Any  # (distances, n, far, sets): sets[v, s // 32] has a bit for each source s that reaches v
+    escaped: Any  # (matrix, n, sets, found): found[0] is 1 where an arc leads from what somebody reaches to what he does not
+    escaped_arcs: Any  # (sources, targets, weights, sets, found)
 
 
 @cache
@@ -47,7 +50,7 @@ def functions() -> Functions:
     global cuda, least_of, note, sum_of
     from kernels.device import cuda, jit
 
-    threads = THREADS
+    threads, lanes = THREADS, min(32, THREADS)
 
     @jit(device=True, inline="always")
     def least_of(value, shared):
@@ -287,6 +290,37 @@ def functions() -> Functions:
         if vertex < n:
             out[vertex] = distances[vertex, vertex]
 
+    @jit
+    def reached(distances, n, far, sets):
+        vertex, word = cuda.grid(1), cuda.blockIdx.y
+        if vertex < n:
+            bits = np.uint32(0)
+            for source in range(word * 32, min(word * 32 + 32, n)):
+                if distances[source, vertex] < far:
+                    bits |= np.uint32(1) << np.uint32(source % 32)
+            sets[vertex, word] = bits
+
+    @jit
+    def escaped(matrix, n, sets, found):
+        # the threads of a warp look at one arc
+        source, lane = cuda.blockIdx.x, cuda.threadIdx.x % lanes
+        for target in range(cuda.threadIdx.x // lanes, n, threads // lanes):
+            weight = np.float64(matrix[source, target])
+            if weight < np.inf:
+                for word in range(lane, sets.shape[1], lanes):
+                    if sets[source, word] & ~sets[target, word]:
+                        found[0] = 1
+
+    @jit
+    def escaped_arcs(sources, targets, weights, sets, found):
+        lane = cuda.threadIdx.x % lanes
+        for arc in range(cuda.grid(1) // lanes, weights.shape[0], cuda.gridsize(1) // lanes):
+            if np.float64(weights[arc]) < np.inf:
+                for word in range(lane, sets.shape[1], lanes):
+                    if sets[sources[arc], word] & ~sets[targets[arc], word]:
+                        found[0] = 1
+
     return Functions(
-        survey, survey_arcs, outward, inward, relax_arcs, enter, clear, lower, lower_pairs, rows_of, leave, look, diagonal
+        *(survey, survey_arcs, outward, inward, relax_arcs, enter, clear, lower, lower_pairs, rows_of, leave, look, diagonal),
+        *(reached, escaped, escaped_arcs),
     )

@@ -136,16 +136,24 @@ def ready(kernel: Kernel, shape: Shape, engine: Engine, predecessors: bool, roun
 
 
 def run(
-    graph: Adjacency | Carried, dtype: str, named: Kernel | None, engine: Engine, tell: Tell, predecessors: bool = False
+    graph: Adjacency | Carried,
+    dtype: str,
+    named: Kernel | None,
+    engine: Engine,
+    tell: Tell,
+    predecessors: bool = False,
+    unproved: bool = False,
 ) -> Solved:
     """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device.
 
     What was carried there comes back as Result has it, anything else as the kernel left it. With `predecessors` these too,
-    where the device can find them.
+    where the device can find them. `unproved`: distances that were carried may be too long for the type.
     """
     engine.activate()
     facts = graph if isinstance(graph, Adjacency) else graph.facts
     kernel, shape = fitting(named, facts, dtype, engine)
+    if kernel is out_of_core.KERNEL and not isinstance(graph, Adjacency):
+        graph = graph.whole()  # it comes tile by tile
     with compiled():
         program, buffers, plan, spent = ready(kernel, shape, engine, predecessors, not facts.exact_sums)
         if isinstance(graph, Adjacency):
@@ -170,12 +178,14 @@ def run(
             raw = program.unload(buffers, engine.stream)
             least = float(raw.diagonal().min(initial=0))
         else:
-            finished = _finished(program.result_on_device(buffers, engine.stream), facts, dtype, predecessors, engine)
+            result = program.result_on_device(buffers, engine.stream)
+            finished = _finished(result, graph, dtype, predecessors, unproved, engine)
             least = float(finished.diagonal.min(initial=0))
         out = time.perf_counter()
         spent["copy out"] = out - ran
         found = None
-        if predecessors and kernel is not out_of_core.KERNEL and least >= 0:
+        told = finished is None or not finished.escaped
+        if predecessors and kernel is not out_of_core.KERNEL and least >= 0 and told:
             found = _predecessors(facts, dtype, program, buffers, engine, finished)
     if found is not None:
         spent["copy out"] += found[1]
@@ -199,13 +209,15 @@ def _loaded(graph: Adjacency, kernel: Kernel, program: Any, buffers: Any, engine
     return {"prepare": filled - begin, "copy in": time.perf_counter() - filled}
 
 
-def _finished(raw: Any, facts: Facts, dtype: str, predecessors: bool, engine: Engine) -> Finished:
+def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved: bool, engine: Engine) -> Finished:
     """Distances of a device array, converted there and copied, a piece after the other, to where they will stay."""
     from fwtui.solving import cells
     from fwtui.solving.tracing import far_of
 
-    n, stream, functions = facts.n, engine.stream, cells.functions()
-    far = far_of(facts, dtype)
+    n, stream, functions = graph.n, engine.stream, cells.functions()
+    far = far_of(graph.facts, dtype)
+    if unproved and dtype != "float32" and graph.escaped(raw, far):
+        return Finished(np.empty((0, 0), np.float32), 0.0, np.zeros(n), True)
     largest, least = extremes(raw, n, far, engine)
     wide = dtype != "float32" and largest >= EXACT_FLOAT
     if wide:
@@ -223,7 +235,7 @@ def _finished(raw: Any, facts: Facts, dtype: str, predecessors: bool, engine: En
         functions.diagonal[-(-n // cells.THREADS), cells.THREADS, stream](raw, np.int32(n), found)
         found.copy_to_host(diagonal, stream=stream)
     engine.synchronize()
-    return Finished(distances, largest, diagonal)
+    return Finished(distances, largest, diagonal, False)
 
 
 def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float]:

@@ -17,6 +17,7 @@ class Finished(NamedTuple):
     distances: np.ndarray  # (n, n)
     largest: float  # absolute value of those that are no "no path"
     diagonal: np.ndarray  # (n,)
+    escaped: bool  # some were too long for the type, where that was asked; see solver.escaped
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from fwtui.solving.clock import Clock
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.room import check_room
-from fwtui.solving.solved import Tell
+from fwtui.solving.solved import Finished, Tell
 from fwtui.text import shown
 from kernels import registry
 from kernels.plan import Kernel
@@ -96,21 +96,23 @@ def answer(
         check_room(facts.n, choice.dtype, predecessors, low=facts.low)
         clock.lap("prepare")
         if engine is not None:
-            solved = gpu.run(carried or whole(), choice.dtype, named, engine, tell, predecessors)
+            unproved = choice.proof == AFTERWARDS
+            solved = gpu.run(carried or whole(), choice.dtype, named, engine, tell, predecessors, unproved)
         else:
             solved = host.run(whole(), choice.dtype, host.kernel_for(facts.n) if kernel == "auto" else kernel, tell)
         clock.take(solved.seconds)
         if solved.finished is not None:
-            distances, largest = solved.finished.distances, solved.finished.largest
+            distances = solved.finished.distances
+            if solved.finished.escaped:
+                continue
             _check_cycles(whole, facts, solved.finished.diagonal)
         else:
             assert solved.raw is not None
-            largest = None
             _check_cycles(whole, facts, solved.raw.diagonal())
             distances = host.floating(solved.raw, choice.dtype, facts.drift, predecessors and solved.before is None)
             np.fill_diagonal(distances, 0)  # where weights were rounded it may be a little less
             clock.lap("copy out")
-        fits, exact = _fits(whole, facts, distances, choice, largest)
+        fits, exact = _fits(whole, facts, distances, choice, solved.finished)
         clock.lap("prepare")
         if fits:
             break
@@ -181,16 +183,18 @@ def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.nda
 
 
 def _fits(
-    whole: Callable[[], Adjacency], facts: Facts, distances: np.ndarray, choice: Choice, largest: float | None
+    whole: Callable[[], Adjacency], facts: Facts, distances: np.ndarray, choice: Choice, finished: Finished | None
 ) -> tuple[bool, bool]:
-    """Whether the type held every distance, and whether every sum was exact. `largest` distance, if it is known."""
+    """Whether the type held every distance, and whether every sum was exact."""
     if choice.dtype != "float32":
-        return choice.proof != AFTERWARDS or not escaped(whole(), np.isfinite(distances)), True
+        return choice.proof != AFTERWARDS or finished is not None or not escaped(whole(), np.isfinite(distances)), True
     if not facts.exact_sums:
         return True, False
     if choice.proof != AFTERWARDS:
         return True, True
-    if largest is None:
+    if finished is not None:
+        largest = finished.largest
+    else:
         largest = max(
             (float(np.abs(distances[r]).max(initial=0, where=np.isfinite(distances[r]))) for r in blocks(distances)), default=0.0
         )

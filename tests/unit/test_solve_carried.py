@@ -15,6 +15,7 @@ from fwtui.solving.clock import Clock
 
 SIMULATED = """
 import json
+import sys
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import NegativeCycleError
@@ -136,6 +137,17 @@ before = answer(unseen(far), engine=engine)
 out["path"] = before.path(0, 4)
 # where there is no room for the graph beside its distances, the host lays it out
 engine.free_bytes = lambda: device.SPARE + (1 << 20)
+# the arcs say the same as the matrix
+from fwtui.solving import solver
+solver.escaped = lambda *given: sys.exit("the host looked for it")
+for dtype, proof in (("int16", "short"), ("int16", "long")):
+    matrix = near if proof == "short" else far
+    present = np.isfinite(matrix)
+    out[f"{proof}, arcs"] = said(unseen(csr_array((matrix[present], np.nonzero(present)), shape=(5, 5))), dtype=dtype)
+    out[f"{proof}, rows"] = said(unseen(matrix), dtype=dtype)
+wide = np.full((40, 40), np.inf)
+wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far for 16 bits
+out["two words of sources"] = said(unseen(wide), dtype="int16")
 big = np.where(rng.random((24, 24)) < 0.5, rng.integers(1, 9, (24, 24)), np.inf)
 assert carried.carry(unseen(big), engine)[0] is not None
 engine.free_bytes = lambda: device.SPARE + 24 * 24 * 8
@@ -158,6 +170,9 @@ def test_what_the_host_has_to_say() -> None:
     said = json.loads(in_simulator(ELSEWHERE))
     assert said["short"] == "counted afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
     assert said["wider"] == "int32"
+    for kind in ("arcs", "rows"):
+        assert said[f"short, {kind}"] == said["short"] and said[f"long, {kind}"] == said["long"]
+    assert said["two words of sources"] == said["long"]
     assert said["cycle"].startswith("NegativeCycleError: the graph has a negative cycle: ")
     assert said["loop"] == "NegativeCycleError: the graph has a negative cycle: 1 -> 1"
     assert said["infinite"].startswith("Refused: -inf is no weight")
