@@ -62,7 +62,9 @@ def unseen(graph: Any) -> Unseen | None:
 def simple(array: np.ndarray) -> bool:
     """Whether its memory is one piece of real numbers that every processor has."""
     whole = array.flags.c_contiguous or array.flags.f_contiguous
-    return whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
+    return (
+        whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
+    )
 
 
 def accept(graph: Any) -> Adjacency:

@@ -20,6 +20,7 @@ from fwtui.measure.engine import Engine
 from fwtui.solving import cells
 from fwtui.solving.compiling import compiled
 from fwtui.solving.device import SPARE
+from kernels.device import cuda
 from kernels.plan import NO_EDGE
 
 _ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
@@ -61,7 +62,6 @@ class Carried(ABC):
     def __init__(self, n: int, engine: Engine):
         self.n = n
         self._engine = engine
-        self._functions = cells.functions()
 
     @cached_property
     def facts(self) -> DeviceWeights:
@@ -89,6 +89,10 @@ class Carried(ABC):
             raise ValueError("the host has never had this graph")
         return self.origin if isinstance(self.origin, Adjacency) else self.origin.adjacency
 
+    def compiling(self) -> float:
+        """As cells.compiling."""
+        return cells.compiling()
+
     def reach(self, enough: float) -> tuple[float, bool]:
         """As choice.reach_of: no distance exceeds the first number, if the second is true."""
         found = []
@@ -110,9 +114,9 @@ class Carried(ABC):
     def escaped(self, raw: Any, far: float) -> bool:
         """As solver.escaped, of a kernel's distances on the device; `far` and more is no path."""
         words = -(-self.n // 32)
-        sets = cells.cuda.device_array((self.n, words), np.uint32, stream=self._engine.stream)
+        sets = cuda.device_array((self.n, words), np.uint32, stream=self._engine.stream)
         grid = (-(-self.n // cells.THREADS), words)
-        self._functions.reached[grid, cells.THREADS, self._engine.stream](raw, np.int32(self.n), np.float64(far), sets)
+        self._launch("reached", grid, raw, np.int32(self.n), np.float64(far), sets)
         found = self._to_device(np.zeros(1))
         self._escaped(sets, found)
         told = found.copy_to_host(stream=self._engine.stream)
@@ -132,8 +136,11 @@ class Carried(ABC):
     @abstractmethod
     def _escaped(self, sets: Any, found: Any) -> None: ...
 
+    def _launch(self, name: str, grid: int | tuple[int, int], *given: Any) -> None:
+        cells.launch(getattr(cells.functions(), name), grid, self._engine.stream, *given)
+
     def _to_device(self, array: np.ndarray) -> Any:
-        return cells.cuda.to_device(array, stream=self._engine.stream)
+        return cuda.to_device(array, stream=self._engine.stream)
 
 
 class Matrix(Carried):
@@ -147,20 +154,20 @@ class Matrix(Carried):
 
     def enter(self, to: Any, dtype: str) -> None:
         no_edge = np.float64(NO_EDGE[dtype])
-        self._functions.enter[to.shape[0], cells.THREADS, self._engine.stream](self.array, to, np.int32(self.n), no_edge)
+        self._launch("enter", to.shape[0], self.array, to, np.int32(self.n), no_edge)
 
     def _survey(self, found: Any) -> None:
         blocks = min(self.n, cells.BLOCKS)
-        self._functions.survey[blocks, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), found)
+        self._launch("survey", blocks, self.array, np.int32(self.n), found)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         across = -(-self.n // cells.THREADS)
         down = max(1, min(self.n, cells.BLOCKS) // across)
-        function, grid = (self._functions.inward, self.n) if inwards else (self._functions.outward, (across, down))
-        function[grid, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), distance)
+        name, grid = ("inward", self.n) if inwards else ("outward", (across, down))
+        self._launch(name, grid, self.array, np.int32(self.n), distance)
 
     def _escaped(self, sets: Any, found: Any) -> None:
-        self._functions.escaped[self.n, cells.THREADS, self._engine.stream](self.array, np.int32(self.n), sets, found)
+        self._launch("escaped", self.n, self.array, np.int32(self.n), sets, found)
 
 
 class ArcList(Carried):
@@ -175,31 +182,28 @@ class ArcList(Carried):
 
     def enter(self, to: Any, dtype: str) -> None:
         rows, columns = to.shape
-        by_rows, no_edge = (rows, cells.THREADS, self._engine.stream), np.float64(NO_EDGE[dtype])
+        no_edge = np.float64(NO_EDGE[dtype])
         if dtype != "int16":
-            self._functions.clear[by_rows](to, no_edge)
-            self._over(self._functions.lower)(*self._arcs, to)
+            self._launch("clear", rows, to, no_edge)
+            self._launch("lower", self._blocks, *self._arcs, to)
             return
         # two cells to a word, also where a row ends with half of one
-        even = to if columns % 2 == 0 else cells.cuda.device_array((rows, columns + 1), np.int16, stream=self._engine.stream)
-        self._functions.clear[by_rows](even, no_edge)
-        self._over(self._functions.lower_pairs)(*self._arcs, even.view(np.int32))
+        even = to if columns % 2 == 0 else cuda.device_array((rows, columns + 1), np.int16, stream=self._engine.stream)
+        self._launch("clear", rows, even, no_edge)
+        self._launch("lower_pairs", self._blocks, *self._arcs, even.view(np.int32))
         if even is not to:
-            self._functions.enter[by_rows](even, to, np.int32(columns), no_edge)
+            self._launch("enter", rows, even, to, np.int32(columns), no_edge)
 
     def _survey(self, found: Any) -> None:
-        self._over(self._functions.survey_arcs)(*self._arcs, np.int32(self.n), found)
+        self._launch("survey_arcs", self._blocks, *self._arcs, np.int32(self.n), found)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         sources, targets, weights = self._arcs
         ends = (targets, sources) if inwards else (sources, targets)
-        self._over(self._functions.relax_arcs)(*ends, weights, distance)
+        self._launch("relax_arcs", self._blocks, *ends, weights, distance)
 
     def _escaped(self, sets: Any, found: Any) -> None:
-        self._over(self._functions.escaped_arcs)(*self._arcs, sets, found)
-
-    def _over(self, function: Any) -> Any:
-        return function[self._blocks, cells.THREADS, self._engine.stream]
+        self._launch("escaped_arcs", self._blocks, *self._arcs, sets, found)
 
 
 def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, dict[str, float]]:
@@ -217,9 +221,9 @@ def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, di
         carried = _carried(graph.n, parts, engine)
         carried.origin = graph
         engine.synchronize()
-        copied = time.perf_counter()
+        copied, compiling = time.perf_counter(), cells.compiling()
         facts = carried.facts
-    seconds = {"copy in": copied - begin, "prepare": time.perf_counter() - copied}
+    seconds = {"compile": compiling, "copy in": copied - begin - compiling, "prepare": time.perf_counter() - copied}
     unsure = facts.bad or (facts.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
     return None if unsure or max(-(facts.low or 0), facts.high or 0) >= _EXACT else carried, seconds
 
@@ -239,11 +243,12 @@ def _size(parts: np.ndarray | Rows | Arcs) -> int:
 
 def _carried(n: int, parts: np.ndarray | Rows | Arcs, engine: Engine) -> Carried:
     functions, stream = cells.functions(), engine.stream
+    cells.compiling()  # of whoever did not ask
     if isinstance(parts, np.ndarray):
-        return Matrix(cells.cuda.to_device(parts, stream=stream), engine)
-    first, targets, weights = (cells.cuda.to_device(part, stream=stream) for part in parts)
+        return Matrix(cuda.to_device(parts, stream=stream), engine)
+    first, targets, weights = (cuda.to_device(part, stream=stream) for part in parts)
     if isinstance(parts, Arcs):
         return ArcList(n, first, targets, weights, engine)
-    sources = cells.cuda.device_array(len(targets), np.int32, stream=stream)
-    functions.rows_of[min(n, cells.BLOCKS), cells.THREADS, stream](first, np.int32(n), sources)
+    sources = cuda.device_array(len(targets), np.int32, stream=stream)
+    cells.launch(functions.rows_of, min(n, cells.BLOCKS), stream, first, np.int32(n), sources)
     return ArcList(n, sources, targets, weights, engine)

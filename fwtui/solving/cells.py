@@ -6,6 +6,7 @@ that all threads agree on are reduced within a block first: atomic operations on
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ BLOCKS = 1024  # at most, where a block takes several rows
 LOW, HIGH, LEAST_LOOP, EDGES, FRACTIONS, OFF_GRID, MISSING, ZEROS, BAD = range(9)  # what a survey finds
 LARGEST, DIAGONAL = range(2)  # what a look at distances finds
 _WHOLE = 2.0**53  # every float64 from here on is a whole number
+
+_compiling = 0.0
 
 cuda: Any
 least_of: Any
@@ -42,6 +45,22 @@ class Functions(NamedTuple):
     reached: Any  # (distances, n, far, sets): sets[v, s // 32] has a bit for each source s that reaches v
     escaped: Any  # (matrix, n, sets, found): found[0] is 1 where an arc leads from what somebody reaches to what he does not
     escaped_arcs: Any  # (sources, targets, weights, sets, found)
+
+
+def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any) -> None:
+    """One of the functions below on so many blocks, compiled or loaded before where it has not been for such types."""
+    global _compiling
+    known, begin = len(getattr(function, "overloads", ())), time.perf_counter()
+    function[grid, THREADS, stream](*given)
+    if len(getattr(function, "overloads", ())) > known:
+        _compiling += time.perf_counter() - begin
+
+
+def compiling() -> float:
+    """The seconds that launches took to compile or load something since this was last asked."""
+    global _compiling
+    seconds, _compiling = _compiling, 0.0
+    return seconds
 
 
 @cache

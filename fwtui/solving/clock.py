@@ -14,10 +14,12 @@ class Clock:
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter() - ago
 
-    def lap(self, stage: str) -> None:
-        """All since the last call was that stage."""
+    def lap(self, stage: str, compiling: float = 0.0) -> None:
+        """All since the last call was that stage, but for the seconds of something compiled or loaded."""
         now = time.perf_counter()
-        self._add(stage, now - self._last)
+        self._add(stage, now - self._last - compiling)
+        if compiling:
+            self._add("compile", compiling)
         self._last = now
 
     def take(self, told: Mapping[str, float]) -> None:

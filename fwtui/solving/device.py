@@ -114,6 +114,7 @@ def ready(kernel: Kernel, shape: Shape, engine: Engine, predecessors: bool, roun
     """
     begin = time.perf_counter()
     known = _built.get((kernel.id, shape, engine))
+    program: Any
     program, plan = known or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
     built = time.perf_counter()
     buffers = program.allocate()
@@ -149,6 +150,8 @@ def run(
     What was carried there comes back as Result has it, anything else as the kernel left it. With `predecessors` these too,
     where the device can find them. `unproved`: distances that were carried may be too long for the type.
     """
+    from fwtui.solving import cells
+
     engine.activate()
     facts = graph if isinstance(graph, Adjacency) else graph.facts
     kernel, shape = fitting(named, facts, dtype, engine)
@@ -162,7 +165,9 @@ def run(
             begin = time.perf_counter()
             program.load_with(lambda to: graph.enter(to, dtype), buffers, engine.stream)
             engine.synchronize()
-            spent["prepare"] = time.perf_counter() - begin
+            compiling = cells.compiling()
+            spent["compile"] += compiling
+            spent["prepare"] = time.perf_counter() - begin - compiling
         launched = 0
 
         def count() -> None:
@@ -172,20 +177,20 @@ def run(
 
         spent["kernels"] = engine.clean_pass(program, plan, buffers, "eager")(count)
         ran = time.perf_counter()
-        raw: np.ndarray | None = None
+        raw: Any = None
         finished: Finished | None = None
         if isinstance(graph, Adjacency):
             raw = program.unload(buffers, engine.stream)
-            least = float(raw.diagonal().min(initial=0))
+            useful = not (raw.diagonal() < 0).any()
         else:
             result = program.result_on_device(buffers, engine.stream)
             finished = _finished(result, graph, dtype, predecessors, unproved, engine)
-            least = float(finished.diagonal.min(initial=0))
-        out = time.perf_counter()
-        spent["copy out"] = out - ran
+            useful = not finished.escaped and not (finished.diagonal < 0).any()
+        out, compiling = time.perf_counter(), cells.compiling()
+        spent["compile"] += compiling
+        spent["copy out"] = out - ran - compiling
         found = None
-        told = finished is None or not finished.escaped
-        if predecessors and kernel is not out_of_core.KERNEL and least >= 0 and told:
+        if predecessors and useful and kernel is not out_of_core.KERNEL:
             found = _predecessors(facts, dtype, program, buffers, engine, finished)
     if found is not None:
         spent["copy out"] += found[1]
@@ -213,6 +218,7 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
     """Distances of a device array, converted there and copied, a piece after the other, to where they will stay."""
     from fwtui.solving import cells
     from fwtui.solving.tracing import far_of
+    from kernels.device import cuda
 
     n, stream, functions = graph.n, engine.stream, cells.functions()
     far = far_of(graph.facts, dtype)
@@ -224,15 +230,15 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
         check_wide(n, predecessors)
     distances = np.empty((n, n), np.float64 if wide else np.float32)
     rows = max(1, min(n, _PIECE // distances[0].nbytes))
-    piece = cells.cuda.device_array((rows, n), distances.dtype, stream=stream)
+    piece = cuda.device_array((rows, n), distances.dtype, stream=stream)
     for first in range(0, n, rows):
         part = distances[first : first + rows]
-        functions.leave[len(part), cells.THREADS, stream](raw, piece, np.int32(first), np.int32(n), np.float64(far))
+        cells.launch(functions.leave, len(part), stream, raw, piece, np.int32(first), np.int32(n), np.float64(far))
         piece[: len(part)].copy_to_host(part, stream=stream)
     diagonal = np.zeros(n)
     if least < 0:
-        found = cells.cuda.to_device(diagonal, stream=stream)
-        functions.diagonal[-(-n // cells.THREADS), cells.THREADS, stream](raw, np.int32(n), found)
+        found = cuda.to_device(diagonal, stream=stream)
+        cells.launch(functions.diagonal, -(-n // cells.THREADS), stream, raw, np.int32(n), found)
         found.copy_to_host(diagonal, stream=stream)
     engine.synchronize()
     return Finished(distances, largest, diagonal, False)
@@ -241,10 +247,10 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
 def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float]:
     """The greatest absolute value below `far` of the n x n corner of a device array, and the least on its diagonal, or 0."""
     from fwtui.solving import cells
+    from kernels.device import cuda
 
-    functions = cells.functions()
-    found = cells.cuda.to_device(np.zeros(2), stream=engine.stream)
-    functions.look[min(n, cells.BLOCKS), cells.THREADS, engine.stream](raw, np.int32(n), np.float64(far), found)
+    found = cuda.to_device(np.zeros(2), stream=engine.stream)
+    cells.launch(cells.functions().look, min(n, cells.BLOCKS), engine.stream, raw, np.int32(n), np.float64(far), found)
     told = found.copy_to_host(stream=engine.stream)
     engine.synchronize()
     return float(told[cells.LARGEST]), float(told[cells.DIAGONAL])

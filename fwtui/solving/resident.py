@@ -22,6 +22,7 @@ from fwtui.solving.host import floating
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.tracing import far_of, on_device, search_for, terms_of
+from kernels.device import cuda
 from kernels.plan import Kernel
 
 
@@ -57,8 +58,9 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
 
             raise NegativeCycleError("the graph has a negative cycle: some vertex is nearer to itself than 0")
         wide = choice.dtype != "float32" and largest >= EXACT_INTEGER
-        distances = cells.cuda.device_array((n, n), np.float64 if wide else np.float32, stream=engine.stream)
-        cells.functions().leave[n, cells.THREADS, engine.stream](raw, distances, np.int32(0), np.int32(n), np.float64(far))
+        distances = cuda.device_array((n, n), np.float64 if wide else np.float32, stream=engine.stream)
+        first, size = np.int32(0), np.int32(n)
+        cells.launch(cells.functions().leave, n, engine.stream, raw, distances, first, size, np.float64(far))
         engine.synchronize()
         left = time.perf_counter()
         spent |= {"prepare": chosen - begin + entered - built, "kernels": seconds, "copy out": left - ran}
@@ -97,7 +99,7 @@ def _predecessors(
     np.fill_diagonal(distances, 0)
     paths = Paths(graph, distances, exact)
     if found is None:
-        return cells.cuda.to_device(paths.predecessors(), stream=engine.stream)
+        return cuda.to_device(paths.predecessors(), stream=engine.stream)
     for source, row in zip(hidden.tolist(), paths.by_dijkstra(hidden), strict=True):
         found[source].copy_to_device(row, stream=engine.stream)
     engine.synchronize()

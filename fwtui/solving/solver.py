@@ -94,7 +94,7 @@ def answer(
     reach = carried.reach if carried is not None else partial(reach_of, whole())
     for choice in choices(facts, dtype, reach):
         check_room(facts.n, choice.dtype, predecessors, low=facts.low)
-        clock.lap("prepare")
+        clock.lap("prepare", 0.0 if carried is None else carried.compiling())
         if engine is not None:
             unproved = choice.proof == AFTERWARDS
             solved = gpu.run(carried or whole(), choice.dtype, named, engine, tell, predecessors, unproved)

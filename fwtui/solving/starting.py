@@ -33,25 +33,28 @@ class Start:
             self._thread.join()
 
     def _work(self) -> None:
-        from fwtui.solving import cells, carried  # noqa: F401 with them come numba and all that a solve needs of it
+        from fwtui.solving import carried, cells  # noqa: F401 with them come numba and all that a solve needs of it
+        from fwtui.solving.compiling import compiled
         from fwtui.solving.device import _cuda_engine
 
         if not self._unwanted.is_set():
             with suppress(Exception):  # whoever needs it finds out why
                 _cuda_engine(self._device)
-                cells.functions()
+                with compiled():
+                    cells.functions()
 
 
 def start_gpu(request: Request) -> Start:
     """For a command that is likely to use one; the file's size says how many vertices there may be."""
-    from fwtui.hardware import driver_present
-    from kernels import registry
+    text = request.device if request.device not in ("", "auto") else "0"
+    least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
+    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+        if text.isascii() and text.isdecimal() and os.stat(request.file).st_size >= least:
+            from fwtui.hardware import driver_present
+            from kernels import registry
 
-    kernel = registry().get(request.kernel)
-    text = request.device or "0"
-    with suppress(OSError):
-        least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
-        asked = (kernel is None and request.kernel in ("", "auto")) or (kernel is not None and kernel.backend == "cuda")
-        if text.isdecimal() and asked and os.stat(request.file).st_size >= least and driver_present():
-            return Start(int(text))
+            kernel = registry().get(request.kernel)
+            asked = kernel.backend == "cuda" if kernel is not None else request.kernel in ("", "auto")
+            if asked and driver_present():
+                return Start(int(text))
     return Start(None)

@@ -57,7 +57,7 @@ def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -
 
 
 def spent(seconds: Mapping[str, float]) -> str:
-    """Where the time went: what a process does once, then all else, and the share of that which was neither a copy nor a kernel."""
+    """Where the time went: what a process does once, all else, and the share of that which was neither a copy nor a kernel."""
     once = sum(seconds.get(name, 0.0) for name in ONCE)
     then = sum(seconds.values()) - once
     inside = sum(seconds.get(name, 0.0) for name in INSIDE)

@@ -272,8 +272,14 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
     cases += [(do.enter, (float64[:, ::1], to[:, ::1], int32, float64)) for to in words]
     for vertex, weight in ((int32[::1], float32[::1]), (int64[::1], float64[::1])):
         arcs = (vertex, vertex, weight)
-        cases += [(do.survey_arcs, (*arcs, int32, found)), (do.relax_arcs, (*arcs, found)), (do.rows_of, (vertex, int32, int32[::1]))]
-        cases += [(function, (*arcs, to[:, ::1])) for function, to in ((do.lower, int32), (do.lower, float32), (do.lower_pairs, int32))]
+        cases += [
+            (do.survey_arcs, (*arcs, int32, found)),
+            (do.relax_arcs, (*arcs, found)),
+            (do.rows_of, (vertex, int32, int32[::1])),
+        ]
+        cases += [
+            (function, (*arcs, to[:, ::1])) for function, to in ((do.lower, int32), (do.lower, float32), (do.lower_pairs, int32))
+        ]
     for raw in words:
         cases += [(do.clear, (raw[:, ::1], float64)), (do.diagonal, (raw[:, ::1], int32, found))]
         cases += [(do.leave, (raw[:, ::1], to[:, ::1], int32, int32, float64)) for to in (float32, float64)]
