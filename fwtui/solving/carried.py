@@ -20,7 +20,6 @@ from fwtui.measure.engine import Engine
 from fwtui.solving import cells
 from fwtui.solving.compiling import compiled
 from fwtui.solving.device import SPARE
-from kernels.device import cuda
 from kernels.plan import NO_EDGE
 
 _ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
@@ -113,6 +112,8 @@ class Carried(ABC):
 
     def escaped(self, raw: Any, far: float) -> bool:
         """As solver.escaped, of a kernel's distances on the device; `far` and more is no path."""
+        from kernels.device import cuda
+
         words = -(-self.n // 32)
         sets = cuda.device_array((self.n, words), np.uint32, stream=self._engine.stream)
         grid = (-(-self.n // cells.THREADS), words)
@@ -140,6 +141,8 @@ class Carried(ABC):
         cells.launch(getattr(cells.functions(), name), grid, self._engine.stream, *given)
 
     def _to_device(self, array: np.ndarray) -> Any:
+        from kernels.device import cuda
+
         return cuda.to_device(array, stream=self._engine.stream)
 
 
@@ -181,6 +184,8 @@ class ArcList(Carried):
         self._blocks = max(1, min(-(-weights.shape[0] // cells.THREADS), cells.BLOCKS))
 
     def enter(self, to: Any, dtype: str) -> None:
+        from kernels.device import cuda
+
         rows, columns = to.shape
         no_edge = np.float64(NO_EDGE[dtype])
         if dtype != "int16":
@@ -242,6 +247,8 @@ def _size(parts: np.ndarray | Rows | Arcs) -> int:
 
 
 def _carried(n: int, parts: np.ndarray | Rows | Arcs, engine: Engine) -> Carried:
+    from kernels.device import cuda
+
     functions, stream = cells.functions(), engine.stream
     cells.compiling()  # of whoever did not ask
     if isinstance(parts, np.ndarray):

@@ -22,7 +22,6 @@ from fwtui.solving.host import floating
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.tracing import far_of, on_device, search_for, terms_of
-from kernels.device import cuda
 from kernels.plan import Kernel
 
 
@@ -34,6 +33,8 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         raise Refused(f"an array of shape {matrix.shape} is no graph, which is a square matrix; give n x n weights")
     if np.dtype(matrix.dtype).kind not in "fiu":
         raise Refused(f"weights of type {matrix.dtype} are no numbers to add up; convert them to float64 or int64")
+    from kernels.device import cuda
+
     begin = time.perf_counter()
     n = matrix.shape[0]
     with compiled():
@@ -99,6 +100,8 @@ def _predecessors(
     np.fill_diagonal(distances, 0)
     paths = Paths(graph, distances, exact)
     if found is None:
+        from kernels.device import cuda
+
         return cuda.to_device(paths.predecessors(), stream=engine.stream)
     for source, row in zip(hidden.tolist(), paths.by_dijkstra(hidden), strict=True):
         found[source].copy_to_device(row, stream=engine.stream)

@@ -33,7 +33,8 @@ class Start:
             self._thread.join()
 
     def _work(self) -> None:
-        from fwtui.solving import carried, cells  # noqa: F401 with them come numba and all that a solve needs of it
+        import kernels.device  # noqa: F401 numba, which takes as long as everything else
+        from fwtui.solving import cells
         from fwtui.solving.compiling import compiled
         from fwtui.solving.device import _cuda_engine
 

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix, turned_rows
+from scipy.sparse import csr_array
 
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency, Weights
-from fwtui.graphs.objects import accept
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving import device
+from fwtui.solving import carried, device, solver
 from fwtui.solving.paths import Paths
 from fwtui.solving.solver import answer
 
@@ -49,6 +51,41 @@ def test_arrays_on_the_gpu(engine: Any) -> None:
 def test_large_ones_by_themselves() -> None:
     result = solve(random_matrix(2100, 3))
     assert result.stats.device == "cuda" and (result.distances == by_scipy(random_matrix(2100, 3))).all()
+
+
+@pytest.mark.parametrize(("scale", "negative"), [(1, False), (2000, False), (1, True), (0.25, False), (1e-3, False)])
+@pytest.mark.parametrize("n", [129, 1000, 2050])
+def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n: int, scale: float, negative: bool) -> None:
+    """Matrices of each order and type, rows and arcs: the same to the bit as where the host lays them out."""
+    matrix = random_matrix(n, n, 0.3, negative=negative, scale=scale)
+    present = np.isfinite(matrix)
+    ends = np.nonzero(present)
+    more = np.random.default_rng(n).integers(0, len(ends[0]), 5000)  # parallel arcs, longer ones among them
+    apart = ends[0][more] != ends[1][more]
+    longer = matrix[present][more] + np.where(apart, np.arange(5000) % 3 * scale, 0)
+    arcs = Arcs(*(np.concatenate([e, e[more]]) for e in ends), np.concatenate([matrix[present], longer]))
+    given: list[Any] = [
+        *(unseen(form) for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32))),
+        unseen(csr_array((matrix[present], ends), shape=(n, n))),
+        Adjacency(n, Vertices(range(n)), arcs=arcs),
+    ]
+    for graph in given:
+        there = answer(graph, engine=engine)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(carried, "carry", lambda *given: (None, {}))
+            here = answer(graph if isinstance(graph, Adjacency) else graph.adjacency, engine=engine)
+        assert there.distances.dtype == here.distances.dtype and there.stats.edges == here.stats.edges
+        assert there.distances.tobytes() == here.distances.tobytes()
+
+
+def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "escaped", lambda *given: pytest.fail("the host looked for it"))
+    for length, dtype in ((5, "int16"), (2000, "int32")):
+        n = 2100  # a chain, and vertices beside it
+        chain = csr_array((np.full(length, 90.0), (np.arange(length), np.arange(1, length + 1))), shape=(n, n))
+        for graph in (chain, np.where(chain.toarray() > 0, chain.toarray(), np.inf)):
+            result = answer(unseen(graph) or accept(graph), engine=engine)
+            assert result.stats.dtype == dtype and result.distances[0, length] == 90 * length
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
