@@ -63,7 +63,8 @@ def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n
     more = np.random.default_rng(n).integers(0, len(ends[0]), 5000)  # parallel arcs, longer ones among them
     apart = ends[0][more] != ends[1][more]
     longer = matrix[present][more] + np.where(apart, np.arange(5000) % 3 * scale, 0)
-    arcs = Arcs(*(np.concatenate([e, e[more]]) for e in ends), np.concatenate([matrix[present], longer]))
+    sources, targets = (np.concatenate([e, e[more]]) for e in ends)
+    arcs = Arcs(sources, targets, np.concatenate([matrix[present], longer]))
     given: list[Any] = [
         *(unseen(form) for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32))),
         unseen(csr_array((matrix[present], ends), shape=(n, n))),
