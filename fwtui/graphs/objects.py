@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,20 +26,29 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Unseen:
-    """A graph of another library whose weights nobody has looked at, and its arrays, for whoever does that elsewhere."""
+    """A graph whose weights nobody has looked at, as arrays, for whoever does that elsewhere.
 
-    given: Any
+    What `look` raises, and every arc to or from no vertex, is still to be found.
+    """
+
     n: int
-    parts: np.ndarray | Rows
+    parts: np.ndarray | Rows | Arcs
+    look: Callable[[], Adjacency]
+    name: str = ""
 
     @cached_property
     def adjacency(self) -> Adjacency:
-        """As accept() gives it, once."""
-        return accept(self.given)
+        """What `look` gives, once."""
+        return self.look()
 
     @property
     def vertices(self) -> Vertices:
         return Vertices(range(self.n))
+
+
+def seen(graph: Adjacency | Unseen) -> Adjacency:
+    """The graph, looked through."""
+    return graph if isinstance(graph, Adjacency) else graph.adjacency
 
 
 def unseen(graph: Any) -> Unseen | None:
@@ -49,14 +58,22 @@ def unseen(graph: Any) -> Unseen | None:
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
         rows = graph.tocsr()  # which adds up what is stored twice
-        pointers, targets, weights = rows.indptr, rows.indices, rows.data
-        sound = len(pointers) == graph.shape[0] + 1 and pointers[0] == 0 and pointers[-1] == len(targets) == len(weights)
-        if not sound or (np.diff(pointers) < 0).any() or not simple(weights):
-            return None
-        return Unseen(rows, graph.shape[0], Rows(pointers, targets, weights))
-    if type(graph) is not np.ndarray or graph.ndim != 2 or graph.shape[0] != graph.shape[1] or not simple(graph):
-        return None
-    return Unseen(graph, len(graph), graph)
+        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: accept(rows))
+    return of_matrix(graph, lambda: accept(graph)) if type(graph) is np.ndarray else None
+
+
+def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> Unseen | None:
+    """None where its pointers are wrong, or its arrays have to be converted first."""
+    pointers, count = rows.pointers, len(rows.targets)
+    ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
+    sound = ends and all(map(simple, rows)) and not (pointers[1:] < pointers[:-1]).any()
+    return Unseen(n, rows, look) if sound else None
+
+
+def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> Unseen | None:
+    """None where it is not square, or has to be converted first."""
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    return Unseen(len(matrix), matrix, look) if square and simple(matrix) else None
 
 
 def simple(array: np.ndarray) -> bool:

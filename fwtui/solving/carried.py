@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.demand import MAX_WEIGHT
 from fwtui.graphs.lines import Arcs
-from fwtui.graphs.objects import Rows, Unseen, simple
+from fwtui.graphs.objects import Rows, Unseen, seen, simple
 from fwtui.measure.engine import Engine
-from fwtui.solving import cells
+from fwtui.solving import arc_cells, cells, launching
 from fwtui.solving.compiling import compiled
 from fwtui.solving.device import SPARE
 from kernels.plan import NO_EDGE
@@ -26,7 +27,6 @@ _ROUNDS = 3  # of a search before its distances are looked at; then twice as man
 _MATRICES = 3  # of 32 bits for a kernel, at most, while a graph is there as well
 _PADDING = 128
 _INDEX = 4  # bytes of a vertex, where it is written out for each arc
-_EXACT = 2**53  # float64 skips whole numbers from here on
 
 
 @dataclass(frozen=True)
@@ -56,41 +56,40 @@ class Carried(ABC):
 
     looks = 1  # at a search's distances, at most
 
-    origin: Adjacency | Unseen | None = None
-
-    def __init__(self, n: int, engine: Engine):
+    def __init__(self, n: int, engine: Engine, origin: Adjacency | Unseen | None = None):
         self.n = n
         self._engine = engine
+        self._origin = origin
 
     @cached_property
     def facts(self) -> DeviceWeights:
-        start = np.zeros(cells.BAD + 1)
-        start[cells.LOW], start[cells.HIGH] = np.inf, -np.inf
+        start = np.zeros(launching.BAD + 1)
+        start[launching.LOW], start[launching.HIGH] = np.inf, -np.inf
         found = self._to_device(start)
         self._survey(found)
         told = found.copy_to_host(stream=self._engine.stream)
         self._engine.synchronize()
-        low = min(told[cells.LOW], told[cells.LEAST_LOOP]) if told[cells.LEAST_LOOP] < 0 else told[cells.LOW]
+        low = min(told[launching.LOW], told[launching.LEAST_LOOP]) if told[launching.LEAST_LOOP] < 0 else told[launching.LOW]
         return DeviceWeights(
             n=self.n,
-            integer=not told[cells.FRACTIONS],
+            integer=not told[launching.FRACTIONS],
             low=float(low) if np.isfinite(low) else None,
-            high=float(told[cells.HIGH]) if np.isfinite(told[cells.HIGH]) else None,
-            grid=not told[cells.OFF_GRID],
-            edges=int(told[cells.EDGES]),
-            unclear=bool(told[cells.ZEROS] and not told[cells.MISSING]),
-            bad=bool(told[cells.BAD]),
+            high=float(told[launching.HIGH]) if np.isfinite(told[launching.HIGH]) else None,
+            grid=not told[launching.OFF_GRID],
+            edges=int(told[launching.EDGES]),
+            unclear=bool(told[launching.ZEROS] and not told[launching.MISSING]),
+            bad=bool(told[launching.BAD]),
         )
 
     def whole(self) -> Adjacency:
         """What was carried, as the host has it. Raises ValueError where it never was there."""
-        if self.origin is None:
+        if self._origin is None:
             raise ValueError("the host has never had this graph")
-        return self.origin if isinstance(self.origin, Adjacency) else self.origin.adjacency
+        return seen(self._origin)
 
     def compiling(self) -> float:
-        """As cells.compiling."""
-        return cells.compiling()
+        """As launching.compiling."""
+        return launching.compiling()
 
     def reach(self, enough: float) -> tuple[float, bool]:
         """As choice.reach_of: no distance exceeds the first number, if the second is true."""
@@ -103,6 +102,7 @@ class Carried(ABC):
                 for _ in range(_ROUNDS << look):
                     self._relax(distance, inwards)
                 before, now = now, distance.copy_to_host(stream=self._engine.stream)
+                self._engine.synchronize()
                 if 2 * now.max() < enough or (now == before).all():
                     break
             found.append(now)
@@ -116,8 +116,8 @@ class Carried(ABC):
 
         words = -(-self.n // 32)
         sets = cuda.device_array((self.n, words), np.uint32, stream=self._engine.stream)
-        grid = (-(-self.n // cells.THREADS), words)
-        self._launch("reached", grid, raw, np.int32(self.n), np.float64(far), sets)
+        grid = (-(-self.n // launching.THREADS), words)
+        self._launch(cells.functions().reached, grid, raw, np.int32(self.n), np.float64(far), sets)
         found = self._to_device(np.zeros(1))
         self._escaped(sets, found)
         told = found.copy_to_host(stream=self._engine.stream)
@@ -137,8 +137,8 @@ class Carried(ABC):
     @abstractmethod
     def _escaped(self, sets: Any, found: Any) -> None: ...
 
-    def _launch(self, name: str, grid: int | tuple[int, int], *given: Any) -> None:
-        cells.launch(getattr(cells.functions(), name), grid, self._engine.stream, *given)
+    def _launch(self, function: Any, grid: int | tuple[int, int], *given: Any) -> None:
+        launching.launch(function, grid, self._engine.stream, *given)
 
     def _to_device(self, array: np.ndarray) -> Any:
         from kernels.device import cuda
@@ -151,26 +151,27 @@ class Matrix(Carried):
 
     looks = 2  # the paths of a dense graph have few edges
 
-    def __init__(self, array: Any, engine: Engine):
-        super().__init__(array.shape[0], engine)
+    def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen | None = None):
+        super().__init__(array.shape[0], engine, origin)
         self.array = array
 
     def enter(self, to: Any, dtype: str) -> None:
         no_edge = np.float64(NO_EDGE[dtype])
-        self._launch("enter", to.shape[0], self.array, to, np.int32(self.n), no_edge)
+        self._launch(cells.functions().enter, to.shape[0], self.array, to, np.int32(self.n), no_edge)
 
     def _survey(self, found: Any) -> None:
-        blocks = min(self.n, cells.BLOCKS)
-        self._launch("survey", blocks, self.array, np.int32(self.n), found)
+        blocks = min(self.n, launching.BLOCKS)
+        self._launch(cells.functions().survey, blocks, self.array, np.int32(self.n), found)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
-        across = -(-self.n // cells.THREADS)
-        down = max(1, min(self.n, cells.BLOCKS) // across)
-        name, grid = ("inward", self.n) if inwards else ("outward", (across, down))
-        self._launch(name, grid, self.array, np.int32(self.n), distance)
+        across = -(-self.n // launching.THREADS)
+        down = max(1, min(self.n, launching.BLOCKS) // across)
+        do = cells.functions()
+        function, grid = (do.inward, self.n) if inwards else (do.outward, (across, down))
+        self._launch(function, grid, self.array, np.int32(self.n), distance)
 
     def _escaped(self, sets: Any, found: Any) -> None:
-        self._launch("escaped", self.n, self.array, np.int32(self.n), sets, found)
+        self._launch(cells.functions().escaped, self.n, self.array, np.int32(self.n), sets, found)
 
 
 class ArcList(Carried):
@@ -178,42 +179,43 @@ class ArcList(Carried):
 
     looks = 8
 
-    def __init__(self, n: int, sources: Any, targets: Any, weights: Any, engine: Engine):
-        super().__init__(n, engine)
-        self._arcs = (sources, targets, weights)
-        self._blocks = max(1, min(-(-weights.shape[0] // cells.THREADS), cells.BLOCKS))
+    def __init__(self, n: int, arcs: tuple[Any, Any, Any], engine: Engine, origin: Adjacency | Unseen | None = None):
+        super().__init__(n, engine, origin)
+        self._arcs = arcs
+        self._blocks = max(1, min(-(-arcs[2].shape[0] // launching.THREADS), launching.BLOCKS))
 
     def enter(self, to: Any, dtype: str) -> None:
         from kernels.device import cuda
 
+        do = arc_cells.functions()
         rows, columns = to.shape
         no_edge = np.float64(NO_EDGE[dtype])
         if dtype != "int16":
-            self._launch("clear", rows, to, no_edge)
-            self._launch("lower", self._blocks, *self._arcs, to)
+            self._launch(do.clear, rows, to, no_edge)
+            self._launch(do.lower, self._blocks, *self._arcs, to)
             return
         # two cells to a word, also where a row ends with half of one
         even = to if columns % 2 == 0 else cuda.device_array((rows, columns + 1), np.int16, stream=self._engine.stream)
-        self._launch("clear", rows, even, no_edge)
-        self._launch("lower_pairs", self._blocks, *self._arcs, even.view(np.int32))
+        self._launch(do.clear, rows, even, no_edge)
+        self._launch(do.lower_pairs, self._blocks, *self._arcs, even.view(np.int32))
         if even is not to:
-            self._launch("enter", rows, even, to, np.int32(columns), no_edge)
+            self._launch(cells.functions().enter, rows, even, to, np.int32(columns), no_edge)
 
     def _survey(self, found: Any) -> None:
-        self._launch("survey_arcs", self._blocks, *self._arcs, np.int32(self.n), found)
+        self._launch(arc_cells.functions().survey, self._blocks, *self._arcs, np.int32(self.n), found)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         sources, targets, weights = self._arcs
         ends = (targets, sources) if inwards else (sources, targets)
-        self._launch("relax_arcs", self._blocks, *ends, weights, distance)
+        self._launch(arc_cells.functions().relax, self._blocks, *ends, weights, distance)
 
     def _escaped(self, sets: Any, found: Any) -> None:
-        self._launch("escaped_arcs", self._blocks, *self._arcs, sets, found)
+        self._launch(arc_cells.functions().escaped, self._blocks, *self._arcs, sets, found)
 
 
 def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, dict[str, float]]:
     """The graph on the engine's device, and seconds by stage. None where the host has to look through it: where there is no room
-    for it beside its distances, for numbers that float64 does not hold, and for what may be no graph.
+    for it beside its distances, for numbers that float64 may not hold, and for what may be no graph.
     """
     begin = time.perf_counter()
     parts = _parts(graph)
@@ -223,14 +225,13 @@ def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, di
     if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - SPARE:
         return None, {}
     with compiled():
-        carried = _carried(graph.n, parts, engine)
-        carried.origin = graph
+        carried = _carried(graph, parts, engine)
         engine.synchronize()
-        copied, compiling = time.perf_counter(), cells.compiling()
+        copied, compiling = time.perf_counter(), launching.compiling()
         facts = carried.facts
     seconds = {"compile": compiling, "copy in": copied - begin - compiling, "prepare": time.perf_counter() - copied}
     unsure = facts.bad or (facts.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
-    return None if unsure or max(-(facts.low or 0), facts.high or 0) >= _EXACT else carried, seconds
+    return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried, seconds
 
 
 def _parts(graph: Adjacency | Unseen) -> np.ndarray | Rows | Arcs | None:
@@ -246,16 +247,16 @@ def _size(parts: np.ndarray | Rows | Arcs) -> int:
     return sum(part.nbytes for part in parts) + (_INDEX * len(parts.targets) if isinstance(parts, Rows) else 0)
 
 
-def _carried(n: int, parts: np.ndarray | Rows | Arcs, engine: Engine) -> Carried:
+def _carried(graph: Adjacency | Unseen, parts: np.ndarray | Rows | Arcs, engine: Engine) -> Carried:
     from kernels.device import cuda
 
-    functions, stream = cells.functions(), engine.stream
-    cells.compiling()  # of whoever did not ask
+    stream = engine.stream
+    launching.compiling()  # of whoever did not ask
     if isinstance(parts, np.ndarray):
-        return Matrix(cuda.to_device(parts, stream=stream), engine)
+        return Matrix(cuda.to_device(parts, stream=stream), engine, graph)
     first, targets, weights = (cuda.to_device(part, stream=stream) for part in parts)
-    if isinstance(parts, Arcs):
-        return ArcList(n, first, targets, weights, engine)
-    sources = cuda.device_array(len(targets), np.int32, stream=stream)
-    cells.launch(functions.rows_of, min(n, cells.BLOCKS), stream, first, np.int32(n), sources)
-    return ArcList(n, sources, targets, weights, engine)
+    if isinstance(parts, Rows):
+        rows, first = first, cuda.device_array(len(parts.targets), np.int32, stream=stream)
+        blocks = min(graph.n, launching.BLOCKS)
+        launching.launch(arc_cells.functions().rows_of, blocks, stream, rows, np.int32(graph.n), first)
+    return ArcList(graph.n, (first, targets, weights), engine, graph)

@@ -7,7 +7,8 @@ import time
 
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.loading import load
+from fwtui.graphs.loading import load_unseen
+from fwtui.graphs.objects import Unseen, seen
 from fwtui.solving import words
 from fwtui.solving.clock import Clock
 from fwtui.solving.output import check_out, pair_table, read_pairs, save
@@ -30,9 +31,9 @@ def carry_out(request: Request) -> None:
     clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
     clock.lap("set-up")
     with progress.stage("reading"):
-        graph = load(request.file)
+        graph = load_unseen(request.file)
         if request.undirected:
-            graph = both_ways(graph)
+            graph = both_ways(seen(graph))
         pairs = _pairs(request, graph)
     clock.lap("read")
     start.wait(graph.n)
@@ -60,15 +61,15 @@ def carry_out(request: Request) -> None:
     print(f"fwtui: {words.spent(clock.seconds)}{f'; {memory(size)} written' if request.out else ''}", file=sys.stderr)
 
 
-def _pairs(request: Request, graph: Adjacency) -> list[tuple[int, int]] | None:
+def _pairs(request: Request, graph: Adjacency | Unseen) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
     return read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
-def _say(request: Request, graph: Adjacency, result: Result, pairs: list[tuple[int, int]] | None) -> None:
+def _say(request: Request, graph: Adjacency | Unseen, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
-        print("\n".join(words.path_lines(result, graph, *pairs[0])))
+        print("\n".join(words.path_lines(result, seen(graph), *pairs[0])))
     elif pairs is not None and not request.out:
         pair_table(result, pairs, request.paths, sys.stdout)
     if request.summary or not (request.out or pairs):

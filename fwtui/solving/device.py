@@ -150,7 +150,7 @@ def run(
     What was carried there comes back as Result has it, anything else as the kernel left it. With `predecessors` these too,
     where the device can find them. `unproved`: distances that were carried may be too long for the type.
     """
-    from fwtui.solving import cells
+    from fwtui.solving import launching
 
     engine.activate()
     facts = graph if isinstance(graph, Adjacency) else graph.facts
@@ -165,7 +165,7 @@ def run(
             begin = time.perf_counter()
             program.load_with(lambda to: graph.enter(to, dtype), buffers, engine.stream)
             engine.synchronize()
-            compiling = cells.compiling()
+            compiling = launching.compiling()
             spent["compile"] += compiling
             spent["prepare"] = time.perf_counter() - begin - compiling
         launched = 0
@@ -186,7 +186,7 @@ def run(
             result = program.result_on_device(buffers, engine.stream)
             finished = _finished(result, graph, dtype, predecessors, unproved, engine)
             useful = not finished.escaped and not (finished.diagonal < 0).any()
-        out, compiling = time.perf_counter(), cells.compiling()
+        out, compiling = time.perf_counter(), launching.compiling()
         spent["compile"] += compiling
         spent["copy out"] = out - ran - compiling
         found = None
@@ -216,7 +216,7 @@ def _loaded(graph: Adjacency, kernel: Kernel, program: Any, buffers: Any, engine
 
 def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved: bool, engine: Engine) -> Finished:
     """Distances of a device array, converted there and copied, a piece after the other, to where they will stay."""
-    from fwtui.solving import cells
+    from fwtui.solving import cells, launching
     from fwtui.solving.tracing import far_of
     from kernels.device import cuda
 
@@ -233,12 +233,12 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
     piece = cuda.device_array((rows, n), distances.dtype, stream=stream)
     for first in range(0, n, rows):
         part = distances[first : first + rows]
-        cells.launch(functions.leave, len(part), stream, raw, piece, np.int32(first), np.int32(n), np.float64(far))
+        launching.launch(functions.leave, len(part), stream, raw, piece, np.int32(first), np.int32(n), np.float64(far))
         piece[: len(part)].copy_to_host(part, stream=stream)
     diagonal = np.zeros(n)
     if least < 0:
         found = cuda.to_device(diagonal, stream=stream)
-        cells.launch(functions.diagonal, -(-n // cells.THREADS), stream, raw, np.int32(n), found)
+        launching.launch(functions.diagonal, -(-n // launching.THREADS), stream, raw, np.int32(n), found)
         found.copy_to_host(diagonal, stream=stream)
     engine.synchronize()
     return Finished(distances, largest, diagonal, False)
@@ -246,11 +246,11 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
 
 def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float]:
     """The greatest absolute value below `far` of the n x n corner of a device array, and the least on its diagonal, or 0."""
-    from fwtui.solving import cells
+    from fwtui.solving import cells, launching
     from kernels.device import cuda
 
     found = cuda.to_device(np.zeros(2), stream=engine.stream)
-    cells.launch(cells.functions().look, min(n, cells.BLOCKS), engine.stream, raw, np.int32(n), np.float64(far), found)
+    launching.launch(cells.functions().look, min(n, launching.BLOCKS), engine.stream, raw, np.int32(n), np.float64(far), found)
     told = found.copy_to_host(stream=engine.stream)
     engine.synchronize()
     return float(told[cells.LARGEST]), float(told[cells.DIAGONAL])

@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.lines import Arcs
-from fwtui.graphs.objects import Unseen
+from fwtui.graphs.objects import Unseen, seen
 from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
@@ -63,7 +63,7 @@ class Paths:
 
     @property
     def adjacency(self) -> Adjacency:
-        return self._graph if isinstance(self._graph, Adjacency) else self._graph.adjacency
+        return seen(self._graph)
 
     def predecessors(self, sources: np.ndarray | None = None) -> np.ndarray:
         """For each source (all unless given) a row of int32: the vertex before j on a shortest path to j, or -9999."""

@@ -13,7 +13,7 @@ from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, EXACT_INTEGER, limit
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure.engine import Engine
 from fwtui.measure.memory import check_memory
-from fwtui.solving import cells
+from fwtui.solving import cells, launching
 from fwtui.solving.carried import DeviceWeights, Matrix
 from fwtui.solving.choice import ROUNDED, Choice, choices
 from fwtui.solving.compiling import compiled
@@ -61,7 +61,7 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         wide = choice.dtype != "float32" and largest >= EXACT_INTEGER
         distances = cuda.device_array((n, n), np.float64 if wide else np.float32, stream=engine.stream)
         first, size = np.int32(0), np.int32(n)
-        cells.launch(cells.functions().leave, n, engine.stream, raw, distances, first, size, np.float64(far))
+        launching.launch(cells.functions().leave, n, engine.stream, raw, distances, first, size, np.float64(far))
         engine.synchronize()
         left = time.perf_counter()
         spent |= {"prepare": chosen - begin + entered - built, "kernels": seconds, "copy out": left - ran}

@@ -14,7 +14,7 @@ from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.bounds import AFTERWARDS, Facts, limit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import blocks
-from fwtui.graphs.objects import Unseen, accept, unseen
+from fwtui.graphs.objects import Unseen, accept, seen, unseen
 from fwtui.measure.engine import Engine
 from fwtui.solving import device as gpu
 from fwtui.solving import host
@@ -87,9 +87,7 @@ def answer(
         carried, told = carry(graph, engine)
         clock.take(told)
 
-    def whole() -> Adjacency:
-        return graph if isinstance(graph, Adjacency) else graph.adjacency
-
+    whole = partial(seen, graph)
     facts: Facts = whole() if carried is None else carried.facts
     reach = carried.reach if carried is not None else partial(reach_of, whole())
     for choice in choices(facts, dtype, reach):

@@ -33,13 +33,13 @@ class Start:
             self._thread.join()
 
     def _work(self) -> None:
-        import kernels.device  # noqa: F401 numba, which takes as long as everything else
-        from fwtui.solving import cells
-        from fwtui.solving.compiling import compiled
-        from fwtui.solving.device import _cuda_engine
+        with suppress(Exception):  # whoever needs it finds out why
+            import kernels.device  # noqa: F401 numba, which takes as long as everything else
+            from fwtui.solving import cells
+            from fwtui.solving.compiling import compiled
+            from fwtui.solving.device import _cuda_engine
 
-        if not self._unwanted.is_set():
-            with suppress(Exception):  # whoever needs it finds out why
+            if self._device is not None and not self._unwanted.is_set():
                 _cuda_engine(self._device)
                 with compiled():
                     cells.functions()

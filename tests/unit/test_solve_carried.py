@@ -25,13 +25,13 @@ from fwtui.graphs.lines import Arcs
 from fwtui.graphs.objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import carried, cells, device
+from fwtui.solving import carried, device, launching
 from fwtui.solving.choice import choices, reach_of
 from fwtui.solving.solver import answer
 from kernels.device import cuda
 from kernels.plan import Target
 
-cells.THREADS, cells.BLOCKS = 4, 3
+launching.THREADS, launching.BLOCKS = 4, 3
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(11)
 told = {}
