@@ -50,8 +50,6 @@ def shared_functions() -> Shared:
     global cuda, least_of, sum_of
     from kernels.device import cuda, jit
 
-    threads = THREADS
-
     @jit(device=True, inline="always")
     def least_of(value, shared):
         """The least of all threads' values, known to all of them."""
@@ -59,7 +57,7 @@ def shared_functions() -> Shared:
         cuda.syncthreads()  # what was there before has been read
         shared[t] = value
         cuda.syncthreads()
-        half = threads // 2
+        half = cuda.blockDim.x // 2
         while half > 0:
             if t < half:
                 shared[t] = min(shared[t], shared[t + half])
@@ -74,7 +72,7 @@ def shared_functions() -> Shared:
         cuda.syncthreads()
         shared[t] = value
         cuda.syncthreads()
-        half = threads // 2
+        half = cuda.blockDim.x // 2
         while half > 0:
             if t < half:
                 shared[t] += shared[t + half]
