@@ -217,19 +217,25 @@ def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, di
     """The graph on the engine's device, and seconds by stage. None where the host has to look through it: where there is no room
     for it beside its distances, for numbers that float64 may not hold, and for what may be no graph.
     """
-    begin = time.perf_counter()
     parts = _parts(graph)
     if parts is None or not graph.n or (not isinstance(parts, np.ndarray) and not len(parts.targets)):
         return None, {}
     free = engine.free_bytes()
     if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - SPARE:
         return None, {}
+    launching.compiling()  # of whoever did not ask
+    begin = time.perf_counter()
     with compiled():
-        carried = _carried(graph, parts, engine)
+        there = _room(parts, engine)
+        allocated = time.perf_counter()
+        for array, part in zip(there, [parts] if isinstance(parts, np.ndarray) else parts, strict=True):
+            array.copy_to_device(part, stream=engine.stream)
         engine.synchronize()
-        copied, compiling = time.perf_counter(), launching.compiling()
+        copied = time.perf_counter()
+        carried = Matrix(there[0], engine, graph) if isinstance(parts, np.ndarray) else _arcs(graph, parts, there, engine)
         facts = carried.facts
-    seconds = {"compile": compiling, "copy in": copied - begin - compiling, "prepare": time.perf_counter() - copied}
+    seconds = {"allocate": allocated - begin, "copy in": copied - allocated, "compile": launching.compiling()}
+    seconds["prepare"] = time.perf_counter() - copied - seconds["compile"]
     unsure = facts.bad or (facts.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
     return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried, seconds
 
@@ -247,16 +253,23 @@ def _size(parts: np.ndarray | Rows | Arcs) -> int:
     return sum(part.nbytes for part in parts) + (_INDEX * len(parts.targets) if isinstance(parts, Rows) else 0)
 
 
-def _carried(graph: Adjacency | Unseen, parts: np.ndarray | Rows | Arcs, engine: Engine) -> Carried:
+def _room(parts: np.ndarray | Rows | Arcs, engine: Engine) -> list[Any]:
+    """Device arrays of the same shapes, types and orders."""
     from kernels.device import cuda
 
-    stream = engine.stream
-    launching.compiling()  # of whoever did not ask
-    if isinstance(parts, np.ndarray):
-        return Matrix(cuda.to_device(parts, stream=stream), engine, graph)
-    first, targets, weights = (cuda.to_device(part, stream=stream) for part in parts)
+    arrays = [parts] if isinstance(parts, np.ndarray) else parts
+    orders = ["C" if array.flags.c_contiguous else "F" for array in arrays]
+    return [
+        cuda.device_array(a.shape, a.dtype, order=order, stream=engine.stream) for a, order in zip(arrays, orders, strict=True)
+    ]
+
+
+def _arcs(graph: Adjacency | Unseen, parts: Rows | Arcs, there: list[Any], engine: Engine) -> ArcList:
+    from kernels.device import cuda
+
+    first, targets, weights = there
     if isinstance(parts, Rows):
-        rows, first = first, cuda.device_array(len(parts.targets), np.int32, stream=stream)
+        rows, first = first, cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
         blocks = min(graph.n, launching.BLOCKS)
-        launching.launch(arc_cells.functions().rows_of, blocks, stream, rows, np.int32(graph.n), first)
+        launching.launch(arc_cells.functions().rows_of, blocks, engine.stream, rows, np.int32(graph.n), first)
     return ArcList(graph.n, (first, targets, weights), engine, graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Event, current_thread, main_thread
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def file_of(folder: Path, name: str, size: int) -> str:
     ],
 )
 def test_when_it_pays(
-    tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, str], expected: list[int]
+    tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, Any], expected: list[int]
 ) -> None:
     start = starting.start_gpu(Request(file=file_of(tmp_path, name, size), **asked))
     start.wait(device.WORTH)
