@@ -17,6 +17,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solving import carried, device, solver
 from fwtui.solving.paths import Paths
 from fwtui.solving.solver import answer
+from kernels import predecessors
 
 pytestmark = pytest.mark.gpu
 
@@ -102,8 +103,10 @@ def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Paths, "predecessors", lambda *given: pytest.fail("they were found on the host"))
 
 
-def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None) -> None:
+@pytest.mark.parametrize("few", [0, predecessors.FEW, 1])
+def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, monkeypatch: pytest.MonkeyPatch, few: float) -> None:
     """Zero-weight edges, ties, negative weights, every type; sizes around those of blocks."""
+    monkeypatch.setattr(predecessors, "FEW", few)
     rng = np.random.default_rng(2)
     for seed, n in enumerate((1, 2, 127, 128, 129, 300, 511, 640, 700, 1000, *rng.integers(2, 400, 50).tolist())):
         density = float(rng.choice([2 / n, 0.1, 0.5, 1]))
@@ -136,8 +139,10 @@ def test_paths_of_arrays_on_the_gpu_stay_there(scale: float, high: int, on_the_g
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "times"), [("int32", 1), ("int32", 1000), ("float32", 256), ("int16", 20)])
-def test_paths_of_large_graphs(dtype: str, times: int, on_the_gpu: None) -> None:
+@pytest.mark.parametrize("few", [0, predecessors.FEW])
+def test_paths_of_large_graphs(dtype: str, times: int, on_the_gpu: None, monkeypatch: pytest.MonkeyPatch, few: float) -> None:
     """n = 16384, dense; the factor decides whether two searches share a word. More than one piece of sources."""
+    monkeypatch.setattr(predecessors, "FEW", few)
     n = 16384
     weights = np.random.default_rng(1).integers(1, 101, (n, n)).astype(np.int32) * np.int32(times)
     np.fill_diagonal(weights, 0)
