@@ -78,6 +78,7 @@ def answer(
     cuda = named is not None and named.backend == "cuda"
     if engine is None and (cuda or kernel == "auto"):
         engine = gpu.engine_for(device, graph.n, cuda)
+        clock.lap("set-up")
     carried: Carried | None = None
     if engine is not None:
         from fwtui.solving.carried import carry
