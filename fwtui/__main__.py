@@ -6,10 +6,9 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
 from typing import NoReturn
 
-from fwtui import __version__
+from fwtui import __version__, collector
 from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE, WRONG
 from fwtui.errors import NoGpu, Refused
 from fwtui.text import clean
@@ -29,8 +28,8 @@ class _Parser(argparse.ArgumentParser):
         raise Refused(f"{message}; see `{self.prog} --help`")
 
 
-def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The command line, or that of some commands; imports no numba, no CUDA and no Textual."""
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """The command line of one command, and nothing but that command is imported; without one that of --help and --version."""
     root = _Parser(
         prog="fwtui",
         description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the dashboard.",
@@ -38,24 +37,27 @@ def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
     commands = root.add_subparsers(metavar="COMMAND", dest="command")
-    for name in names:
-        module = importlib.import_module(f"fwtui.commands.{name}")
-        sub = commands.add_parser(name, help=module.HELP, description=module.HELP, epilog=EXIT_CODES)
-        module.add_arguments(sub)
-        sub.set_defaults(execute=module.execute)
+    for name in [command] if command else COMMANDS:
+        sub = commands.add_parser(name, help=COMMANDS[name], description=COMMANDS[name], epilog=EXIT_CODES)
+        if command:
+            module = importlib.import_module(f"fwtui.commands.{name}")
+            module.add_arguments(sub)
+            sub.set_defaults(execute=module.execute)
     return root
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    if arguments is None:  # a process of its own
+        collector.rest()
     words = sys.argv[1:] if arguments is None else arguments
     _ready_streams()
     words = _joined(words)
     if not words or words[0] not in ("-h", "--help", "--version", *COMMANDS):
         words = ["dashboard", *words]
     try:
-        # a command alone starts in half the time of all of them
-        given = parser(words[:1] if words[0] in COMMANDS else COMMANDS).parse_args(words)
+        given = parser(words[0] if words[0] in COMMANDS else "").parse_args(words)
+        collector.wake()
         return given.execute(given)
     except NoGpu as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
+from fwtui import events
 from fwtui.experiment import Experiment
 from fwtui.model import Model
+from fwtui.sessions.recorder import Recorder
 
 DRAIN_EVERY = 0.02  # seconds
 
@@ -29,6 +32,18 @@ class Drained(Protocol):
     @property
     def busy(self) -> bool: ...
     def drain(self) -> int: ...
+
+
+class Session(Driven, Drained, Protocol):
+    """What running several experiments needs of fwtui.live.Live."""
+
+    recorder: Recorder | None
+
+    @property
+    def now(self) -> float: ...
+    def tell(self, event: events.Event) -> None: ...
+    def stop_recording(self, reason: str = "closed") -> None: ...
+    def without_sampler(self) -> AbstractContextManager[None]: ...
 
 
 def finish(live: Drained, meanwhile: Callable[[], object] = lambda: None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +16,6 @@ from fwtui.answers import why_none
 from fwtui.auto import resolved
 from fwtui.child import Child, epitaph
 from fwtui.codec import Line
-from fwtui.counting import Counting
 from fwtui.environment import worker_environment
 from fwtui.errors import Corrupt, Refused
 from fwtui.experiment import Experiment, kernel_named, settle
@@ -25,6 +25,9 @@ from fwtui.privacy import anonymous
 from fwtui.sampling import Sampling
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
+
+if TYPE_CHECKING:
+    from fwtui.counting import Counting
 
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
@@ -121,6 +124,8 @@ class Live:
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
         self._refuse_if_busy()
+        from fwtui.counting import Counting
+
         self._take(self._sampling.hold())
         self._counting = Counting(run, self.asked[run])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fwtui import hardware
-from fwtui.doctor import install_command
 from fwtui.errors import NoGpu
 from fwtui.experiment import SIMULATOR_MAX_N, Experiment, kernel_named
 
@@ -22,6 +21,8 @@ def is_simulated(experiment: Experiment) -> bool:
         )
     if found.gpus:
         if hardware.cuda_package() is None:
+            from fwtui.doctor import install_command
+
             extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {install_command(f'fwtui[{extra}]')}")
         return False

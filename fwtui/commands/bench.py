@@ -13,7 +13,7 @@ from fwtui.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
 from fwtui.commands.narrating import say
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, changed, kernel_named
 from fwtui.fields import FIELDS
@@ -24,8 +24,6 @@ from fwtui.tuned import config_of
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
 
-NAME = "bench"
-HELP = "the best kernels, this device's limit and the Python packages that are installed, side by side, verified, turn by turn"
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
 COLUMNS = ("n", "type", "kernel", "on", "choices", "total", "", "rate", "of limit", "vs best peer", "result")

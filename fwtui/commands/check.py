@@ -7,9 +7,6 @@ import sys
 
 from fwtui.sessions.check import check
 
-NAME = "check"
-HELP = "say whether a session file is whole and closed (0), or what is left of it (1)"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a session file")

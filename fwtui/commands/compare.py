@@ -16,9 +16,6 @@ from fwtui.report import COMPARED, compared, table
 from fwtui.sessions.library import load_model, resolve
 from fwtui.text import clean, shown
 
-NAME = "compare"
-HELP = "compare recorded runs with a baseline: change per phase and in total, and whether it is more than chance"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

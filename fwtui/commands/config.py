@@ -11,9 +11,6 @@ from fwtui.report import table
 from fwtui.settings import KEYMAP
 from fwtui.text import clean
 
-NAME = "config"
-HELP = "every setting, its value, and where that comes from: option, then environment, then file, then default"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()

@@ -16,9 +16,6 @@ from fwtui.counters import METRICS, PROFILED, Counters, measure, shown
 from fwtui.experiment import Experiment, settle
 from fwtui.report import table
 
-NAME = "counters"
-HELP = "profile one launch of each operation of a kernel with NVIDIA Nsight Compute and print its hardware counters, no timings"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)

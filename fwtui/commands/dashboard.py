@@ -6,11 +6,8 @@ import argparse
 
 from fwtui import hardware
 from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.experiment import defaults
-
-NAME = "dashboard"
-HELP = "open the dashboard (also without any command)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

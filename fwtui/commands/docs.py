@@ -11,12 +11,6 @@ from fwtui.commands.pictures import redraw
 from fwtui.docs import README, rewrite, update
 from fwtui.sessions import schema
 
-NAME = "docs"
-HELP = (
-    'make the README\'s generated parts and pictures, the ladder from the newest shipped session titled "ladder ..."; '
-    f"and sessions/{schema.FILE} from the types of events"
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -13,9 +13,6 @@ from fwtui.driving import finish
 from fwtui.live import Live
 from fwtui.text import clean
 
-NAME = "doctor"
-HELP = "say what is here, what is missing, and the exact command that fixes it; with --measure, what it can do at most"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")

@@ -20,8 +20,6 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load
 from fwtui.text import clean, shown
 
-NAME = "export"
-HELP = "write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet"
 WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
     "csv": export.write_csv,
     "jsonl": export.write_json_lines,

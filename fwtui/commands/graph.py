@@ -15,9 +15,6 @@ from fwtui.environment import worker_environment
 from fwtui.errors import Refused
 from fwtui.experiment import settle
 
-NAME = "graph"
-HELP = "save a graph as `fwtui run` makes or reads it (.gr, .mtx, .npz, .dot), or print a small one"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, only=GRAPH)

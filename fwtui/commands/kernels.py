@@ -10,9 +10,6 @@ from fwtui.report import table
 from kernels import registry
 from kernels.plan import Kernel
 
-NAME = "kernels"
-HELP = "list every kernel with its tiles, types and options"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object per kernel")

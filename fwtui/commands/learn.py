@@ -7,16 +7,13 @@ import argparse
 from fwtui import hardware
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import defaults
 from fwtui.learn.course import step_named
 from fwtui.learn.lessons import lessons, listed
 from fwtui.report import table
 from fwtui.text import shown
-
-NAME = "learn"
-HELP = "the course, in the dashboard: step by step from one core to the fastest kernel, with questions that recorded runs answer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

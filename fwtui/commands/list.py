@@ -8,9 +8,6 @@ import sys
 from fwtui.commands import OK
 from fwtui.sessions.listing import ORDERS, print_list
 
-NAME = "list"
-HELP = "list the shipped and your own recorded sessions"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", help="only sessions with all these words in name, title, machine, kernels, state ...")

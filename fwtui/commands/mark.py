@@ -14,8 +14,6 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Mark, mark
 from fwtui.text import shown
 
-NAME = "mark"
-HELP = "write a session with further markers in it; sessions/README.md says how one points at a panel and asks a question"
 MOST_WORDS = 200  # as the dashboard's own markers
 _RUN = re.compile(r"(run|end) +(\d{1,9})", re.ASCII)
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)

@@ -10,9 +10,6 @@ from fwtui.errors import Refused
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Written, merge
 
-NAME = "merge"
-HELP = "write several sessions of one machine after each other as a new one"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sessions", nargs="+", metavar="session", help="two or more files or names of sessions, in order")

@@ -12,9 +12,6 @@ from fwtui.sessions.library import resolve
 from fwtui.settings import Settings
 from fwtui.tui.places import place_names
 
-NAME = "render"
-HELP = "draw one moment of a recorded session as an SVG (or as text, where the file ends in .txt)"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")

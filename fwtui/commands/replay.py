@@ -20,8 +20,6 @@ from fwtui.sessions.check import missing
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.stream import Inlet, piped
 
-NAME = "replay"
-HELP = "replay a recorded session; without a terminal, or with --json or --table, print its results"
 PIPE = "-"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui import hardware
 from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.narrating import narrate, say, say_incomplete
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.model import Model
 from fwtui.reproduce import MODULES, presets
@@ -24,8 +24,6 @@ from fwtui.reproduce.slim import record
 from fwtui.sessions.library import load_model, resolve
 from fwtui.signals import Stopped, handlers_kept, on_signals, stop
 
-NAME = "reproduce"
-HELP = "run a document's experiments again and answer its claims: holds, refuted, or not testable here"
 ALL = "all"
 SAMPLING_HZ = 1.0
 

@@ -10,7 +10,6 @@ import os
 import signal
 import stat
 import sys
-from pathlib import Path
 
 import msgspec
 
@@ -18,6 +17,7 @@ from fwtui import answers, counters, events, hardware
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
 from fwtui.commands.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.narrating import narrate, say, show_progress
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.driving import finish
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
@@ -27,10 +27,7 @@ from fwtui.sessions.stream import Outlet
 from fwtui.signals import Stopped, on_signals, stop
 from fwtui.text import clean, shown
 
-NAME = "run"
-HELP = "run experiments and print their results: a table on a terminal, JSON lines otherwise"
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
-LEAST_HZ, MOST_HZ = 0.01, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,35 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
     form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
     add_recording(parser)
-
-
-def add_recording(parser: argparse.ArgumentParser) -> None:
-    """Flags that `run` and the dashboard share."""
-    parser.add_argument(
-        "--record", nargs="?", const="", metavar="PATH", help="record the session, by default into the user's data folder"
-    )
-    parser.add_argument("--title", default="", help="title of the recorded session")
-    parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
-    parser.add_argument(
-        "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
-    )
-    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
-
-
-def live_session(given: argparse.Namespace) -> Live:
-    """A live session as the recording flags ask, recording already if they ask for that."""
-    for name, rate in (("telemetry", given.telemetry_hz), ("recording", given.record_hz)):
-        if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
-            raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
-    device = getattr(given, "field_device", None) or "auto"
-    live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
-    if given.record is not None:
-        try:
-            live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)
-        except Refused:
-            live.close()
-            raise
-    return live
 
 
 def execute(given: argparse.Namespace) -> int:

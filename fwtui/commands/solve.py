@@ -14,9 +14,6 @@ from fwtui.environment import worker_environment
 from fwtui.errors import Refused
 from fwtui.signals import handlers_kept, on_signals
 
-NAME = "solve"
-HELP = "shortest distances and paths of your own graph, saved, listed or summarised"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

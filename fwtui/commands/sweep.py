@@ -14,7 +14,7 @@ from fwtui import hardware, units
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import add_fields, experiments, kernel_options
 from fwtui.commands.narrating import narrate, say
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.compare import Entrant
 from fwtui.driving import DRAIN_EVERY
 from fwtui.errors import Refused
@@ -32,8 +32,6 @@ from fwtui.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.text import clean
 from kernels import registry
 
-NAME = "sweep"
-HELP = "run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest"
 WITHIN = 300.0
 
 

@@ -12,8 +12,6 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, Cut, trim
 from fwtui.text import shown
 
-NAME = "trim"
-HELP = "write a part of a session as a new one: a stretch of time, some runs, less telemetry, or no rounds"
 LEAST_HZ, MOST_HZ = 0.001, 1000
 
 

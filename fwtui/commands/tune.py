@@ -13,7 +13,7 @@ from fwtui.auto import backend_of
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
 from fwtui.commands.narrating import say
-from fwtui.commands.run import add_recording, live_session
+from fwtui.commands.recording import add_recording, live_session
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment, kernel_named
 from fwtui.fields import FIELDS
@@ -24,8 +24,6 @@ from fwtui.tuning import Problem, Tuner
 from kernels.auto import AUTO, in_order
 from kernels.plan import Kernel
 
-NAME = "tune"
-HELP = "measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`"
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
 ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"

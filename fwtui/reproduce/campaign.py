@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from fwtui import events
+from fwtui.driving import Session
 from fwtui.model import Model
 from fwtui.reproduce import presets
-from fwtui.reproduce.execute import Performer, Session
+from fwtui.reproduce.execute import Performer
 from fwtui.reproduce.preset import Scale
 from fwtui.reproduce.runs import Results
 from fwtui.reproduce.slim import record

@@ -298,7 +298,7 @@ CLAIMS = (
 COUNTED = (Counted(at(SIMPLE, pitch=1), UNALIGNED), Counted(at(SIMPLE), UNALIGNED), Counted(at(SIMPLE), 16384))
 PRESET = Preset(
     *("catinello", "Catinello 2023", CLAIMS, runs),
-    seconds=206,
+    seconds=480,
     stages=("load", "unload"),
     stages_up_to=break_even.LARGEST,
     counted=COUNTED,

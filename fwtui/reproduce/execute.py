@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fwtui import counters, events
-from fwtui.driving import DRAIN_EVERY, Drained, Driven, finish
+from fwtui.driving import DRAIN_EVERY, Session, finish
 from fwtui.errors import Refused
 from fwtui.expected import around, one_pass
 from fwtui.experiment import Experiment, changed
 from fwtui.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
-from fwtui.sessions.recorder import Recorder
 from kernels import registry
 
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # vertices, as everywhere
@@ -26,18 +24,6 @@ class Expected(NamedTuple):
     repeats: int
     one: float  # seconds of one pass
     total: float
-
-
-class Session(Driven, Drained, Protocol):
-    """What running a preset needs of fwtui.live.Live."""
-
-    recorder: Recorder | None
-
-    @property
-    def now(self) -> float: ...
-    def tell(self, event: events.Event) -> None: ...
-    def stop_recording(self, reason: str = "closed") -> None: ...
-    def without_sampler(self) -> AbstractContextManager[None]: ...
 
 
 class Performer:

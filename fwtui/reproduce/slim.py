@@ -9,8 +9,8 @@ import msgspec
 
 from fwtui import codec, events
 from fwtui.codec import Line, Unknown
+from fwtui.driving import Session
 from fwtui.model import GPM_WINDOW
-from fwtui.reproduce.execute import Session
 from fwtui.reproduce.preset import Preset
 from fwtui.sessions.recorder import Recorder
 

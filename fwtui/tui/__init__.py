@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fwtui import collector
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
-from fwtui.sessions.stream import Inlet, Listener
 from fwtui.text import clean, shown
 from fwtui.tui import terminal
 from fwtui.tui.places import place_names
@@ -21,6 +21,7 @@ from fwtui.tui.places import place_names
 if TYPE_CHECKING:
     from fwtui.experiment import Experiment
     from fwtui.live import Live
+    from fwtui.sessions.stream import Inlet, Listener
     from fwtui.settings import Settings
 
 __all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
@@ -42,6 +43,7 @@ def run_dashboard(
         if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; serve a replay instead")
         _need_terminal("the dashboard")
+        collector.rest()  # until the first frame is there
         from fwtui import hardware
         from fwtui.experiment import defaults
         from fwtui.tui.app import FwtuiApp
@@ -83,6 +85,8 @@ def run_stream(
     os.dup2(terminal_keys, 0)
     os.close(terminal_keys)
     try:
+        from fwtui.sessions.stream import Inlet, Listener
+
         return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
     finally:
         os.dup2(pipe, 0)
@@ -93,6 +97,7 @@ def _play(what: Path | Listener, speed: float, start: float, max_gap: float | No
     check_moment(start)
     check_gap(max_gap)
     _need_terminal("the replay")
+    collector.rest()  # until the first frame is there
     from fwtui.tui.app import FwtuiApp
     from fwtui.tui.look import Look, look_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from textual import constants
@@ -22,30 +22,29 @@ from textual.theme import ThemeProvider
 from textual.widget import AwaitMount
 from textual.widgets import OptionList, Static
 
+from fwtui import collector
 from fwtui.experiment import Experiment
-from fwtui.sessions.library import paths
-from fwtui.sessions.stream import Listener
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import terminal
 from fwtui.tui.bindings import TO_PLACES
-from fwtui.tui.claims import Answered, ClaimsScreen, Documents, Unanswered
 from fwtui.tui.commands import Command, Palette
 from fwtui.tui.cost import Meter
 from fwtui.tui.frame import Frame
 from fwtui.tui.look import USUAL, Look
-from fwtui.tui.opening import BESIDE, PATIENCE, Brings, SessionWanted
-from fwtui.tui.opens import Opens
+from fwtui.tui.opens import BESIDE, PATIENCE, Brings, Opens, SessionWanted
 from fwtui.tui.places import PLACES, places
 from fwtui.tui.plain import Plain
-from fwtui.tui.playback import Playback
-from fwtui.tui.recording import Recording, named
+from fwtui.tui.sizes import HEIGHTS, WIDTHS
 from fwtui.tui.theme import FWTUI
 from fwtui.tui.topbar import Tab, TopBar
 from fwtui.tui.view import Source, View
 
+if TYPE_CHECKING:
+    from fwtui.sessions.stream import Listener
+    from fwtui.tui.claims import Answered, Documents, Unanswered
+    from fwtui.tui.recording import Recording
+
 TICKS_PER_SECOND = 10
-WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns and the class that the screens get
-HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 PAGING = ("page_up", "page_down")
 
 
@@ -93,15 +92,14 @@ class FwtuiApp(Opens):
         self._experiment = experiment or Experiment()
         self._replay = replay
         self.how = {"speed": speed, "start": start, "max_gap": max_gap}
-        self.awaited = replay if isinstance(replay, Listener) else None
         self.still = still
         self._found = found
         self._last_resort = last_resort
         self._place = place
         self._lesson = lesson
-        self._documents = Documents(self.post_message, self.say)
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
+        self._ticking = False
         if still:
             self.animation_level = "none"
 
@@ -130,16 +128,32 @@ class FwtuiApp(Opens):
 
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
-        if not self.still:
-            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
+        if self.source is None:  # recordings come by ticks
+            self._start_clock()
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
-        elif isinstance(self._replay, Recording):
-            self._enter(self._played(self._replay))
-        elif self.awaited is not None:
-            self.set_timer(PATIENCE, self.show_waiting)
         elif isinstance(self._replay, Path):
             self.open(self._replay)
+        elif self._replay is not None:
+            self._begin_replay(self._replay)
+
+    def _begin_replay(self, replay: Recording | Listener) -> None:
+        from fwtui.tui.recording import Recording
+
+        if isinstance(replay, Recording):
+            self._enter(self._played(replay))
+        else:
+            self.awaited = replay
+            self.set_timer(PATIENCE, self.show_waiting)
+
+    def _start_clock(self) -> None:
+        if not self.still and not self._ticking:
+            self._ticking = True
+            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
+
+    def on_painted(self) -> None:
+        collector.wake()
+        self._start_clock()  # a tick starts children, and they would take time from the first frame
 
     @property
     def view(self) -> View | None:
@@ -147,6 +161,8 @@ class FwtuiApp(Opens):
         return self._views[-1] if self._views else None
 
     def _played(self, recording: Recording) -> View:
+        from fwtui.tui.playback import Playback
+
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
         return View(playback.model, playback=playback)
@@ -217,7 +233,15 @@ class FwtuiApp(Opens):
             if isinstance(self.screen, Brings):
                 self.screen.bring(str(event.path))
 
+    @cached_property
+    def _documents(self) -> Documents:
+        from fwtui.tui.claims import Documents
+
+        return Documents(self.post_message, self.say)
+
     def on_answered(self, event: Answered) -> None:
+        from fwtui.tui.claims import ClaimsScreen
+
         self.say("")
         self.push_screen(ClaimsScreen(event))
 
@@ -232,6 +256,9 @@ class FwtuiApp(Opens):
 
     def commands(self) -> Iterator[Command]:
         """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
+        from fwtui.sessions.library import paths
+        from fwtui.tui.recording import named
+
         for tab in self.view.tabs if self.view is not None else ():
             yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
         if self.view is not None:
@@ -250,7 +277,8 @@ class FwtuiApp(Opens):
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
         for view in self._views:
-            self._documents.tick(view)
+            if view.campaign is not None:
+                self._documents.tick(view)
         for screen in self.screen_stack:
             if isinstance(screen, Frame):
                 screen.update()

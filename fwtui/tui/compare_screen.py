@@ -25,14 +25,14 @@ from fwtui.run import Run
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.text import clean
 from fwtui.tui import bindings, commands
-from fwtui.tui.charts import Chart
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare_detail import Deltas, Pair, Track, Verdict, passes
 from fwtui.tui.compare_table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.dialogs import SessionsScreen
 from fwtui.tui.frame import Frame
 from fwtui.tui.race_clock import RaceClock
 from fwtui.tui.recording import named
-from fwtui.tui.saving import Table
+from fwtui.tui.saved import Table
 from fwtui.tui.view import View
 
 MOST_SESSIONS = 8  # beside this one

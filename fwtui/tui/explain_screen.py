@@ -14,8 +14,8 @@ from textual.widgets import Static
 from fwtui.ledger import ledger, roofs
 from fwtui.run import Run
 from fwtui.tui import bindings, roofline, slider
-from fwtui.tui.charts import Chart
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.drawn import MUTED, STRONG, line
 from fwtui.tui.frame import Frame
 from fwtui.tui.ledger_panel import LedgerTable, Subject

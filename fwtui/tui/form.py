@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input, Label, Select, Static
 
 from fwtui.tui.draft import Drafted, Row
@@ -65,40 +66,39 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         super().__init__(id=id)
         self.draft = draft
         self._offered: dict[str, tuple[str, ...] | None] = {}
+        self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
+        self._errors: dict[str, Static] = {}  # those that were ever said
 
     def compose(self) -> ComposeResult:
-        for row in self.draft.rows():
-            with Horizontal(classes="row", id=f"row-{row.key}"):
-                yield Label(Content(row.title))
-                if row.choices is None:
-                    yield FieldInput(row)
-                else:
-                    yield Select(
-                        _options(row), value=row.text, allow_blank=False, compact=True, id=f"field-{row.key}", tooltip=row.help
-                    )
-            yield Static(id=f"error-{row.key}", classes="error", markup=False)
-        yield Static(id="error-", classes="error", markup=False)
+        yield from [self._made(row) for row in self.draft.rows() if row.shown]
 
     def on_mount(self) -> None:
-        self.sync()
+        self.say(self.draft.misread())
 
     def sync(self) -> None:
         """Show what the draft says, choices and errors included."""
-        with self.prevent(Select.Changed, Input.Changed):
-            for row in self.draft.rows():
+        last: Widget | None = None
+        for row in self.draft.rows():
+            if row.key in self._rows:
                 self._sync_row(row)
+            elif row.shown:
+                self.mount(self._made(row), after=last)
+            last = self._errors.get(row.key) or self._rows.get(row.key) or last
         self.say(self.draft.misread())
 
     def say(self, errors: dict[str, str]) -> None:
         """Show these sentences under their rows."""
-        for key in [*(row.key for row in self.draft.rows()), ""]:
+        for key in {*self._rows, *self._errors, *errors}:
             sentence = errors.get(key, "")
-            place = self.query_one(f"#error-{key}", Static)
+            if sentence and key not in self._errors:
+                self._errors[key] = Static(id=f"error-{key}", classes="error", markup=False)
+                self.mount(self._errors[key], after=self._rows.get(key))
             if sentence:
-                place.update(Content(sentence))
-            place.set_class(bool(sentence), "-said")
-            if key:
-                self.query_one(f"#row-{key}").set_class(bool(sentence), "wrong")
+                self._errors[key].update(Content(sentence))
+            if key in self._errors:
+                self._errors[key].set_class(bool(sentence), "-said")
+            if key in self._rows:
+                self._rows[key].set_class(bool(sentence), "wrong")
 
     @on(Select.Changed)
     def _picked(self, event: Select.Changed) -> None:
@@ -125,20 +125,46 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             self.sync()
         self.post_message(self.Changed(self.draft.errors()))
 
+    def _made(self, row: Row) -> Horizontal:
+        if row.choices is None:
+            widget = FieldInput(row)
+        else:
+            widget = Select(
+                _options(row),
+                value=row.text,
+                allow_blank=False,
+                compact=True,
+                id=f"field-{row.key}",
+                tooltip=row.help,
+                disabled=_single(row),
+            )
+            self._offered[row.key] = row.choices
+        self._rows[row.key] = Horizontal(Label(Content(row.title)), widget, classes="row", id=f"row-{row.key}")
+        return self._rows[row.key]
+
     def _sync_row(self, row: Row) -> None:
-        self.query_one(f"#row-{row.key}").display = row.shown
+        self._rows[row.key].display = row.shown
+        if not self._rows[row.key].is_mounted:  # made a moment ago
+            self.call_after_refresh(self.sync)
+            return
         widget = self.query_one(f"#field-{row.key}")
-        if isinstance(widget, Input):
-            if widget.value != row.text:
-                widget.value = row.text
-        elif isinstance(widget, Select):
-            if self._offered.get(row.key) != row.choices:
-                self._offered[row.key] = row.choices
-                widget.set_options(_options(row))
-            if widget.value != row.text:
-                widget.value = row.text
-            widget.disabled = len(row.choices or ()) < 2
-            widget.tooltip = row.help
+        with self.prevent(Select.Changed, Input.Changed):
+            if isinstance(widget, Input):
+                if widget.value != row.text:
+                    widget.value = row.text
+            elif isinstance(widget, Select):
+                if self._offered[row.key] != row.choices:
+                    self._offered[row.key] = row.choices
+                    widget.set_options(_options(row))
+                if widget.value != row.text:
+                    widget.value = row.text
+                widget.disabled = _single(row)
+                widget.tooltip = row.help
+
+
+def _single(row: Row) -> bool:
+    """Whether there is nothing to choose from."""
+    return len(row.choices or ()) < 2
 
 
 def _options(row: Row) -> list[tuple[Text, str]]:

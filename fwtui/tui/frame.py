@@ -10,6 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import ScreenResume
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Input, OptionList, Select, Static
 
@@ -18,21 +20,24 @@ from fwtui.errors import Refused
 from fwtui.tui import bindings, commands, notices, wording
 from fwtui.tui.arrowed import Arrowed
 from fwtui.tui.cost import CostLine, meter_of
-from fwtui.tui.cue_card import CueCard
 from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, presenting, rebound
 from fwtui.tui.notices import Entry, LogLine
 from fwtui.tui.saving import FORMS, Saved
+from fwtui.tui.sizes import classes_at
 from fwtui.tui.strip import TelemetryStrip
 from fwtui.tui.topbar import Top, TopBar
-from fwtui.tui.transport import Transport
 from fwtui.tui.transported import Transported
 from fwtui.tui.view import View
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 Words = tuple[tuple[str, str], ...]
+
+
+class Painted(Message):
+    """A place is seen for the first time."""
 
 
 class Frame(Transported, Saved):
@@ -70,6 +75,8 @@ class Frame(Transported, Saved):
 
     def __init__(self, view: View):
         super().__init__(view)
+        # before there are widgets, because Textual finds the styles of all of them again when a class comes later
+        self.add_class(*classes_at(*self.app.size), update=False)
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
@@ -83,8 +90,7 @@ class Frame(Transported, Saved):
             yield LogLine(None)
             yield CostLine(None)
             if self.view.playback is not None:
-                yield CueCard(None)
-                yield Transport(self.view.playback.position)
+                yield from self.transport(self.view.playback)
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
 
@@ -115,8 +121,14 @@ class Frame(Transported, Saved):
     def _begin(self) -> None:
         self._complete = True
         self.update()
+        self.call_after_refresh(self.begun)
 
-    def on_screen_resume(self) -> None:
+    def begun(self) -> None:
+        """It has been painted for the first time: what that need not wait for can begin."""
+        self.post_message(Painted())
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
         self.update()
 
     def on_resize(self) -> None:
@@ -135,7 +147,7 @@ class Frame(Transported, Saved):
         if not self._complete:
             return
         if self.view.playback is not None:
-            self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
+            self.show_transport(self.view.playback)
         self._show_cost()
         self.set_class(presenting(self.app), "-presenter")
         now = (self.view.key, self.narrow, self.state())

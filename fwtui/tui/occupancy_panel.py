@@ -14,7 +14,8 @@ from fwtui import events, units
 from fwtui.model import Evidence, Model
 from fwtui.occupancy import KIB, MAX_REGISTERS, MAX_THREADS, STATIC_SHARED, TABLE, Estimate, occupancy
 from fwtui.run import Run
-from fwtui.tui.charts import Axis, Chart, Figure, Rule, Series
+from fwtui.tui.charts import Axis, Figure, Rule, Series
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.drawn import MUTED, STRONG, Drawn, hanging, line
 from fwtui.tui.readout import meter
 from fwtui.tui.slider import Slider

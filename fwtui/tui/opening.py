@@ -6,13 +6,12 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import ProgressBar, Static
 
 from fwtui.sessions import reader
@@ -21,24 +20,6 @@ from fwtui.tui.dialogs import Dialog
 from fwtui.tui.recording import Recording, named
 
 READ_SHARE = 0.8  # of the time that opening takes; the rest is finding out when what is due
-BESIDE = "compare"  # the place that takes a second session
-PATIENCE = 0.3  # seconds before a progress bar is shown
-
-
-class SessionWanted(Message):
-    """A session is to be opened, or its runs are to be shown beside those of the view."""
-
-    def __init__(self, path: Path, beside: bool = False):
-        super().__init__()
-        self.path = path
-        self.beside = beside
-
-
-@runtime_checkable
-class Brings(Protocol):
-    """A place that shows another session's runs beside those of the view."""
-
-    def bring(self, name: str) -> None: ...
 
 
 class GivenUp(Exception):

@@ -5,17 +5,39 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual.app import App
 from textual.message import Message
 
+from fwtui import collector
 from fwtui.errors import Refused
-from fwtui.sessions.stream import Listener
 from fwtui.text import clean
-from fwtui.tui.opening import PATIENCE, Opening, OpeningScreen, Waiting
-from fwtui.tui.recording import Recording
 from fwtui.tui.view import View
+
+if TYPE_CHECKING:
+    from fwtui.sessions.stream import Listener
+    from fwtui.tui.opening import Opening
+    from fwtui.tui.recording import Recording
+
+BESIDE = "compare"  # the place that takes a second session
+PATIENCE = 0.3  # seconds before a progress bar is shown
+
+
+class SessionWanted(Message):
+    """A session is to be opened, or its runs are to be shown beside those of the view."""
+
+    def __init__(self, path: Path, beside: bool = False):
+        super().__init__()
+        self.path = path
+        self.beside = beside
+
+
+@runtime_checkable
+class Brings(Protocol):
+    """A place that shows another session's runs beside those of the view."""
+
+    def bring(self, name: str) -> None: ...
 
 
 class Opened(Message):
@@ -46,11 +68,15 @@ class Opens(App[None]):
 
     def open(self, path: Path) -> None:
         """Read a session in the background and show it over what is there."""
+        from fwtui.tui.opening import Opening
+
         opening = Opening(path, self._opened_it, **self.how)
         self.say(f"opening {opening.name}")
         self.set_timer(PATIENCE, partial(self._show_opening, opening))
 
     def _show_opening(self, opening: Opening) -> None:
+        from fwtui.tui.opening import OpeningScreen
+
         if not opening.over:
             self.push_screen(OpeningScreen(opening))
 
@@ -59,12 +85,14 @@ class Opens(App[None]):
             self.post_message(Opened(opening, outcome))
 
     def on_opened(self, event: Opened) -> None:
+        from fwtui.tui.opening import OpeningScreen
+
         for screen in list(self.screen_stack):
             if isinstance(screen, OpeningScreen) and screen.opening is event.opening:
                 screen.dismiss(None)
         if event.opening.given_up:
             self._nothing_opened(f"{event.opening.name} was not opened", 0)
-        elif isinstance(event.outcome, Recording):
+        elif not isinstance(event.outcome, Exception):
             self.call_later(self.enter, event.outcome)
         elif isinstance(event.outcome, Refused):
             self._nothing_opened(str(event.outcome), 2)
@@ -80,6 +108,9 @@ class Opens(App[None]):
 
     def show_waiting(self) -> None:
         """Say what is waited for, where nothing has come yet."""
+        from fwtui.tui.opening import Waiting
+
+        collector.wake()  # nobody knows how long that takes
         if self.awaited is not None:
             self.push_screen(Waiting())
 
@@ -90,6 +121,9 @@ class Opens(App[None]):
             return
         lines = listener.take()
         if lines:
+            from fwtui.tui.opening import Waiting
+            from fwtui.tui.recording import Recording
+
             self.awaited = None
             if isinstance(self.screen, Waiting):
                 self.screen.dismiss(None)

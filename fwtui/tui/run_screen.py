@@ -89,13 +89,14 @@ class RunScreen(SessionScreen):
         )
 
     def on_mount(self) -> None:
-        super().on_mount()
-        if self.view.found is None:
-            Thread(target=self._look, name="hardware", daemon=True).start()
         self._say_draft()
 
+    def begun(self) -> None:
+        super().begun()
+        if self.view.found is None:
+            Thread(target=self._look, name="hardware", daemon=True).start()
+
     def on_resize(self) -> None:
-        super().on_resize()
         self.call_after_refresh(self._say_draft)
 
     def _look(self) -> None:

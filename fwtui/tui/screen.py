@@ -13,8 +13,6 @@ from textual.widgets import DataTable
 from fwtui import events
 from fwtui.answers import answers_of
 from fwtui.tui import bindings
-from fwtui.tui.answers_screen import AnswersScreen
-from fwtui.tui.counters import CountersScreen
 from fwtui.tui.figures import Figures
 from fwtui.tui.frame import Frame
 from fwtui.tui.history import HistoryTable
@@ -117,6 +115,8 @@ class SessionScreen(Frame):
         self.update()
 
     def action_counters(self) -> None:
+        from fwtui.tui.counters import CountersScreen
+
         run = self.view.run
         if run is not None and run.counted:
             self.app.push_screen(CountersScreen(run))
@@ -127,6 +127,8 @@ class SessionScreen(Frame):
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
 
     def action_answers(self) -> None:
+        from fwtui.tui.answers_screen import AnswersScreen
+
         if self.view.run is not None and self.told is not None:
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 

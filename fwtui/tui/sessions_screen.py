@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import ScreenResume
 from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
@@ -25,7 +26,7 @@ from fwtui.text import clean
 from fwtui.tui import bindings
 from fwtui.tui.dialogs import AskScreen
 from fwtui.tui.frame import Frame
-from fwtui.tui.opening import BESIDE, SessionWanted
+from fwtui.tui.opens import BESIDE, SessionWanted
 from fwtui.tui.sessions_table import Details, SessionsTable
 from fwtui.tui.view import View
 
@@ -95,8 +96,7 @@ class SessionsScreen(Frame):
             yield Static(id="none", markup=False)
             yield Details(None)
 
-    def on_screen_resume(self) -> None:
-        super().on_screen_resume()
+    def on_screen_resume(self, event: ScreenResume) -> None:
         self.read()
 
     def state(self) -> object:

@@ -71,11 +71,9 @@ class LiveSweepScreen(SweepScreen):
                 yield Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._say_draft()
 
     def on_resize(self) -> None:
-        super().on_resize()
         self.call_after_refresh(self._say_draft)
 
     def show(self) -> None:

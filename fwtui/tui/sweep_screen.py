@@ -14,9 +14,9 @@ from fwtui.sweep.axis import amounts
 from fwtui.sweep.findings import Findings, findings
 from fwtui.sweep.squares import Squares, of_runs, of_sweep
 from fwtui.tui import bindings
-from fwtui.tui.charts import Chart
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import Frame
-from fwtui.tui.saving import Table
+from fwtui.tui.saved import Table
 from fwtui.tui.sweep_chart import figure
 from fwtui.tui.sweep_dots import DotPlot
 from fwtui.tui.sweep_map import MEASURES, HeatMap

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from textual.app import ComposeResult
 from textual.screen import Screen
 
-from fwtui.learn.cue import cue
-from fwtui.tui.cue_card import CueCard, card
 from fwtui.tui.dialogs import AskScreen
-from fwtui.tui.playback import PLACES
-from fwtui.tui.transport import Timeline
 from fwtui.tui.view import View
+
+if TYPE_CHECKING:
+    from fwtui.tui.playback import Playback
+    from fwtui.tui.transport import Timeline
 
 
 class Transported(Screen[None]):
@@ -24,6 +25,20 @@ class Transported(Screen[None]):
 
     def say(self, text: str, level: str = "info") -> None:
         raise NotImplementedError
+
+    def transport(self, playback: Playback) -> ComposeResult:
+        """What moves it, and what its markers say."""
+        from fwtui.tui.cue_card import CueCard
+        from fwtui.tui.transport import Transport
+
+        yield CueCard(None)
+        yield Transport(playback.position)
+
+    def show_transport(self, playback: Playback) -> None:
+        """Agree with where it stands."""
+        from fwtui.tui.transport import Transport
+
+        self.query_one(Transport).show(playback.position, playback.bands)
 
     def on_timeline_sought(self, event: Timeline.Sought) -> None:
         event.stop()
@@ -78,6 +93,8 @@ class Transported(Screen[None]):
 
     def show_card(self) -> None:
         """Agree with the marker that the recording stands at, if there is one."""
+        from fwtui.tui.cue_card import CueCard, card
+
         shown = card(self.view, self.key_of)
         widget = self.query_one(CueCard)
         widget.show(shown)
@@ -91,7 +108,11 @@ class Transported(Screen[None]):
     def asks(self) -> bool:
         """Whether the recording stands at a question that its run can answer."""
         standing = self.view.playback.player.marker if self.view.playback is not None else None
-        return standing is not None and cue(standing[2].text).kind is not None
+        if standing is None:
+            return False
+        from fwtui.learn.cue import cue
+
+        return cue(standing[2].text).kind is not None
 
     def action_answer(self) -> None:
         standing = self.view.playback.player.marker if self.view.playback is not None else None
@@ -115,6 +136,8 @@ class PlaceScreen(AskScreen):
     """Asks where to go in a recording."""
 
     def __init__(self) -> None:
+        from fwtui.tui.playback import PLACES
+
         super().__init__(
             "Go to", placeholder="12.5 · 1:30 · 40 % · run 3 · marker 2", hint=f"{PLACES}. Enter goes there, Esc does not"
         )

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from fwtui.driving import Session
 from fwtui.experiment import Experiment
 from fwtui.model import Model
-from fwtui.reproduce.campaign import Campaign
-from fwtui.reproduce.execute import Session
 from fwtui.run import Run
 from fwtui.sessions.recorder import Recorder
-from fwtui.sweep.running import Sweep
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import notices
 from fwtui.tui.notices import Entry
-from fwtui.tui.playback import Playback
 from fwtui.tui.topbar import Tab
+
+if TYPE_CHECKING:
+    from fwtui.reproduce.campaign import Campaign
+    from fwtui.sweep.running import Sweep
+    from fwtui.tui.playback import Playback
 
 
 class Source(Session, Protocol):

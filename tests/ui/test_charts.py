@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from fwtui import units
-from fwtui.tui.charts import Axis, Chart, Figure, Rule, Series, finite
+from fwtui.tui.charts import Axis, Figure, Rule, Series, finite
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
 from fwtui.tui.charts.finite import decimated
 from fwtui.tui.charts.plot import clipped

@@ -20,7 +20,7 @@ from fwtui.race import by_time, course
 from fwtui.sessions import reader
 from fwtui.tui import race_clock
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.charts import Chart
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
 from fwtui.tui.compare_screen import Brought, CompareScreen
 from fwtui.tui.compare_table import CompareTable, Line, cells, columns

@@ -19,7 +19,7 @@ from fwtui.occupancy import TABLE
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import render
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.charts import Chart
+from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain_screen import PANELS, TITLES
 from fwtui.tui.occupancy_panel import Choice, OccupancyPanel, curve, estimate

@@ -14,6 +14,7 @@ from fwtui.experiment import Experiment, settle
 from fwtui.fields import FIELDS
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.draft import OPTION, Draft
+from fwtui.tui.form import ExperimentForm
 from fwtui.tui.picture import screen_text
 from fwtui.tui.run_screen import RunScreen
 from kernels import registry
@@ -156,11 +157,13 @@ async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
         screen = dashboard.screen
         assert isinstance(screen, RunScreen)
         tile = screen.query_one("#field-tile", Select)
-        threads = screen.query_one("#row-option-threads")
-        assert tile.value == "64" and not threads.display
+        assert tile.value == "64" and not screen.query("#row-option-threads")
         screen.query_one("#field-kernel", Select).value = "katz-kider"
         await pilot.pause()
+        threads = screen.query_one("#row-option-threads")
         assert tile.value in ("4", "8") and threads.display
+        keys = [row.id for row in screen.query_one(ExperimentForm).children if row.display]
+        assert keys[keys.index("row-tile") + 1] == "row-option-threads" and keys[-1] == "row-device"
         screen.query_one("#field-kernel", Select).value = "serial"
         await pilot.pause()
         assert tile.disabled and not threads.display

@@ -15,6 +15,7 @@ import pytest
 
 import fwtui
 import kernels
+from fwtui.tui.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
 ONCE = {"textual", "numba", "scipy"}  # takes a quarter of a second or more, and starts no thread
@@ -106,6 +107,44 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
     too_much = {name: extra for name, brought in told.items() if (extra := set(brought) - allowed(name))}
     assert not too_much
     assert "textual" in told["fwtui.tui.app"], "the check sees what is imported"
+
+
+# what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used
+LATE = (
+    *("fwtui.reproduce", "fwtui.sweep", "fwtui.learn", "fwtui.report", "fwtui.doctor", "fwtui.counters", "fwtui.commands.run"),
+    *("fwtui.sessions.reader", "fwtui.sessions.player", "fwtui.sessions.library", "fwtui.sessions.export"),
+    *("fwtui.tui.claims", "fwtui.tui.cue_card", "fwtui.tui.playback", "fwtui.tui.opening", "fwtui.tui.transport"),
+    *("fwtui.tui.answers_screen", "fwtui.tui.saved", "fwtui.tui.charts.chart", "plotext", "numpy"),
+)
+
+FIRST_FRAME = """
+import asyncio, json, sys
+import fwtui.commands.dashboard
+from fwtui.experiment import defaults
+from fwtui.live import Live
+from fwtui.tui.app import FwtuiApp
+async def main():
+    live = Live(telemetry_hz=0)
+    app = FwtuiApp(live, defaults(False), still=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        footer = len(app.screen.query("FooterKey"))
+    live.close()
+    print(json.dumps([footer, sorted(sys.modules)]))
+asyncio.run(main())
+"""
+
+
+def test_the_first_frame_of_the_dashboard_brings_nothing_that_it_does_not_show() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FIRST_FRAME], capture_output=True, text=True, timeout=60, env=clean_environment()
+    )
+    assert done.returncode == 0, done.stderr
+    footer, loaded = json.loads(done.stdout)
+    assert footer > 3 and "fwtui.tui.run_screen" in loaded
+    others = {f"fwtui.tui.{where.partition(':')[0]}" for place in PLACES[1:] for where in (place.live, place.recorded) if where}
+    assert len(others) > 5 and {*others, *LATE} <= set(modules()) | {"plotext", "numpy"}, "each is there to be imported"
+    assert not {*others, *LATE} & set(loaded)
 
 
 RUN_MAIN = """

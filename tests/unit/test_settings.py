@@ -147,11 +147,11 @@ def test_what_is_said_on_a_terminal_is_clean(folder: Path) -> None:
 
 def test_run_takes_the_settings_and_its_flags_win(folder: Path) -> None:
     write(folder, '[experiment]\nkernel = "serial"\nn = 40\nseed = 3\n')
-    asked = experiments(parser().parse_args(["run", "--seed", "5"]), False)
+    asked = experiments(parser("run").parse_args(["run", "--seed", "5"]), False)
     assert [(e.kernel, e.n, e.seed) for e in asked] == [("serial", 40, 5)]
-    asked = experiments(parser().parse_args(["run", "-k", "scipy,tiled-cpu", "-n", "50"]), False)
+    asked = experiments(parser("run").parse_args(["run", "-k", "scipy,tiled-cpu", "-n", "50"]), False)
     assert [(e.kernel, e.n, e.seed) for e in asked] == [("scipy", 50, 3), ("tiled-cpu", 50, 3)]
-    fits, left_out = of_every_kernel(parser().parse_args(["run", "--all"]), False, lambda e: settle(e))
+    fits, left_out = of_every_kernel(parser("run").parse_args(["run", "--all"]), False, lambda e: settle(e))
     assert {e.n for e in fits} == {40} and len(fits) + len(left_out) == len(registry())
 
 

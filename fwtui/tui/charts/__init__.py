@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fwtui.tui.charts.bars import BLOCK, bars
-from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.figure import Axis, Figure, Rule, Series
 from fwtui.tui.charts.finite import finite
 
-__all__ = ["BLOCK", "Axis", "Chart", "Figure", "Rule", "Series", "bars", "finite"]
+__all__ = ["BLOCK", "Axis", "Figure", "Rule", "Series", "bars", "finite"]

@@ -147,7 +147,6 @@ class LearnScreen(Taught):
                 yield LessonWords(Shown(self.stepping.experiment.kernel))
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._playing = self.set_interval(SECONDS, partial(self._play_on), pause=True)
         self._plays = False
         self.begin()

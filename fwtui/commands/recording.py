@@ -1,0 +1,40 @@
+"""Flags of every command that has a live session, and that session."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fwtui.errors import Refused
+from fwtui.live import Live
+
+LEAST_HZ, MOST_HZ = 0.01, 10
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Flags of every command that has a live session."""
+    parser.add_argument(
+        "--record", nargs="?", const="", metavar="PATH", help="record the session, by default into the user's data folder"
+    )
+    parser.add_argument("--title", default="", help="title of the recorded session")
+    parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
+    parser.add_argument(
+        "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
+    )
+    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
+
+
+def live_session(given: argparse.Namespace) -> Live:
+    """A live session as the recording flags ask, recording already if they ask for that."""
+    for name, rate in (("telemetry", given.telemetry_hz), ("recording", given.record_hz)):
+        if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
+            raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
+    device = getattr(given, "field_device", None) or "auto"
+    live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
+    if given.record is not None:
+        try:
+            live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)
+        except Refused:
+            live.close()
+            raise
+    return live
