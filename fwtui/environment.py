@@ -46,6 +46,7 @@ def cache_folder() -> Path:
 def _edition() -> str:
     """Changes whenever a file does that compiled code comes from: numba itself looks only at the file of each function."""
     here = Path(__file__).parent
-    sources = [*sorted((here.parent / "kernels").glob("*.py")), *sorted((here / "graphs").glob("*.py"))]
+    folders = (here.parent / "kernels", here / "graphs", here / "solving")
+    sources = [path for folder in folders for path in sorted(folder.glob("*.py"))]
     states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
     return f"{zlib.crc32(repr(states).encode()):08x}"

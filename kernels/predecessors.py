@@ -18,7 +18,8 @@ Where sums of weights were rounded, lengths are distances rounded to 21 bits, an
 it the one with the least sum of floats is kept; cells that this does not settle, such as most of those that are short beside the
 longest, are looked at one by one, with up to n arcs each.
 
-Time: at most n^3 relaxations at the pace of the third phase, as much as the distances took; with few short arcs far less.
+Time: at most n^3 relaxations at the pace of the third phase, as much as the distances took. Where few arcs may come last, as in
+most graphs, these are looked at one by one instead (few_arcs.py), unless sums were rounded.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernels import few_arcs
 from kernels.forms import HOPPER, form_of
 from kernels.plan import Shape
 from kernels.short_arcs import ROUNDED, TAIL, THREADS, functions
@@ -38,6 +40,7 @@ from kernels.tuning import Product
 LEAST_SHIFT, MOST_SHIFT = 4, 20  # an epoch is a slab at least
 BLOCK = 128  # cells of a block's side
 SOURCES = 1 << 14  # rows at once, at most
+FEW = 1 / 16  # the share of cells that may be arcs that come last where each is looked at; with two lanes half of it
 
 
 class Way(NamedTuple):
@@ -104,7 +107,7 @@ def recorded(side: int, slab: int) -> int:
 
 
 def device_bytes(n: int, sources: int) -> int:
-    """What a search needs besides distances, weights and `Search.weak_bytes`, with room for so many sources at once and their
+    """What a search needs besides distances, weights and `Search.list_bytes`, with room for so many sources at once and their
     answers.
     """
     side = padded(n)
@@ -129,10 +132,13 @@ class Search:
     """Predecessors of one graph, some sources at a time.
 
     `distance` and `weights` are row-major device arrays of n x n cells or more, of one type; every weight that is a shortest
-    path equals its distance. Raises ValueError where lengths leave no room for a vertex in a word.
+    path equals its distance. `few`: whether to look at arc after arc, unless that is to be decided here. Raises ValueError
+    where lengths leave no room for a vertex in a word.
     """
 
-    def __init__(self, distance: Any, weights: Any, terms: Terms, cc: tuple[int, int] | None, stream: Any):
+    def __init__(
+        self, distance: Any, weights: Any, terms: Terms, cc: tuple[int, int] | None, stream: Any, few: bool | None = None
+    ):
         from kernels.device import SIM, cuda
 
         way = terms.way(cc)
@@ -157,35 +163,46 @@ class Search:
         if terms.negative:
             self._by_rows("lowest", terms.n)(distance, self._low, self._n, self._scale, self._far)
         self._keys = cuda.device_array((side + 1, side), way.dtype, stream=stream)
-        self._lists = cuda.device_array((blocks, recorded(side, cut.slab)), np.int32, stream=stream)
-        self._lengths = cuda.device_array(blocks, np.int32, stream=stream)
         marks = cuda.to_device(np.zeros((blocks, side), np.uint8), stream=stream)
         weak = cuda.to_device(np.zeros(side, np.int32), stream=stream)
         self._by_rows("sift", side + 1)(
             *(distance, weights, self._low, self._keys, marks, weak),
             *(self._n, self._scale, self._shift, self._none, self._no_edge, self._slack, self._bar),
         )
-        self._by_rows("enlist", blocks)(marks, self._lists, self._lengths, self._shift)
-        counts = weak.copy_to_host(stream=stream)
-        stream.synchronize()
         # by their ends: weak arcs into j will be others[ends[j] : ends[j + 1]]
-        self._ends = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        self._ends = few_arcs.ends_of(self._on_host(weak))
         self._weak: tuple[Any, Any] | None = None
+        self._few: tuple[Any, Any, Any] | None = None
+        self._few_ends: np.ndarray | None = None
+        if not rounded and few is not False:
+            counts = cuda.to_device(np.zeros(terms.n, np.int32), stream=stream)
+            few_arcs.functions(self._threads).count[terms.n, self._threads, stream](self._keys, counts, self._n, self._none)
+            ends = few_arcs.ends_of(self._on_host(counts))
+            if few or ends[-1] <= FEW / way.lanes * terms.n**2:
+                self._few_ends = ends
+        if self._few_ends is None:
+            self._lists = cuda.device_array((blocks, recorded(side, cut.slab)), np.int32, stream=stream)
+            self._lengths = cuda.device_array(blocks, np.int32, stream=stream)
+            self._by_rows("enlist", blocks)(marks, self._lists, self._lengths, self._shift)
         self._turned: Any = None
         self._unfound = cuda.to_device(np.zeros(terms.n, np.uint8), stream=stream)
 
     @property
-    def weak_bytes(self) -> int:
-        """What the list of weak arcs needs on the device from the first `find` on: nothing, or up to 4 bytes a cell."""
-        return int(self._ends[-1]) * np.dtype(np.int32).itemsize
+    def list_bytes(self) -> int:
+        """What lists of arcs need on the device from the first `find` on: nothing, or up to 4 bytes a cell."""
+        few = 0 if self._few_ends is None else 2 * int(self._few_ends[-1])
+        return (int(self._ends[-1]) + few) * np.dtype(np.int32).itemsize
 
     def find(self, source: int, before: Any) -> None:
         """Fills `before`, a device array (sources, n) of int32, for sources from `source` on; -9999 is none."""
         from kernels.device import cuda
 
         rows, cut, edge = before.shape[0], self._cut, self._edge
-        if self._weak is None and self.weak_bytes:
+        if self._weak is None and self._ends[-1]:
             self._weak = self._list_weak_arcs()
+        if self._few is None and self._few_ends is not None:
+            self._few = self._list_few_arcs(self._few_ends)
+            self._keys = None
         wide = padded(rows, cut.high)
         if self._turned is None or self._turned.shape[1] != wide:
             self._turned = None  # two of them at once may not fit
@@ -195,10 +212,16 @@ class Search:
             *(self._distance, first, self._turned, self._n, self._scale, self._shift, self._none, self._twice, self._far)
         )
         self._by_rows("begin", rows)(self._distance, self._weights, before, first, self._n, self._no_edge)
-        self._trace[(self._side // cut.high, wide // cut.high), cut.threads, self._stream](
-            *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
-            *(first, self._n, self._scale, self._shift, self._far, self._bar),
-        )
+        if self._few is not None:
+            grid = (ceil(int(self._n) / few_arcs.columns_of(self._threads)), ceil(wide / few_arcs.sources_of(self._threads)))
+            few_arcs.functions(self._threads).follow[grid, self._threads, self._stream](
+                *(self._turned, *self._few, before), *(first, self._n, np.int32(self._none * self._twice))
+            )
+        else:
+            self._trace[(self._side // cut.high, wide // cut.high), cut.threads, self._stream](
+                *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
+                *(first, self._n, self._scale, self._shift, self._far, self._bar),
+            )
         # where the sums of a path were rounded differently, a second time with all the slack there is
         for slack in (ROUNDED, max(ROUNDED, self._slack)) if self._rounded else (self._slack,):
             if self._rounded:
@@ -212,9 +235,23 @@ class Search:
 
     def unfound(self) -> np.ndarray:
         """The sources, of those that were searched for, that rounding hid a predecessor of."""
-        rows = self._unfound.copy_to_host(stream=self._stream)
+        return np.nonzero(self._on_host(self._unfound))[0]
+
+    def _on_host(self, array: Any) -> np.ndarray:
+        told = array.copy_to_host(stream=self._stream)
         self._stream.synchronize()
-        return np.nonzero(rows)[0]
+        return told
+
+    def _list_few_arcs(self, ends: np.ndarray) -> tuple[Any, Any, Any]:
+        from kernels.device import cuda
+
+        first = cuda.to_device(ends, stream=self._stream)
+        others, lengths = (cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(2))
+        taken = cuda.to_device(np.zeros(int(self._n), np.int32), stream=self._stream)
+        few_arcs.functions(self._threads).gather[int(self._n), self._threads, self._stream](
+            *(self._keys, first, taken, others, lengths), *(self._n, self._shift, self._none, self._twice)
+        )
+        return first, others, lengths
 
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
         return getattr(self._functions, name)[rows, self._threads, self._stream]
@@ -238,6 +275,6 @@ def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream
 
     # arcs of length 0 and the possibility of negative ones leave nothing out
     cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
-    for negative in (False,) if rounded else (True, False):
-        search = Search(cells, cells, Terms(2, 1, 1, 1, 1, negative, 0.5 if rounded else 0), cc, stream)
+    for negative, few in ((False, False),) if rounded else ((True, True), (True, False), (False, True), (False, False)):
+        search = Search(cells, cells, Terms(2, 1, 1, 1, 1, negative, 0.5 if rounded else 0), cc, stream, few)
         search.find(0, cuda.device_array((2, 2), np.int32, stream=stream))

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from types import FrameType
 
 from fwtui.environment import worker_environment
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
+    begun = time.monotonic()
     if bool(given.source) != bool(given.target):
         raise Refused("a path has two ends; give both --from and --to")
     if given.source and given.pairs:
@@ -53,7 +55,7 @@ def execute(given: argparse.Namespace) -> int:
     }
     # compiled code and SciPy stay in a process of their own, which alone is told when somebody wants to stop
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": given.graph, **request})],
+        [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": given.graph, "begun": begun, **request})],
         env={**os.environ, **worker_environment("real")},
     )
 

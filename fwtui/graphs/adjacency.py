@@ -60,6 +60,10 @@ class Adjacency:
         return self.weights.integer
 
     @property
+    def edges(self) -> int:
+        return self.weights.edges
+
+    @property
     def drift(self) -> int | float:
         """How far below the sentinel half of an unreachable cell may sink; see GraphInput."""
         low = self.low or 0

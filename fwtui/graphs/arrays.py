@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, count_finite, of_dense
 from fwtui.graphs.lines import Arcs
-from fwtui.graphs.objects import of_array
+from fwtui.graphs.objects import Rows, Unseen, of_array, of_matrix, of_rows, simple
 from fwtui.graphs.vertices import Vertices
 from fwtui.text import clean, shown
 from fwtui.units import memory
@@ -25,12 +25,12 @@ _SPARSE["coo"] = ("row", "col", "data", "shape")
 _MEMBERS = 64
 
 
-def read_npy(file: IO[bytes], name: str, size: int, check: Callable[[int], None]) -> Adjacency:
+def read_npy(file: IO[bytes], name: str, size: int, check: Callable[[int], None]) -> Adjacency | Unseen:
     """A square matrix of weights in an .npy file of that size; `check` hears its side before anything of it is read."""
     return _of(_array(file, name, size, check), name)
 
 
-def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency:
+def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency | Unseen:
     """The graph in an .npz file whose arrays together take at most so many bytes."""
     try:
         with zipfile.ZipFile(file) as archive:
@@ -82,11 +82,14 @@ def _array(file: IO[bytes], name: str, size: int, check: Callable[[int], None] =
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
-def _of(array: np.ndarray, name: str) -> Adjacency:
-    try:
-        return of_array(array)
-    except Refused as refusal:
-        raise Refused(f"{name}: {refusal}") from None
+def _of(array: np.ndarray, name: str) -> Adjacency | Unseen:
+    def look() -> Adjacency:
+        try:
+            return of_array(array)
+        except Refused as refusal:
+            raise Refused(f"{name}: {refusal}") from None
+
+    return of_matrix(array, look) or look()
 
 
 def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
@@ -100,7 +103,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
 
 
-def _sparse(array: Any, name: str) -> Adjacency:
+def _sparse(array: Any, name: str) -> Adjacency | Unseen:
     form = "".join(np.atleast_1d(array("format")).astype(str).tolist())
     if form.startswith("b'"):
         form = form[2:-1]
@@ -114,6 +117,17 @@ def _sparse(array: Any, name: str) -> Adjacency:
     n = int(shape[0])
     if weights.ndim != 1 or weights.dtype.kind not in "fiu" or len(weights) != len(second):
         raise Refused(f"{name} has not one number for each index; save it again with scipy.sparse.save_npz")
+
+    def look() -> Adjacency:
+        return _looked_through(form, n, first, second, weights, name)
+
+    if form == "csr":
+        return of_rows(n, Rows(first, second, weights), look) or look()
+    together = form == "coo" and len(first) == len(second) and all(map(simple, (first, second, weights)))
+    return Unseen(n, Arcs(first, second, weights), look) if together else look()
+
+
+def _looked_through(form: str, n: int, first: np.ndarray, second: np.ndarray, weights: np.ndarray, name: str) -> Adjacency:
     if form != "coo":
         pointers = first.astype(np.int64)
         if len(pointers) != n + 1 or pointers[0] != 0 or pointers[-1] != len(second) or (np.diff(pointers) < 0).any():

@@ -38,6 +38,9 @@ class Facts(Protocol):
     @property
     def exact_sums(self) -> bool: ...
 
+    @property
+    def edges(self) -> int: ...
+
 
 def limit(graph: Facts, dtype: str) -> float:
     """Distances below it cannot be taken for "no path" and lose no digit; negative edges take room on both sides."""

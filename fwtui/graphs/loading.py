@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,24 @@ from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.demand import Demand, refused_for_room
 from fwtui.graphs.graphml import read_graphml
 from fwtui.graphs.lines import Arcs, Layout, arcs_in
+from fwtui.graphs.objects import Unseen, seen
 from fwtui.graphs.opening import MAX_BYTES, opened
 from fwtui.graphs.suffixes import suffix_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.text import clean
 
-Reader = Callable[[io.BufferedReader, str, int, Demand], Adjacency]
+Reader = Callable[[io.BufferedReader, str, int, Demand], Adjacency | Unseen]
 ANY = Demand()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
 def load(path: str, demand: Demand = ANY) -> Adjacency:
     """The graph in a file, of the format that its suffix names. Only Refused leaves: it names file, line and way out."""
+    return seen(load_unseen(path, demand))
+
+
+def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
+    """As load, but arrays are not looked through before somebody asks; then Refused may leave as well."""
     name = clean(Path(path).name)
     form = _FORMS[suffix_of(path)]
     most = _usable() if form in (_npy, _npz) else MAX_BYTES
@@ -34,6 +41,17 @@ def load(path: str, demand: Demand = ANY) -> Adjacency:
         with opened(path, name, most) as (file, size):
             graph = replace(form(file, name, size, demand), name=name)
         demand.check_size(graph.n, name, "has")
+        if isinstance(graph, Unseen):
+            return replace(graph, look=partial(_checked, graph.look, name, demand))
+        demand.check_weights(graph, name)
+    except MemoryError:
+        raise refused_for_room(name, demand.dtype) from None
+    return graph
+
+
+def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjacency:
+    try:
+        graph = replace(look(), name=name)
         demand.check_weights(graph, name)
     except MemoryError:
         raise refused_for_room(name, demand.dtype) from None
@@ -79,11 +97,11 @@ def _table(delimiter: str) -> Reader:
     return read
 
 
-def _npy(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
+def _npy(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency | Unseen:
     return arrays.read_npy(file, name, size, lambda n: demand.check_size(n, name, "declares"))
 
 
-def _npz(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency:
+def _npz(file: io.BufferedReader, name: str, size: int, demand: Demand) -> Adjacency | Unseen:
     return arrays.read_npz(file, name, _usable())
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,74 @@ from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
 from fwtui.graphs.lines import Arcs
 from fwtui.graphs.vertices import Vertices
+
+
+class Rows(NamedTuple):
+    """A sparse matrix row by row, as SciPy's csr has it: entries of row v are pointers[v] : pointers[v + 1]."""
+
+    pointers: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A graph whose weights nobody has looked at, as arrays, for whoever does that elsewhere.
+
+    What `look` raises, and every arc to or from no vertex, is still to be found.
+    """
+
+    n: int
+    parts: np.ndarray | Rows | Arcs
+    look: Callable[[], Adjacency]
+    name: str = ""
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """What `look` gives, once."""
+        return self.look()
+
+    @property
+    def vertices(self) -> Vertices:
+        return Vertices(range(self.n))
+
+
+def seen(graph: Adjacency | Unseen) -> Adjacency:
+    """The graph, looked through."""
+    return graph if isinstance(graph, Adjacency) else graph.adjacency
+
+
+def unseen(graph: Any) -> Unseen | None:
+    """The graph unless something has to be done about it before anybody can look at its arrays; see accept."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(graph):
+        if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+            return None
+        rows = graph.tocsr()  # which adds up what is stored twice
+        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: accept(rows))
+    return of_matrix(graph, lambda: accept(graph)) if type(graph) is np.ndarray else None
+
+
+def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> Unseen | None:
+    """None where its pointers are wrong, or its arrays have to be converted first."""
+    pointers, count = rows.pointers, len(rows.targets)
+    ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
+    sound = ends and all(map(simple, rows)) and not (pointers[1:] < pointers[:-1]).any()
+    return Unseen(n, rows, look) if sound else None
+
+
+def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> Unseen | None:
+    """None where it is not square, or has to be converted first."""
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    return Unseen(len(matrix), matrix, look) if square and simple(matrix) else None
+
+
+def simple(array: np.ndarray) -> bool:
+    """Whether its memory is one piece of real numbers that every processor has."""
+    whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return (
+        whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
+    )
 
 
 def accept(graph: Any) -> Adjacency:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,34 +27,34 @@ class Choice(NamedTuple):
     proof: str
 
 
-def choices(adjacency: Adjacency, asked: str | None) -> Iterator[Choice]:
+def choices(graph: Facts, asked: str | None, reach_of: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
     """The types to try, narrowest first, or only the one asked for. A later one is for when an earlier one overflowed.
 
-    Raises Refused where the asked type cannot take the weights.
+    `reach_of` searches as the function below does. Raises Refused where the asked type cannot take the weights.
     """
     if asked is not None and asked not in DTYPES:
         raise Refused(f"dtype {shown(str(asked))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
-    greatest = max(abs(adjacency.low or 0), abs(adjacency.high or 0))
-    if greatest * max(adjacency.n, 1) >= float(np.finfo(np.float32).max):
+    greatest = max(abs(graph.low or 0), abs(graph.high or 0))
+    if greatest * max(graph.n, 1) >= float(np.finfo(np.float32).max):
         raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
-    if asked is not None and (reason := unfit(adjacency, asked)):
+    if asked is not None and (reason := unfit(graph, asked)):
         raise Refused(reason)
     reach: float | None = None
     complete = True
     for dtype in (asked,) if asked is not None else NARROW_FIRST:
-        if unfit(adjacency, dtype) is not None:
+        if unfit(graph, dtype) is not None:
             continue
-        if adjacency.high is None or (adjacency.exact_sums and proved_by_edges(adjacency, dtype)):
+        if graph.high is None or (graph.exact_sums and proved_by_edges(graph, dtype)):
             yield Choice(dtype, BY_EDGES)
         elif dtype == "float32":
             # what was computed tells: as long as it stays small, no sum lost a digit
-            yield Choice(dtype, AFTERWARDS if adjacency.exact_sums else ROUNDED)
+            yield Choice(dtype, AFTERWARDS if graph.exact_sums else ROUNDED)
         else:
             if reach is None:
-                reach, complete = reach_of(adjacency, limit(adjacency, dtype))
-            if reach < limit(adjacency, dtype) and complete:
+                reach, complete = reach_of(limit(graph, dtype))
+            if reach < limit(graph, dtype) and complete:
                 yield Choice(dtype, BY_SEARCHES)
-            elif asked is not None or (reach < limit(adjacency, dtype) and not adjacency.drift):
+            elif asked is not None or (reach < limit(graph, dtype) and not graph.drift):
                 yield Choice(dtype, AFTERWARDS)
 
 

@@ -7,13 +7,16 @@ import time
 
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.loading import load
+from fwtui.graphs.loading import load_unseen
+from fwtui.graphs.objects import Unseen, seen
 from fwtui.solving import words
+from fwtui.solving.clock import Clock
 from fwtui.solving.output import check_out, pair_table, read_pairs, save
 from fwtui.solving.progress import Progress
 from fwtui.solving.request import Request
 from fwtui.solving.result import Result
 from fwtui.solving.solver import answer
+from fwtui.solving.starting import start_gpu
 from fwtui.units import memory
 
 
@@ -24,13 +27,17 @@ def carry_out(request: Request) -> None:
     elif request.paths and not request.pairs:
         raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = Progress(sys.stderr)
-    begin = time.perf_counter()
+    start = start_gpu(request)
+    clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
+    clock.lap("set-up")
     with progress.stage("reading"):
-        graph = load(request.file)
+        graph = load_unseen(request.file)
         if request.undirected:
-            graph = both_ways(graph)
+            graph = both_ways(seen(graph))
         pairs = _pairs(request, graph)
-    read = time.perf_counter() - begin
+    clock.lap("read")
+    start.wait(graph.n)
+    clock.lap("set-up")
     # single paths are found from the distances, so only a whole answer needs room for predecessors
     with progress.stage(f"{graph.n:,} vertices"):
         result = answer(
@@ -40,30 +47,29 @@ def carry_out(request: Request) -> None:
             kernel=request.kernel or "auto",
             device=request.device or None,
             tell=progress.tell,
+            clock=clock,
         )
-    begin = time.perf_counter()
     size = 0
     if request.out:
         with progress.stage("writing"):
             size = save(result, request.out, pairs, request.paths, progress.tell)
-    wrote = time.perf_counter() - begin
+            clock.lap("write")
     _say(request, graph, result, pairs)
-    seconds = {"read": read, **result.stats.seconds, **({"write": wrote} if request.out else {})}
     stats = result.stats
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}"
     print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
-    print(f"fwtui: {words.spent(seconds)}{f'; {memory(size)} written' if request.out else ''}", file=sys.stderr)
+    print(f"fwtui: {words.spent(clock.seconds)}{f'; {memory(size)} written' if request.out else ''}", file=sys.stderr)
 
 
-def _pairs(request: Request, graph: Adjacency) -> list[tuple[int, int]] | None:
+def _pairs(request: Request, graph: Adjacency | Unseen) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
     return read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
-def _say(request: Request, graph: Adjacency, result: Result, pairs: list[tuple[int, int]] | None) -> None:
+def _say(request: Request, graph: Adjacency | Unseen, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
-        print("\n".join(words.path_lines(result, graph, *pairs[0])))
+        print("\n".join(words.path_lines(result, seen(graph), *pairs[0])))
     elif pairs is not None and not request.out:
         pair_table(result, pairs, request.paths, sys.stdout)
     if request.summary or not (request.out or pairs):

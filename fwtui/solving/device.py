@@ -1,28 +1,37 @@
-"""All distances on a GPU: the matrix goes over once and the distances come back once."""
+"""All distances on a GPU: the graph goes over once and the distances come back once."""
 
 from __future__ import annotations
 
 import time
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fwtui.errors import NoGpu, Refused
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import Facts
 from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.solving.compiling import compiled
-from fwtui.solving.room import check_room
-from fwtui.solving.solved import Solved, Tell
+from fwtui.solving.room import EXACT_FLOAT, check_room, check_wide
+from fwtui.solving.solved import Finished, Solved, Tell
 from fwtui.text import shown
 from fwtui.units import memory
 from kernels import out_of_core
 from kernels.auto import in_order
-from kernels.plan import Kernel, Shape
+from kernels.plan import Kernel, Shape, Step
 from kernels.predecessors import compile_search
+
+if TYPE_CHECKING:
+    from fwtui.solving.carried import Carried
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
 SPARE = 1 << 28  # bytes of device memory left to everything else
+_PIECE = 1 << 26  # bytes of distances that are converted and copied at once
+_BUILT = 8  # programs that are kept
+
+_built: dict[tuple[str, Shape, Engine], tuple[Any, list[Step]]] = {}
+_searched: set[tuple[str, bool, Engine]] = set()
 
 
 def engine_for(device: str | int | None, n: int, needed: bool) -> Engine | None:
@@ -71,9 +80,9 @@ def shape_for(kernel: Kernel, n: int, dtype: str, nonnegative: bool, simulated: 
     return Shape(n=n, tile=kernel.tile_for(n, simulated) or 1, dtype=dtype, nonnegative=nonnegative, options=options)
 
 
-def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
+def fitting(named: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
     """The kernel and its shape; where the device does not hold the matrix, the one that streams it. Raises Refused."""
-    n, nonnegative = adjacency.n, (adjacency.low or 0) >= 0
+    n, nonnegative = facts.n, (facts.low or 0) >= 0
     kernel, shape = suited(named, n, dtype, nonnegative, engine)
     free = engine.free_bytes()
     if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
@@ -91,37 +100,74 @@ def fitting(named: Kernel | None, adjacency: Adjacency, dtype: str, engine: Engi
     return out_of_core.KERNEL, shape
 
 
-def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, tell: Tell, predecessors: bool = False) -> Solved:
-    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device.
+class Ready(NamedTuple):
+    program: Any
+    buffers: Any
+    plan: list[Step]
+    seconds: dict[str, float]
 
-    With `predecessors` these too, where the device can find them.
+
+def ready(kernel: Kernel, shape: Shape, engine: Engine, predecessors: bool, rounded: bool) -> Ready:
+    """Its program with new buffers, and everything compiled that they will launch; `rounded`: so are sums of float32.
+
+    A program that was built here before is used again. Called within compiling.compiled().
     """
     begin = time.perf_counter()
-    engine.activate()
-    kernel, shape = fitting(named, adjacency, dtype, engine)
-    plan = list(kernel.plan(shape, False))
-    with compiled():
-        program: Any = kernel.build(shape, engine.target)
-        buffers: Any = program.allocate()
+    known = _built.get((kernel.id, shape, engine))
+    program: Any
+    program, plan = known or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
+    built = time.perf_counter()
+    buffers = program.allocate()
+    allocated = time.perf_counter()
+    if known is None:
         # what is in the buffers does not matter yet: each op is compiled by its first launch
         for step in one_of_each_op(plan):
             program.launch(step, buffers, engine.stream)
-        here = predecessors and kernel is not out_of_core.KERNEL
-        if here:
-            compile_search(dtype, dtype == "float32" and not adjacency.exact_sums, engine.target.cc, engine.stream)
-        engine.synchronize()
-        built = time.perf_counter()
-        if kernel is out_of_core.KERNEL:
-            program.load_with(adjacency.fill, buffers, engine.stream)  # the host may have no room for another matrix
-            filled = time.perf_counter()
+        if kernel is not out_of_core.KERNEL and not program.reorders:  # others hold memory of their own
+            while len(_built) >= _BUILT:
+                del _built[next(iter(_built))]
+            _built[kernel.id, shape, engine] = program, plan
+    search = (shape.dtype, shape.dtype == "float32" and rounded, engine)
+    if predecessors and kernel is not out_of_core.KERNEL and search not in _searched:
+        compile_search(*search[:2], engine.target.cc, engine.stream)
+        _searched.add(search)
+    engine.synchronize()
+    seconds = {"compile": built - begin + time.perf_counter() - allocated, "allocate": allocated - built}
+    return Ready(program, buffers, plan, seconds)
+
+
+def run(
+    graph: Adjacency | Carried,
+    dtype: str,
+    named: Kernel | None,
+    engine: Engine,
+    tell: Tell,
+    predecessors: bool = False,
+    unproved: bool = False,
+) -> Solved:
+    """Distances by the CUDA kernel that was named, or the best known. Raises Refused where they do not fit the device.
+
+    What was carried there comes back as Result has it, anything else as the kernel left it. With `predecessors` these too,
+    where the device can find them. `unproved`: distances that were carried may be too long for the type.
+    """
+    from fwtui.solving import launching
+
+    engine.activate()
+    facts = graph if isinstance(graph, Adjacency) else graph.facts
+    kernel, shape = fitting(named, facts, dtype, engine)
+    if kernel is out_of_core.KERNEL and not isinstance(graph, Adjacency):
+        graph = graph.whole()  # it comes tile by tile
+    with compiled():
+        program, buffers, plan, spent = ready(kernel, shape, engine, predecessors, not facts.exact_sums)
+        if isinstance(graph, Adjacency):
+            spent |= _loaded(graph, kernel, program, buffers, engine)
         else:
-            matrix = np.empty(program.host_size, dtype=dtype)  # padded, so that loading makes no other one
-            adjacency.fill(matrix)
-            filled = time.perf_counter()
-            program.load(matrix, buffers, engine.stream)
+            begin = time.perf_counter()
+            program.load_with(lambda to: graph.enter(to, dtype), buffers, engine.stream)
             engine.synchronize()
-            del matrix
-        copied = time.perf_counter()
+            compiling = launching.compiling()
+            spent["compile"] += compiling
+            spent["prepare"] = time.perf_counter() - begin - compiling
         launched = 0
 
         def count() -> None:
@@ -129,32 +175,100 @@ def run(adjacency: Adjacency, dtype: str, named: Kernel | None, engine: Engine, 
             tell(launched / len(plan))
             launched += 1
 
-        seconds = engine.clean_pass(program, plan, buffers, "eager")(count)
+        spent["kernels"] = engine.clean_pass(program, plan, buffers, "eager")(count)
         ran = time.perf_counter()
-        raw = program.unload(buffers, engine.stream)
-        out = time.perf_counter()
+        raw: Any = None
+        finished: Finished | None = None
+        if isinstance(graph, Adjacency):
+            raw = program.unload(buffers, engine.stream)
+            useful = not (raw.diagonal() < 0).any()
+        else:
+            result = program.result_on_device(buffers, engine.stream)
+            finished = _finished(result, graph, dtype, predecessors, unproved, engine)
+            useful = not finished.escaped and not (finished.diagonal < 0).any()
+        out, compiling = time.perf_counter(), launching.compiling()
+        spent["compile"] += compiling
+        spent["copy out"] = out - ran - compiling
         found = None
-        if here and not (raw.diagonal() < 0).any():
-            found = _predecessors(adjacency, dtype, program, buffers, engine)
-    spent = {"compile": built - begin, "prepare": filled - built, "copy in": copied - filled, "kernels": seconds}
-    spent["copy out"] = out - ran
+        if predecessors and useful and kernel is not out_of_core.KERNEL:
+            found = _predecessors(facts, dtype, program, buffers, engine, finished)
     if found is not None:
         spent["copy out"] += found[1]
         spent["paths"] = time.perf_counter() - out - found[1]
-    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, *((found[0], found[2]) if found is not None else ()))
+    before, again = (found[0], found[2]) if found is not None else (None, None)
+    return Solved(raw, kernel.id, shape.tile if kernel.tiles else 0, spent, before, again, finished)
+
+
+def _loaded(graph: Adjacency, kernel: Kernel, program: Any, buffers: Any, engine: Engine) -> dict[str, float]:
+    """Seconds of bringing a graph over that the host lays out."""
+    begin = time.perf_counter()
+    if kernel is out_of_core.KERNEL:
+        program.load_with(graph.fill, buffers, engine.stream)  # the host may have no room for another matrix
+        filled = time.perf_counter()
+    else:
+        matrix = np.empty(program.host_size, dtype=program.shape.dtype)  # padded, so that loading makes no other one
+        graph.fill(matrix)
+        filled = time.perf_counter()
+        program.load(matrix, buffers, engine.stream)
+        engine.synchronize()
+    return {"prepare": filled - begin, "copy in": time.perf_counter() - filled}
+
+
+def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved: bool, engine: Engine) -> Finished:
+    """Distances of a device array, converted there and copied, a piece after the other, to where they will stay."""
+    from fwtui.solving import cells, launching
+    from fwtui.solving.tracing import far_of
+    from kernels.device import cuda
+
+    n, stream, functions = graph.n, engine.stream, cells.functions()
+    far = far_of(graph.facts, dtype)
+    if unproved and dtype != "float32" and graph.escaped(raw, far):
+        return Finished(np.empty((0, 0), np.float32), 0.0, np.zeros(n), True)
+    largest, least = extremes(raw, n, far, engine)
+    wide = dtype != "float32" and largest >= EXACT_FLOAT
+    if wide:
+        check_wide(n, predecessors)
+    distances = np.empty((n, n), np.float64 if wide else np.float32)
+    rows = max(1, min(n, _PIECE // distances[0].nbytes))
+    piece = cuda.device_array((rows, n), distances.dtype, stream=stream)
+    for first in range(0, n, rows):
+        part = distances[first : first + rows]
+        launching.launch(functions.leave, len(part), stream, raw, piece, np.int32(first), np.int32(n), np.float64(far))
+        piece[: len(part)].copy_to_host(part, stream=stream)
+    diagonal = np.zeros(n)
+    if least < 0:
+        found = cuda.to_device(diagonal, stream=stream)
+        launching.launch(functions.diagonal, -(-n // launching.THREADS), stream, raw, np.int32(n), found)
+        found.copy_to_host(diagonal, stream=stream)
+    engine.synchronize()
+    return Finished(distances, largest, diagonal, False)
+
+
+def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float]:
+    """The greatest absolute value below `far` of the n x n corner of a device array, and the least on its diagonal, or 0."""
+    from fwtui.solving import cells, launching
+    from kernels.device import cuda
+
+    found = cuda.to_device(np.zeros(2), stream=engine.stream)
+    launching.launch(cells.functions().look, min(n, launching.BLOCKS), engine.stream, raw, np.int32(n), np.float64(far), found)
+    told = found.copy_to_host(stream=engine.stream)
+    engine.synchronize()
+    return float(told[cells.LARGEST]), float(told[cells.DIAGONAL])
 
 
 def _predecessors(
-    graph: Adjacency, dtype: str, program: Any, buffers: Any, engine: Engine
+    facts: Facts, dtype: str, program: Any, buffers: Any, engine: Engine, finished: Finished | None
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
     """They, the seconds of their copies, and the sources to search for again; None where the device cannot find them."""
-    from fwtui.solving.resident import extremes
     from fwtui.solving.tracing import far_of, on_host, search_for, terms_of
 
     if not hasattr(program, "result_on_device"):
         return None
-    n = graph.n
-    largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(graph, dtype), engine)
-    terms = terms_of(graph, dtype, largest)
+    n = facts.n
+    if finished is None:
+        largest, _ = extremes(program.result_on_device(buffers, engine.stream), n, far_of(facts, dtype), engine)
+    else:
+        largest = finished.largest
+    terms = terms_of(facts, dtype, largest)
     search = None if terms is None else search_for(program, buffers, terms, engine)
     return None if search is None else (*on_host(*search, n, engine), search[0].unfound())

@@ -15,6 +15,7 @@ import numpy as np
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.lines import Arcs
+from fwtui.graphs.objects import Unseen, seen
 from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
@@ -55,10 +56,14 @@ class Paths:
     the longest one where there are negative weights.
     """
 
-    def __init__(self, adjacency: Adjacency, distances: np.ndarray, exact: bool):
-        self.adjacency = adjacency
+    def __init__(self, graph: Adjacency | Unseen, distances: np.ndarray, exact: bool):
+        self._graph = graph
         self.distances = distances
         self._exact = exact
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return seen(self._graph)
 
     def predecessors(self, sources: np.ndarray | None = None) -> np.ndarray:
         """For each source (all unless given) a row of int32: the vertex before j on a shortest path to j, or -9999."""

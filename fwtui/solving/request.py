@@ -19,3 +19,4 @@ class Request(Struct, frozen=True, kw_only=True):
     dtype: str = ""
     kernel: str = ""
     device: str = ""
+    begun: float | None = None  # time.monotonic() when the command began, in whichever process

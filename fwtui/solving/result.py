@@ -24,7 +24,9 @@ class Stats:
     kernel: str
     tile: int  # 0: no tiles
     device: str  # "cpu" or "cuda"
-    seconds: Mapping[str, float]  # "compile" (or load), "prepare", "kernels", "copy out", "paths"; each where it applies
+    # by stage, each where it applies and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once in
+    # a process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
+    seconds: Mapping[str, float]
 
     @property
     def total(self) -> float:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from functools import partial
 from math import fsum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, weights_along
-from fwtui.graphs.bounds import AFTERWARDS, limit
+from fwtui.graphs.bounds import AFTERWARDS, Facts, limit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import blocks
-from fwtui.graphs.objects import accept
+from fwtui.graphs.objects import Unseen, accept, seen, unseen
 from fwtui.measure.engine import Engine
 from fwtui.solving import device as gpu
 from fwtui.solving import host
-from fwtui.solving.choice import ROUNDED, Choice, choices
+from fwtui.solving.choice import ROUNDED, Choice, choices, reach_of, unfit
+from fwtui.solving.clock import Clock
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.room import check_room
-from fwtui.solving.solved import Tell
+from fwtui.solving.solved import Finished, Tell
 from fwtui.text import shown
 from kernels import registry
 from kernels.plan import Kernel
+
+if TYPE_CHECKING:
+    from fwtui.solving.carried import Carried
 
 _SHOWN = 8  # vertices of a negative cycle in words
 
@@ -50,11 +55,13 @@ def solve(
     """
     if hasattr(graph, "__cuda_array_interface__"):
         return _on_device(graph, dtype, predecessors, kernel, device)
-    return answer(accept(graph), dtype=dtype, predecessors=predecessors, kernel=kernel, device=device)
+    clock = Clock()
+    given = unseen(graph) or accept(graph)
+    return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
 
 
 def answer(
-    adjacency: Adjacency,
+    graph: Adjacency | Unseen,
     *,
     dtype: str | None = None,
     predecessors: bool = False,
@@ -62,45 +69,66 @@ def answer(
     device: str | int | None = None,
     engine: Engine | None = None,
     tell: Tell = lambda share: None,
+    clock: Clock | None = None,
 ) -> Result:
     """As solve. `tell` hears the share that is done; `engine` is what CUDA kernels run on, found by `device` unless given."""
+    clock = clock or Clock()
+    clock.lap("prepare")
     named = _named(kernel)
     cuda = named is not None and named.backend == "cuda"
     if engine is None and (cuda or kernel == "auto"):
-        engine = gpu.engine_for(device, adjacency.n, cuda)
-    begin = time.perf_counter()
-    for choice in choices(adjacency, dtype):
-        check_room(adjacency.n, choice.dtype, predecessors, low=adjacency.low)
-        ready = time.perf_counter()
+        engine = gpu.engine_for(device, graph.n, cuda)
+        clock.lap("set-up")
+    carried: Carried | None = None
+    if engine is not None:
+        from fwtui.solving.carried import carry
+
+        engine.activate()
+        clock.lap("set-up")
+        carried, told = carry(graph, engine)
+        clock.take(told)
+
+    whole = partial(seen, graph)
+    facts: Facts = whole() if carried is None else carried.facts
+    reach = carried.reach if carried is not None else partial(reach_of, whole())
+    for choice in choices(facts, dtype, reach):
+        check_room(facts.n, choice.dtype, predecessors, low=facts.low)
+        clock.lap("prepare", 0.0 if carried is None else carried.compiling())
         if engine is not None:
-            solved = gpu.run(adjacency, choice.dtype, named, engine, tell, predecessors)
+            unproved = choice.proof == AFTERWARDS
+            solved = gpu.run(carried or whole(), choice.dtype, named, engine, tell, predecessors, unproved)
         else:
-            solved = host.run(adjacency, choice.dtype, host.kernel_for(adjacency.n) if kernel == "auto" else kernel, tell)
-        _check_cycles(adjacency, solved.raw)
-        ran = time.perf_counter()
-        distances = host.floating(solved.raw, choice.dtype, adjacency.drift, predecessors and solved.before is None)
-        np.fill_diagonal(distances, 0)  # where weights were rounded it may be a little less
-        fits, exact = _fits(adjacency, distances, choice)
-        seconds = {**solved.seconds, "prepare": solved.seconds["prepare"] + ready - begin}
-        seconds["copy out"] = seconds.get("copy out", 0.0) + time.perf_counter() - ran
+            solved = host.run(whole(), choice.dtype, host.kernel_for(facts.n) if kernel == "auto" else kernel, tell)
+        clock.take(solved.seconds)
+        if solved.finished is not None:
+            distances = solved.finished.distances
+            if solved.finished.escaped:
+                continue
+            _check_cycles(whole, facts, solved.finished.diagonal)
+        else:
+            assert solved.raw is not None
+            _check_cycles(whole, facts, solved.raw.diagonal())
+            distances = host.floating(solved.raw, choice.dtype, facts.drift, predecessors and solved.before is None)
+            np.fill_diagonal(distances, 0)  # where weights were rounded it may be a little less
+            clock.lap("copy out")
+        fits, exact = _fits(whole, facts, distances, choice, solved.finished)
+        clock.lap("prepare")
         if fits:
             break
-        begin = time.perf_counter()
     else:
         raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
-    begin = time.perf_counter()
-    paths = Paths(adjacency, distances, exact)
+    paths = Paths(graph, distances, exact)
     before = solved.before
     if predecessors and before is None:
         before = paths.predecessors()
-        seconds["paths"] = time.perf_counter() - begin
+        clock.lap("paths")
     elif before is not None and solved.again is not None and len(solved.again):
         before[solved.again] = paths.by_dijkstra(solved.again)
-        seconds["paths"] += time.perf_counter() - begin
+        clock.lap("paths")
     where = "cpu" if engine is None else engine.target.backend
     proof = ROUNDED if choice.dtype == "float32" and not exact else choice.proof
-    stats = Stats(adjacency.n, adjacency.weights.edges, choice.dtype, proof, exact, solved.kernel, solved.tile, where, seconds)
-    return Result(distances, before, stats, adjacency.vertices, paths)
+    stats = Stats(facts.n, facts.edges, choice.dtype, proof, exact, solved.kernel, solved.tile, where, dict(clock.seconds))
+    return Result(distances, before, stats, graph.vertices, paths)
 
 
 def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, device: str | int | None) -> Result:
@@ -127,20 +155,21 @@ def _named(name: str) -> Kernel | None:
     return kernel
 
 
-def _check_cycles(adjacency: Adjacency, raw: np.ndarray) -> None:
+def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, where a vertex is nearer to itself than 0."""
-    low = adjacency.low or 0
-    if low >= 0 or not (raw.diagonal() < 0).any():
+    low = facts.low or 0
+    if low >= 0 or not (diagonal < 0).any():
         return
-    weights = np.empty((adjacency.n, adjacency.n), dtype=np.float32 if raw.dtype.kind == "f" else np.int32)
+    adjacency = whole()
+    weights = np.empty((adjacency.n, adjacency.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
     adjacency.fill(weights)
     cycle = negative_cycle(weights)
     closed = [*cycle, *cycle[:1]]
     if not cycle or fsum(weights_along(adjacency, closed)) >= 0:
         # float32 may make a cycle of weight 0 a little less, but no more than this
-        rounding = adjacency.n * float(np.finfo(np.float32).eps) * max(-low, adjacency.high or 0)
-        if adjacency.integer or float(raw.diagonal().min()) < -rounding:
-            closed = [int(raw.diagonal().argmin())]
+        rounding = adjacency.n * float(np.finfo(np.float32).eps) * max(-low, facts.high or 0)
+        if facts.integer or float(diagonal.min()) < -rounding:
+            closed = [int(diagonal.argmin())]
         else:
             return
     from scipy.sparse.csgraph import NegativeCycleError
@@ -152,18 +181,23 @@ def _check_cycles(adjacency: Adjacency, raw: np.ndarray) -> None:
     raise NegativeCycleError(f"the graph has a negative cycle{where}")
 
 
-def _fits(adjacency: Adjacency, distances: np.ndarray, choice: Choice) -> tuple[bool, bool]:
+def _fits(
+    whole: Callable[[], Adjacency], facts: Facts, distances: np.ndarray, choice: Choice, finished: Finished | None
+) -> tuple[bool, bool]:
     """Whether the type held every distance, and whether every sum was exact."""
     if choice.dtype != "float32":
-        return choice.proof != AFTERWARDS or not escaped(adjacency, np.isfinite(distances)), True
-    if not adjacency.exact_sums:
+        return choice.proof != AFTERWARDS or finished is not None or not escaped(whole(), np.isfinite(distances)), True
+    if not facts.exact_sums:
         return True, False
     if choice.proof != AFTERWARDS:
         return True, True
-    largest = max(
-        (float(np.abs(distances[r]).max(initial=0, where=np.isfinite(distances[r]))) for r in blocks(distances)), default=0.0
-    )
-    return True, largest < (limit(adjacency, "float32") / 2 if adjacency.drift else limit(adjacency, "float32"))
+    if finished is not None:
+        largest = finished.largest
+    else:
+        largest = max(
+            (float(np.abs(distances[r]).max(initial=0, where=np.isfinite(distances[r]))) for r in blocks(distances)), default=0.0
+        )
+    return True, largest < (limit(facts, "float32") / 2 if facts.drift else limit(facts, "float32"))
 
 
 def escaped(adjacency: Adjacency, reached: np.ndarray) -> bool:

@@ -56,7 +56,7 @@ def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: i
         return None
     distance = program.result_on_device(buffers, engine.stream)
     search = Search(distance, buffers[-1], terms, engine.target.cc, engine.stream)
-    sources = sources_for(terms.n, room - search.weak_bytes)
+    sources = sources_for(terms.n, room - search.list_bytes)
     return None if sources is None else (search, sources)
 
 

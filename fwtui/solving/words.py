@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,10 @@ from fwtui.text import brief
 
 if TYPE_CHECKING:
     from fwtui.solving.summary import Summary
+
+ONCE = ("set-up", "compile")  # imports, the GPU's context, kernels loaded or compiled: a second answer does without
+INSIDE = ("copy in", "kernels", "copy out")
+ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "copy out", "paths", "write")
 
 
 def summary_lines(summary: Summary, vertices: Vertices, stats: Stats) -> list[str]:
@@ -51,9 +56,11 @@ def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -
     return lines
 
 
-def spent(seconds: dict[str, float]) -> str:
-    """Where the time went, and the share of it that was neither a copy nor a kernel."""
-    total = sum(seconds.values())
-    outside = total - sum(seconds.get(name, 0.0) for name in ("copy in", "kernels", "copy out"))
-    parts = ", ".join(f"{name} {units.duration(value)}" for name, value in seconds.items())
-    return f"{units.duration(total)}: {parts}; {units.percent(outside / total if total else None)} outside copies and kernels"
+def spent(seconds: Mapping[str, float]) -> str:
+    """Where the time went: what a process does once, all else, and the share of that which was neither a copy nor a kernel."""
+    once = sum(seconds.get(name, 0.0) for name in ONCE)
+    then = sum(seconds.values()) - once
+    inside = sum(seconds.get(name, 0.0) for name in INSIDE)
+    parts = ", ".join(f"{name} {units.duration(seconds[name])}" for name in ORDER if name in seconds)
+    share = units.percent((then - inside) / then if then else None)
+    return f"set-up {units.duration(once)} once; then {units.duration(then)}: {parts}; {share} of that outside copies and kernels"

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from covering import covering
 from path_checks import by_scipy, check_paths, random_matrix
+from scipy.sparse import csr_array
 
 from fwtui import events
 from fwtui.experiment import Experiment, settle
-from fwtui.graphs.objects import accept
+from fwtui.graphs.objects import accept, unseen
 from fwtui.measure.cuda_engine import CudaEngine
 from fwtui.measure.runner import Runner
 from fwtui.solving import device
@@ -78,6 +79,10 @@ def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
             near = 4e-6 * (name == "rounded")
             assert np.allclose(result.distances, by_scipy(matrix), 2 * near, 0) and result.predecessors is not None, (name, n)
             check_paths(matrix, result.distances, result.predecessors, np.arange(n), near)
+            present = np.isfinite(matrix)
+            for graph in (unseen(matrix), unseen(csr_array((matrix[present], np.nonzero(present)), shape=(n, n)))):
+                assert graph is not None
+                assert np.array_equal(answer(graph, engine=engine).distances, result.distances), (name, n)
 
 
 def solve_capped(engine: Any, n: int) -> None:

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix, turned_rows
+from scipy.sparse import csr_array
 
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency, Weights
-from fwtui.graphs.objects import accept
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving import device
+from fwtui.solving import carried, device, solver
 from fwtui.solving.paths import Paths
 from fwtui.solving.solver import answer
+from kernels import predecessors
 
 pytestmark = pytest.mark.gpu
 
@@ -51,6 +54,42 @@ def test_large_ones_by_themselves() -> None:
     assert result.stats.device == "cuda" and (result.distances == by_scipy(random_matrix(2100, 3))).all()
 
 
+@pytest.mark.parametrize(("scale", "negative"), [(1, False), (2000, False), (1, True), (0.25, False), (1e-3, False)])
+@pytest.mark.parametrize("n", [129, 1000, 2050])
+def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n: int, scale: float, negative: bool) -> None:
+    """Matrices of each order and type, rows and arcs: the same to the bit as where the host lays them out."""
+    matrix = random_matrix(n, n, 0.3, negative=negative, scale=scale)
+    present = np.isfinite(matrix)
+    ends = np.nonzero(present)
+    more = np.random.default_rng(n).integers(0, len(ends[0]), 5000)  # parallel arcs, longer ones among them
+    apart = ends[0][more] != ends[1][more]
+    longer = matrix[present][more] + np.where(apart, np.arange(5000) % 3 * scale, 0)
+    sources, targets = (np.concatenate([e, e[more]]) for e in ends)
+    arcs = Arcs(sources, targets, np.concatenate([matrix[present], longer]))
+    given: list[Any] = [
+        *(unseen(form) for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32))),
+        unseen(csr_array((matrix[present], ends), shape=(n, n))),
+        Adjacency(n, Vertices(range(n)), arcs=arcs),
+    ]
+    for graph in given:
+        there = answer(graph, engine=engine)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(carried, "carry", lambda *given: (None, {}))
+            here = answer(graph if isinstance(graph, Adjacency) else graph.adjacency, engine=engine)
+        assert there.distances.dtype == here.distances.dtype and there.stats.edges == here.stats.edges
+        assert there.distances.tobytes() == here.distances.tobytes()
+
+
+def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "escaped", lambda *given: pytest.fail("the host looked for it"))
+    for length, dtype in ((5, "int16"), (2000, "int32")):
+        n = 2100  # a chain, and vertices beside it
+        chain = csr_array((np.full(length, 90.0), (np.arange(length), np.arange(1, length + 1))), shape=(n, n))
+        for graph in (chain, np.where(chain.toarray() > 0, chain.toarray(), np.inf)):
+            result = answer(unseen(graph) or accept(graph), engine=engine)
+            assert result.stats.dtype == dtype and result.distances[0, length] == 90 * length
+
+
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
@@ -64,8 +103,10 @@ def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Paths, "predecessors", lambda *given: pytest.fail("they were found on the host"))
 
 
-def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None) -> None:
+@pytest.mark.parametrize("few", [0, predecessors.FEW, 1])
+def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, monkeypatch: pytest.MonkeyPatch, few: float) -> None:
     """Zero-weight edges, ties, negative weights, every type; sizes around those of blocks."""
+    monkeypatch.setattr(predecessors, "FEW", few)
     rng = np.random.default_rng(2)
     for seed, n in enumerate((1, 2, 127, 128, 129, 300, 511, 640, 700, 1000, *rng.integers(2, 400, 50).tolist())):
         density = float(rng.choice([2 / n, 0.1, 0.5, 1]))
@@ -98,8 +139,10 @@ def test_paths_of_arrays_on_the_gpu_stay_there(scale: float, high: int, on_the_g
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "times"), [("int32", 1), ("int32", 1000), ("float32", 256), ("int16", 20)])
-def test_paths_of_large_graphs(dtype: str, times: int, on_the_gpu: None) -> None:
+@pytest.mark.parametrize("few", [0, predecessors.FEW])
+def test_paths_of_large_graphs(dtype: str, times: int, on_the_gpu: None, monkeypatch: pytest.MonkeyPatch, few: float) -> None:
     """n = 16384, dense; the factor decides whether two searches share a word. More than one piece of sources."""
+    monkeypatch.setattr(predecessors, "FEW", few)
     n = 16384
     weights = np.random.default_rng(1).integers(1, 101, (n, n)).astype(np.int32) * np.int32(times)
     np.fill_diagonal(weights, 0)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kernels import predecessors, short_arcs, trace
+from kernels import few_arcs, predecessors, short_arcs, trace
 from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ import json, sys
 from types import SimpleNamespace
 import numpy as np
 from fwtui.solving.tracing import terms_of
-from kernels import predecessors, short_arcs, trace
+from kernels import few_arcs, predecessors, short_arcs, trace
 from kernels.device import cuda
 from kernels.plan import NO_EDGE
 
@@ -29,7 +29,7 @@ stream = cuda.stream()
 LOOK = "LOOK = 512"
 
 def replaced(edits):
-    for module in (short_arcs, trace, predecessors):
+    for module in (short_arcs, few_arcs, trace, predecessors):
         source = open(module.__file__).read()
         for where, old, new in edits:
             if where == module.__name__:
@@ -39,7 +39,7 @@ def replaced(edits):
         # a slab, so that blocks look more than once
         exec(compile(source.replace(LOOK, "LOOK = 8"), module.__file__, "exec"), vars(module))
 
-def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None, seed=1):
+def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None, few=False, seed=1):
     rng = np.random.default_rng(seed)
     weights = np.where(rng.random((n, n)) < density, rng.integers(least, most, (n, n)) * times, np.inf)
     potential = rng.integers(0, lift + 1, n)
@@ -53,7 +53,7 @@ def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None
     given, found = (cuda.to_device(np.where(np.isfinite(m), m, no_edge).astype(dtype)) for m in (weights, lengths))
     largest = float(np.abs(lengths[np.isfinite(lengths)]).max())
     terms = predecessors.Terms(n, 256 if dtype == "float32" else 1, largest, far, no_edge, lift > 0)
-    search = predecessors.Search(found, given, terms, None, stream)
+    search = predecessors.Search(found, given, terms, None, stream, few)
     at_once = at_once or n
     for source in range(0, n, at_once):
         before = cuda.to_device(np.full((min(at_once, n - source), n), 12345, np.int32))
@@ -153,6 +153,8 @@ def test_all_paths_of_small_graphs() -> None:
         {"n": 10, "dtype": "int32", "least": 0, "most": 1, "density": 0.2, "graphs": 2},
         {"n": 9, "dtype": "int32", "density": 0},
     ]
+    # and the same arc by arc
+    cases += [{**case, "few": True} for case in cases]
     assert simulated(cases) == [True] * len(cases)
 
 
@@ -231,6 +233,23 @@ def test_broken_searches_in_rounded_sums_are_caught() -> None:
     right = [all(three) for three in zip(*[iter(told)] * 3, strict=True)]
     assert right[0] and right[-1]
     assert not [name for name, verdict in zip(MUTANTS_OF_ROUNDED, right[1:-1], strict=True) if verdict]
+
+
+F = few_arcs.__name__
+MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
+    "lengths forgotten": (F, "int32(f + length) == b", "f == b"),
+    "one arc short": (F, "uint32(first[j + 1])", "uint32(max(first[j + 1] - 1, 0))"),
+    "the sources of another block": (F, "(cuda.blockIdx.y * lanes + lane) * 4", "lane * 4"),
+    "a vertex in the length": (F, "key >> shift << shift", "key"),
+    "the wrong end of an arc": (F, "others[at] = v", "others[at] = j"),
+}
+
+
+def test_broken_searches_arc_by_arc_are_caught() -> None:
+    base = {"n": 18, "dtype": "int32", "density": 0.3, "few": True}
+    told = simulated([{**base, "edits": edit} for edit in ([], *([what] for what in MUTANTS_OF_FEW.values()), [])])
+    assert told[0] and told[-1]
+    assert not [name for name, verdict in zip(MUTANTS_OF_FEW, told[1:-1], strict=True) if verdict]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels import short_arcs, trace
+from kernels import few_arcs, short_arcs, trace
 from kernels.forms import FORMS
 from kernels.predecessors import BLOCK, PAIRS, SINGLE, Way
 
@@ -77,3 +77,23 @@ def test_what_surrounds_the_search_compiles_for_real_gpus() -> None:
         ):
             code, _ = short_arcs.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
             assert code
+
+
+def test_arc_after_arc_reads_four_sources_at_once(tmp_path: Path) -> None:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    pytest.importorskip("numba.cuda")
+    from numba import int16, int32, int64
+    from test_off_gpu import compiled, nvdisasm
+
+    do, words, line = few_arcs.functions(short_arcs.THREADS), int32[:, ::1], int32[::1]
+    for keys in (words, int16[:, ::1]):
+        compiled(do.count.py_func, (keys, line, int32, int32), (9, 0))
+        compiled(do.gather.py_func, (keys, int64[::1], *[line] * 3, *[int32] * 4), (9, 0))
+    got = compiled(do.follow.py_func, (words, int64[::1], line, line, words, *[int32] * 3), (9, 0))
+    assert got.spills == 0 and got.stack == 0 and got.registers <= 64, "enough blocks to wait for the cache"
+    tool = nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    (tmp_path / "follow.cubin").write_bytes(got.cubin)
+    text = subprocess.run([tool, str(tmp_path / "follow.cubin")], capture_output=True, text=True, check=True).stdout
+    assert text.count("LDG.E.128") >= 2, "what is kept of a vertex, and what is read of each arc"

@@ -23,14 +23,14 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.objects import accept
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import device, paths, resident
+from fwtui.solving import device, launching, paths
 from fwtui.solving.solver import answer
 from kernels.cuda_program import CudaProgram
 from kernels.device import SIM, cuda
 from kernels.plan import Target
 from kernels.predecessors import BLOCK, device_bytes
 assert SIM
-resident._THREADS = 4
+launching.THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(4)
 CudaProgram._pad = lambda *given: sys.exit("there was a second, padded copy on the host")
@@ -91,11 +91,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.errors import Refused
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import resident
+from fwtui.solving import launching, resident
 from kernels import registry
 from kernels.device import cuda
 from kernels.plan import Target
-resident._THREADS = 4
+launching.THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):
@@ -260,16 +260,34 @@ class TestChoice:
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
 def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
     pytest.importorskip("numba.cuda")
-    from numba import float32, float64, int16, int32, int64
+    from numba import float32, float64, int16, int32, int64, uint32
 
-    from fwtui.solving import resident
+    from fwtui.solving import arc_cells, cells
 
-    survey, enter, leave, look = resident._functions()
-    found = float64[::1]
-    cases = [(survey, (given, int32, found)) for given in (float64[:, ::1], float32[::1, :], int64[:, :])]
-    cases += [(enter, (float64[:, ::1], to[:, ::1], int32, float64)) for to in (int16, int32, float32)]
-    cases += [(leave, (raw[:, ::1], to[:, ::1], int32, float64)) for raw in (int16, int32, float32) for to in (float32, float64)]
-    cases += [(look, (raw[:, ::1], int32, float64, found)) for raw in (int16, int32, float32)]
+    do, list_of = cells.functions(), arc_cells.functions()
+    found, words = float64[::1], (int16, int32, float32)
+    cases = []
+    for given in (float64[:, ::1], float32[::1, :], int64[:, :]):
+        cases += [(function, (given, int32, found)) for function in (do.survey, do.outward, do.inward)]
+    cases += [(do.enter, (float64[:, ::1], to[:, ::1], int32, float64)) for to in words]
+    for vertex, weight in ((int32[::1], float32[::1]), (int64[::1], float64[::1])):
+        arcs = (vertex, vertex, weight)
+        cases += [
+            (list_of.survey, (*arcs, int32, found)),
+            (list_of.relax, (*arcs, found)),
+            (list_of.rows_of, (vertex, int32, int32[::1])),
+        ]
+        cases += [
+            (function, (*arcs, to[:, ::1]))
+            for function, to in ((list_of.lower, int32), (list_of.lower, float32), (list_of.lower_pairs, int32))
+        ]
+    for raw in words:
+        cases += [(list_of.clear, (raw[:, ::1], float64)), (do.diagonal, (raw[:, ::1], int32, found))]
+        cases += [(do.leave, (raw[:, ::1], to[:, ::1], int32, int32, float64)) for to in (float32, float64)]
+        cases.append((do.look, (raw[:, ::1], int32, float64, found)))
+        cases.append((do.reached, (raw[:, ::1], int32, float64, uint32[:, ::1])))
+    cases.append((do.escaped, (float64[:, ::1], int32, uint32[:, ::1], found)))
+    cases.append((list_of.escaped, (int32[::1], int32[::1], float64[::1], uint32[:, ::1], found)))
     for function, signature in cases:
-        code, _ = resident.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+        code, _ = cells.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
         assert code

@@ -1,0 +1,228 @@
+"""Graphs that are looked at and laid out on the device: the same answers, to the bit, as where the host does that."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from in_simulator import in_simulator
+from scipy.sparse import coo_array, csc_array, csr_array
+
+from fwtui.errors import Refused
+from fwtui.graphs.objects import Rows, unseen
+from fwtui.solving.clock import Clock
+
+SIMULATED = """
+import json
+import sys
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import NegativeCycleError
+from fwtui.errors import Refused
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.lines import Arcs
+from fwtui.graphs.objects import accept, unseen
+from fwtui.graphs.vertices import Vertices
+from fwtui.measure.host_engine import HostEngine
+from fwtui.solving import carried, device, launching
+from fwtui.solving.choice import choices, reach_of
+from fwtui.solving.solver import answer
+from kernels.device import cuda
+from kernels.plan import Target
+
+launching.THREADS, launching.BLOCKS = 4, 3
+engine = HostEngine(Target("simulator"), cuda.stream())
+rng = np.random.default_rng(11)
+told = {}
+"""
+
+SAME = (
+    SIMULATED
+    + """
+looked, carry = [], carried.carry
+fill = Adjacency.fill
+Adjacency.fill = lambda self, matrix: looked.append(self.n) or fill(self, matrix)
+
+def compare(name, graph, kernel="naive", **asked):
+    looked.clear()
+    paths = name in ("dense by columns", "rows", "arcs of both signs")
+    first = answer(graph, engine=engine, predecessors=paths, kernel=kernel, **asked)
+    assert not looked, f"{name}: the host laid it out"
+    carried.carry = lambda *given: (None, {})
+    seen = graph if isinstance(graph, Adjacency) else graph.adjacency
+    again = answer(seen, engine=engine, predecessors=paths, kernel=kernel, **asked)
+    carried.carry = carry
+    assert looked, name
+    assert first.distances.dtype == again.distances.dtype, name
+    assert (first.distances.view(np.int32) == again.distances.view(np.int32)).all(), name
+    assert not paths or (first.predecessors == again.predecessors).all(), name
+    assert (first.stats.edges, first.stats.exact) == (again.stats.edges, again.stats.exact), name
+    stages = {"set-up", "compile", "copy in", "allocate", "prepare", "kernels", "copy out"}
+    assert first.stats.device == "simulator" and stages == set(first.stats.seconds) - {"paths"}
+    host, there = reach_of(seen, 0), carried.carry(graph, engine)[0].reach(0)
+    assert host == there or name.startswith("dense"), (name, host, there)
+    assert not host[1] or there[0] >= first.distances.max()
+    told[name] = [first.stats.dtype, first.stats.proof, first.distances.dtype.name]
+
+def dense(n, low, high, share=0.5):
+    matrix = np.where(rng.random((n, n)) < share, rng.integers(low, high, (n, n)), np.inf)
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+one = dense(9, 1, 40)
+compare("dense float64", unseen(one))
+compare("dense by columns", unseen(np.asfortranarray(one)))
+compare("dense float32", unseen(one.astype(np.float32)))
+compare("dense whole", unseen(rng.integers(1, 250, (7, 7)).astype(np.uint8)))
+compare("dense int64", unseen(rng.integers(10**6, 10**8, (7, 7))))
+compare("dense with NaN and loops", unseen(np.where(one < np.inf, one + 3, np.nan)))
+compare("dense quarters", unseen(one / 4))
+compare("dense rounded", unseen(one / 3))
+lift = rng.integers(0, 20, 9)
+compare("dense negative", unseen(one + lift[:, None] - lift[None, :]))
+odd = rng.integers(1, 9, (7, 7)).astype(float)
+compare("dense odd", unseen(odd), kernel="auto")
+single = unseen(np.zeros((1, 1)))
+compare("dense alone", single)
+
+def arcs(n, count, weights):
+    sources, targets = rng.integers(0, n, (2, count))
+    return Adjacency(n, Vertices(range(n)), arcs=Arcs(sources, targets, weights.astype(float)))
+
+compare("arcs with parallel ones and loops", arcs(7, 200, rng.integers(0, 50, 200)))
+compare("arcs of int32", arcs(7, 200, rng.integers(0, 50, 200) * 10**4))
+compare("arcs rounded", arcs(5, 60, rng.random(60)))
+compare("arcs of an odd side", arcs(7, 150, rng.integers(0, 50, 150)), kernel="auto")
+for kernel in ("naive", "katz-kider"):
+    compare(f"arcs in int16, {kernel}", arcs(6, 100, rng.integers(3, 50, 100)), kernel=kernel, dtype="int16")
+shared = arcs(8, 120, rng.integers(0, 30, 120))
+lift = rng.integers(0, 20, 8)
+weights = shared.arcs.weights + lift[shared.arcs.sources] - lift[shared.arcs.targets]
+compare("arcs of both signs", Adjacency(8, shared.vertices, arcs=shared.arcs._replace(weights=weights)))
+chain = Adjacency(20, Vertices(range(20)), arcs=Arcs(np.arange(20), np.roll(np.arange(20), -1), np.full(20, 900.0)))
+compare("arcs in a ring", chain)
+sparse = csr_array(np.where(dense(8, 1, 30) < np.inf, rng.integers(0, 30, (8, 8)), 0))
+compare("rows", unseen(sparse))
+compare("rows with infinity", unseen(csr_array((np.array([2.0, np.inf, 3, np.nan]), ([0, 1, 1, 2], [1, 0, 2, 0])), shape=(3, 3))))
+given = rng.integers(0, 6, (2, 40))
+compare("rows of what was twice there", unseen(coo_array((np.ones(40), given), shape=(6, 6))))
+print(json.dumps(told))
+"""
+)
+
+ELSEWHERE = (
+    SIMULATED
+    + """
+def said(graph, **asked):
+    try:
+        return answer(graph, engine=engine, **asked).stats.proof
+    except (ValueError, NegativeCycleError) as error:
+        return f"{type(error).__name__}: {error}"
+
+far = np.full((5, 5), np.inf)
+far[np.arange(4), np.arange(1, 5)] = 5000
+near = np.where(np.arange(5) < 4, far, np.inf)
+loop = np.array([[0, 2, 5], [-1, 0, 1], [1, -3, 0.0]])
+out = {
+    "short": said(unseen(near), dtype="int16"),
+    "long": said(unseen(far), dtype="int16"),
+    "wider": answer(unseen(far), engine=engine).stats.dtype,
+    "cycle": said(unseen(loop)),
+    "loop": said(unseen(csr_array(np.diag([3.0, -2.0])))),
+    "infinite": said(unseen(np.array([[0, -np.inf], [1, 0]]))),
+    "zeros": said(unseen(np.zeros((3, 3)))),
+    "beyond": said(unseen(np.array([[0, 2**60], [1, 0]]))),
+    "no vertex": said(unseen(csr_array((np.array([1.0, 2]), np.array([1, 7]), np.array([0, 1, 2, 2])), shape=(3, 3)))),
+}
+before = answer(unseen(far), engine=engine)
+out["path"] = before.path(0, 4)
+# where there is no room for the graph beside its distances, the host lays it out
+engine.free_bytes = lambda: device.SPARE + (1 << 20)
+# the arcs say the same as the matrix
+from fwtui.solving import solver
+solver.escaped = lambda *given: sys.exit("the host looked for it")
+for dtype, proof in (("int16", "short"), ("int16", "long")):
+    matrix = near if proof == "short" else far
+    present = np.isfinite(matrix)
+    out[f"{proof}, arcs"] = said(unseen(csr_array((matrix[present], np.nonzero(present)), shape=(5, 5))), dtype=dtype)
+    out[f"{proof}, rows"] = said(unseen(matrix), dtype=dtype)
+wide = np.full((40, 40), np.inf)
+wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far for 16 bits
+out["two words of sources"] = said(unseen(wide), dtype="int16")
+big = np.where(rng.random((24, 24)) < 0.5, rng.integers(1, 9, (24, 24)), np.inf)
+assert carried.carry(unseen(big), engine)[0] is not None
+engine.free_bytes = lambda: device.SPARE + 24 * 24 * 8
+assert carried.carry(unseen(big), engine)[0] is None
+out["no room"] = bool((answer(unseen(big), engine=engine).distances == answer(accept(big), device="cpu").distances).all())
+print(json.dumps(out))
+"""
+)
+
+
+def test_the_same_answers_to_the_bit() -> None:
+    told = json.loads(in_simulator(SAME))
+    assert told["dense float64"][:2] == ["int16", "proved by (n-1) x greatest weight"]
+    assert told["dense int64"] == ["int32", told["dense int64"][1], "float64"] and told["dense rounded"][0] == "float32"
+    assert told["dense quarters"][0] == "float32" and told["dense negative"][0] == "int32"
+    assert told["arcs in a ring"] == ["int32", "proved by (n-1) x greatest weight", "float32"]
+
+
+def test_what_the_host_has_to_say() -> None:
+    said = json.loads(in_simulator(ELSEWHERE))
+    assert said["short"] == "counted afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
+    assert said["wider"] == "int32"
+    for kind in ("arcs", "rows"):
+        assert said[f"short, {kind}"] == said["short"] and said[f"long, {kind}"] == said["long"]
+    assert said["two words of sources"] == said["long"]
+    assert said["cycle"].startswith("NegativeCycleError: the graph has a negative cycle: ")
+    assert said["loop"] == "NegativeCycleError: the graph has a negative cycle: 1 -> 1"
+    assert said["infinite"].startswith("Refused: -inf is no weight")
+    assert said["zeros"].startswith("Refused: zeros off the diagonal") and "numpy.ma.array" in said["zeros"]
+    assert said["no vertex"].startswith("ValueError: axis 1 index 7 exceeds")
+    assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
+
+
+class TestUnseen:
+    def test_what_is_left_to_others(self) -> None:
+        matrix = np.ones((4, 4))
+        for graph in (
+            np.ma.array(matrix),
+            matrix[:3],
+            matrix > 0,
+            np.ones((8, 8))[::2, ::2],
+            matrix.astype(np.float16),
+            matrix.astype(">f8"),
+            matrix.tolist(),
+            csc_array(matrix),
+            csr_array(matrix[:3]),
+            csr_array(matrix > 0),
+        ):
+            assert unseen(graph) is None
+
+    def test_sparse_rows(self) -> None:
+        graph = unseen(coo_array((np.array([1.0, 2, 4]), (np.array([2, 0, 2]), np.array([1, 1, 1]))), shape=(3, 3)))
+        assert graph is not None and isinstance(graph.parts, Rows)
+        assert [part.tolist() for part in graph.parts] == [[0, 1, 1, 2], [1, 1], [2.0, 5.0]]
+        assert graph.adjacency.arcs is not None and graph.adjacency.arcs.weights.tolist() == [2.0, 5.0]
+
+    def test_pointers_that_point_nowhere(self) -> None:
+        broken = csr_array(np.ones((3, 3)))
+        broken.indptr = np.array([0, 7, 3, 9], broken.indptr.dtype)
+        assert unseen(broken) is None
+
+    def test_refusals_are_accepts(self) -> None:
+        graph = unseen(np.array([[0, -np.inf], [1, 0]]))
+        assert graph is not None
+        with pytest.raises(Refused, match="-inf is no weight"):
+            _ = graph.adjacency
+
+
+def test_a_clock_has_no_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([10.0, 11.0, 15.0, 15.5])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    clock = Clock()
+    clock.lap("set-up")
+    clock.take({"copy in": 1.0, "kernels": 2.5})
+    clock.lap("copy in")
+    assert clock.seconds == {"set-up": 1.0, "copy in": 1.5, "kernels": 2.5, "prepare": 0.5}

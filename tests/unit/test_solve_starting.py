@@ -1,0 +1,96 @@
+"""A GPU that is made ready while a file is read, and how the time of a command is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event, current_thread, main_thread
+from typing import Any
+
+import pytest
+
+from fwtui.solving import device, starting
+from fwtui.solving.request import Request
+from fwtui.solving.words import spent
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The GPUs that were started."""
+    pytest.importorskip("numba.cuda")
+    started: list[int] = []
+
+    def start(index: int) -> None:
+        assert current_thread() is not main_thread()
+        started.append(index)
+        raise RuntimeError("no such GPU, which somebody else will say")
+
+    monkeypatch.setattr(device, "_cuda_engine", start)
+    monkeypatch.setattr("fwtui.hardware.driver_present", lambda: True)
+    monkeypatch.setattr(starting, "_TEXT", 100)
+    monkeypatch.setattr(starting, "_ARRAYS", 200)
+    return started
+
+
+def file_of(folder: Path, name: str, size: int) -> str:
+    path = folder / name
+    path.write_bytes(b"x" * size)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "asked", "expected"),
+    [
+        ("a.gr", 100, {}, [0]),
+        ("a.gr", 99, {}, []),
+        ("a.npy", 199, {}, []),
+        ("a.NPZ", 200, {"device": "3"}, [3]),
+        ("a.gr", 100, {"device": "auto"}, [0]),
+        ("a.gr", 100, {"device": "cpu"}, []),
+        ("a.gr", 100, {"device": "one"}, []),
+        ("a.gr", 100, {"kernel": "numpy"}, []),
+        ("a.gr", 100, {"kernel": "tiled-cpu"}, []),
+        ("a.gr", 100, {"kernel": "naive"}, [0]),
+        ("a.gr", 100, {"kernel": "none of ours"}, []),
+    ],
+)
+def test_when_it_pays(
+    tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, Any], expected: list[int]
+) -> None:
+    start = starting.start_gpu(Request(file=file_of(tmp_path, name, size), **asked))
+    start.wait(device.WORTH)
+    assert engines == expected
+
+
+def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(device.WORTH)
+    starting.start_gpu(Request(file="zero\0byte.gr")).wait(device.WORTH)
+    monkeypatch.setattr("fwtui.hardware.driver_present", lambda: False)
+    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(device.WORTH)
+    assert engines == []
+
+
+def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Event()
+    monkeypatch.setattr("fwtui.solving.cells.functions", lambda: pytest.fail("it went on"))
+    work = starting.Start._work
+
+    def when_read(self: starting.Start) -> None:
+        assert read.wait(20)
+        work(self)
+
+    monkeypatch.setattr(starting.Start, "_work", when_read)
+    start = starting.Start(0)
+    monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
+    start.wait(device.WORTH - 1)
+    assert engines == [] and not start._thread.is_alive()
+
+
+def test_what_is_done_once_is_told_apart() -> None:
+    told = spent(
+        {"set-up": 0.5, "read": 0.03, "compile": 0.1, "copy in": 0.02, "prepare": 0.01, "kernels": 0.04, "copy out": 0.1}
+    )
+    assert told == (
+        "set-up 600 ms once; then 200 ms: read 30.0 ms, copy in 20.0 ms, prepare 10.0 ms, kernels 40.0 ms, copy out 100 ms; "
+        "20.0 % of that outside copies and kernels"
+    )
+    assert spent({"set-up": 0.5}).startswith("set-up 500 ms once; then 0")
