@@ -175,7 +175,7 @@ COMMON = (
 SHARED = (
     *(replace(binding, show=binding.id in ("play", "marker.answer")) for binding in TRANSPORT),
     CANCEL,
-    RECORD,
+    replace(RECORD, show=False),
     replace(MARK, show=False),
     PAUSE,
     *COMMON,
@@ -207,7 +207,7 @@ TO_PLACES = tuple(
 EVERYWHERE = (
     Binding("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing"),
     Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
-    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
+    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, pictures, themes"),
 )
 MOVES = (
     Binding("up", "", "Up", tooltip="mark the run above"),

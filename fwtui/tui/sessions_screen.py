@@ -232,3 +232,14 @@ class SessionsScreen(Frame):
             case "back":
                 return self.has_class("-filtering") or super().check_action(action, parameters)
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        marked = self.marked
+        match action:
+            case "rename" | "annotate" | "delete" | "compare" if marked is None:
+                return "no session is marked"
+            case "rename" | "annotate" | "delete" if marked is not None:
+                return f"{marked.name} came with the program; only your own sessions can be changed"
+            case "undo":
+                return "nothing was changed that could be taken back"
+        return super().why_not(action)

@@ -204,6 +204,16 @@ class SweepScreen(Frame):
                 return self.squares() is not None
         return super().check_action(action, parameters)
 
+    def why_not(self, action: str) -> str:
+        match action:
+            case "across" | "measure" if self.squares() is None:
+                return "there is no map yet: no two runs differ"
+            case "across":
+                return "there is no other axis that could go across"
+            case "view":
+                return "map and curves are both shown"
+        return super().why_not(action)
+
 
 class RecordedSweepScreen(SweepScreen):
     """A recording's runs: nothing is started here."""

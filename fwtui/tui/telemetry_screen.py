@@ -194,3 +194,6 @@ class TelemetryScreen(Frame):
         if action == "whole":
             return self._span is not None or self._held is not None
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        return "this is all of it" if action == "whole" else super().why_not(action)

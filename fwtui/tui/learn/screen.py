@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
 from typing import ClassVar
@@ -125,7 +126,10 @@ class LearnScreen(Taught):
             "v", "compare", "Verify", id="learn.verify", tooltip="run the kernel itself on this graph and compare every step"
         ),
         bindings.MOTION,
-        *bindings.LIVE,
+        bindings.CANCEL,
+        replace(bindings.RECORD, show=False),
+        replace(bindings.MARK, show=False),
+        bindings.PAUSE,
         *bindings.COMMON,
     ]
 
@@ -210,7 +214,10 @@ class LearnScreen(Taught):
         self._go(end * len(self.stepping.trace.moments))
 
     def _go(self, position: int) -> None:
+        before = self.stepping.position
         self.stepping.go(position)
+        if self.stepping.position == before:
+            self.say("these are the distances: the end" if before else "this is the graph itself: the beginning")
         self.update()
 
     def action_walk(self) -> None:
