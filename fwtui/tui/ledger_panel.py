@@ -47,10 +47,15 @@ class LedgerTable(Drawn[Subject | None]):
             known = [formula(subject.roofs, one)] if one.expected is not None else []
             if one.key and (known or not wide):
                 name = f"{one.title:.{title - 1}}"
-                rows += hanging(name, title, known if wide else [f"limited by {one.limiter}", *known], width)
+                rows += hanging(name, title, known if wide else [limited(one.limiter), *known], width)
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
+
+
+def limited(limiter: str) -> str:
+    """A sentence of what sets the time, where there is no column for it."""
+    return f"what limits it is {limiter}" if limiter.startswith("unknown") else f"limited by {limiter}"
 
 
 def _head(run: Run, width: int) -> Content:
