@@ -115,7 +115,11 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Non
                 kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
                 return UNCLEAR, f"this recording keeps {kept}, too few to tell a difference from chance; run it again", None
         fewest = min(len(run.samples), len(base.samples))
-        return UNCLEAR, f"{fewest} pass{'es' * (fewest != 1)} of a run are too few; repeat it at least 5 times", None
+        return (
+            UNCLEAR,
+            f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few; repeat it at least 5 times",
+            None,
+        )
     _, low, high = interval
     words = "time " + " to ".join(dict.fromkeys((_change(low), _change(high))))
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:

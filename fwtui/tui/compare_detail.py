@@ -127,11 +127,15 @@ class Track(Drawn[Race | str]):
     def draw(self, subject: Race | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):
             return [line((subject, MUTED))]
-        how = "by round: all at the same point of the work" if subject.by_round else "by time: all at the same moment"
+        how, means = (
+            ("by round", "all at the same point of the work") if subject.by_round else ("by time", "all at the same moment")
+        )
         state = "going" if subject.going else "over" if subject.watched >= 1 else "paused"
         slow = subject.slowed >= 1
-        speed = f"{units.digits(subject.slowed if slow else 1 / subject.slowed)}x {'slowed down' if slow else 'sped up'}"
-        lines = [line(("RACE ", STRONG), (f"{how}, {speed}   {state}   {subject.keys}", MUTED))]
+        speed = f"{units.times(subject.slowed if slow else 1 / subject.slowed)} {'slowed down' if slow else 'sped up'}"
+        heads = [f"{words}, {speed}   {state}   {subject.keys}" for words in (f"{how}: {means}", how)]
+        head = next((words for words in heads if len("RACE ") + len(words) <= width), heads[-1])
+        lines = [line(("RACE ", STRONG), (head, MUTED))]
         room = max(6, width - NAME - 2 * NUMBER - 2)
         first = min((r.place.seconds for r in subject.runners), default=0.0)
         slowest = max((r.course.total for r in subject.runners), default=1.0)

@@ -178,12 +178,11 @@ class OccupancyPanel(Vertical):
     def _agree(self) -> None:
         run, cuda = self._run, self._run is not None and self._run.backend == "cuda"
         op = self._compiled.op if self._compiled is not None else ""
-        self.query_one(Heading).show(
-            (f"{op}  " if op else "", "what if: x, then the arrows" if not self.changed else "changed; u: as compiled")
-        )
         said = Said(run.id if run is not None else None, op, self._capability, self._compiled, self._choice, self._measured, cuda)
         self.query_one(OccupancyLines).show(said)
         usable = cuda and self._capability in TABLE
+        hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
+        self.query_one(Heading).show((f"{op}  " if op else "", hint))
         for slider in self.query(Slider):
             slider.disabled = not usable
             slider.show(getattr(self._choice, slider.id or ""), self._most[slider.id or ""])

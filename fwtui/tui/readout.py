@@ -211,7 +211,7 @@ def outside(s: Subject, width: int) -> list[Content]:
     )
     told = [(word, run.stage_seconds(name)) for name, word in names]
     words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
-    lines += hanging("outside the clock", LABEL, words, width)
+    lines += hanging("outside the clock", LABEL, words, width, most=4)
     return lines
 
 

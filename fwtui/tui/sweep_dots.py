@@ -85,7 +85,7 @@ class DotPlot(Drawn[Ranked]):
                 )
             )
             before[run.experiment.dtype] = number
-        head = f"{subject.measure}, logarithmic"
+        head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
         return [title, *_window(lines, subject.column, subject.height - 1)]
 

@@ -19,6 +19,7 @@ from fwtui.tui import charts, history, notices, readout, strip, wording
 from fwtui.tui.drawn import apart, hanging, line
 from fwtui.tui.readout import Subject
 from fwtui.tui.transport import Band, timeline
+from kernels import registry
 
 
 def model_of(told: list[events.Event]) -> Model:
@@ -54,6 +55,13 @@ def test_no_number_can_break_a_chart(values: tuple[float | None, ...], width: in
     assert all(len(row) == max(width, 0) for row in rows)
     for value, row in zip(charts.finite(values), rows, strict=True):
         assert value or not row.strip()
+
+
+def test_numbers_read_as_they_are_said() -> None:
+    assert (units.duration(0.0), units.duration(2e-9), units.duration(0.0384)) == ("0 s", "0.00 us", "38.4 ms")
+    assert [units.times(ratio) for ratio in (0.513, 1.24, 22.94, 999.4, 999.6, 11023)] == [
+        *("0.51x", "1.24x", "22.9x", "999x", "1,000x", "11,023x")
+    ]
 
 
 def test_a_gap_is_not_a_zero() -> None:
@@ -132,6 +140,14 @@ def test_long_lines_keep_their_right_end() -> None:
     assert whole.cell_length == 40 and whole.plain.endswith("✓ verified") and "…" in whole.plain
 
 
+def test_parts_without_a_line_of_their_own_stay_apart() -> None:
+    parts = ["eleven cells", "twelve cells", "and this one is two lines"]
+    assert [said.plain for said in hanging("x", 2, parts, 20, most=2)] == [
+        "x eleven cells",
+        "  twelve cells · and this one is two lines",
+    ]
+
+
 def test_hanging_text_keeps_its_indent() -> None:
     lines = hanging("check", 8, ["one two three four", "five", "six"], 20)
     assert lines[0].plain.startswith("check   one")
@@ -173,6 +189,7 @@ def test_the_history_has_room_for_the_longest_results() -> None:
         names = dict(history.columns(width))
         assert names["result"] >= len("✓ verified · 16 rows · indicative") and "relax/s" in names
         assert sum(names.values()) + 2 * len(names) < width  # the scrollbar has one
+        assert names["kernel"] == (16 if width == 118 else max(map(len, registry())))
     for width in (58, 78, 117):
         names = dict(history.columns(width))
         assert "relax/s" not in names and sum(names.values()) + 2 * len(names) < width
