@@ -31,7 +31,7 @@ def build(shape: Shape, target: Target) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     block = (tile, threads_of(shape) // tile)
-    stride = block[1]
+    stride, results = block[1], tile // block[1]
 
     @jit
     def rest(distance, p):
@@ -48,12 +48,14 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[r, x] = distance[top + r, base + x]
             middle[r, x] = distance[base + r, left + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 # a load and a store that leave the multiprocessor, for one addition and one minimum
                 distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
 

@@ -19,7 +19,7 @@ def build(shape: Shape, target: Target) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     block = (tile, threads_of(shape) // tile)
-    stride = block[1]
+    stride, results = block[1], tile // block[1]
 
     @jit
     def rest(distance, p):
@@ -37,18 +37,21 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[r, x] = distance[top + r, base + x]
             middle[r, x] = distance[base + r, left + x]
             own[r, x] = distance[top + r, left + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 via = number(to[r, k] + middle[k, x])
                 # a comparison that sets a flag, and a store that waits for it, instead of one minimum
                 if via < own[r, x]:
                     own[r, x] = via
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             distance[top + r, left + x] = own[r, x]
 
     others = shape.padded // tile - 1

@@ -49,7 +49,7 @@ def build(shape: Shape, target: Target) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     block = (tile, threads_of(shape) // tile)
-    stride = block[1]
+    stride, results = block[1], tile // block[1]
 
     @jit
     def panels(distance, p, side):
@@ -68,12 +68,14 @@ def build(shape: Shape, target: Target) -> Program:
             left = int32(at * tile)
         else:
             top = int32(at * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             closed[r, x] = distance[base + r, base + x]
             own[r, x] = distance[top + r, left + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 if side < 2:
                     via = number(closed[r, k] + own[k, x])
                 else:
@@ -81,7 +83,8 @@ def build(shape: Shape, target: Target) -> Program:
                 if via < own[r, x]:
                     own[r, x] = via
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             distance[top + r, left + x] = own[r, x]
 
     @jit
@@ -100,15 +103,18 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(p + 1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[r, x] = distance[top + r, base + x]
             middle[r, x] = distance[base + r, left + x]
             own[r, x] = distance[top + r, left + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             distance[top + r, left + x] = own[r, x]
 
     others = shape.padded // tile - 1

@@ -20,6 +20,7 @@ def build(shape: Shape, target: Target) -> Program:
     tile = shape.tile
     cells = tile * tile
     threads = threads_of(shape)
+    results = cells // threads
 
     @jit
     def rest(distance, p):
@@ -36,16 +37,19 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for q in range(t, cells, threads):
+        for s in range(results):
+            q = int32(t + s * threads)
             to[q] = distance[top + q // tile, base + q % tile]
             middle[q] = distance[base + q // tile, left + q % tile]
             own[q] = distance[top + q // tile, left + q % tile]
         cuda.syncthreads()
         for k in range(tile):
-            for q in range(t, cells, threads):
+            for s in range(results):
+                q = int32(t + s * threads)
                 # which row and which column? two-dimensional threads know, these work it out
                 own[q] = min(own[q], number(to[q // tile * tile + k] + middle[k * tile + q % tile]))
-        for q in range(t, cells, threads):
+        for s in range(results):
+            q = int32(t + s * threads)
             distance[top + q // tile, left + q % tile] = own[q]
 
     others = shape.padded // tile - 1

@@ -28,7 +28,8 @@ def pivot_and_panels(shape: Shape) -> dict[str, Op]:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     block = (tile, threads_of(shape) // tile)
-    stride = block[1]  # each thread owns the cells y, y + stride, ... of its column
+    # each thread owns the cells y, y + stride, ... of its column
+    stride, results = block[1], tile // block[1]
 
     @jit
     def pivot(distance, p):
@@ -36,17 +37,20 @@ def pivot_and_panels(shape: Shape) -> dict[str, Op]:
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
         base = int32(p * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             own[r, x] = distance[base + r, base + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 via = number(own[r, k] + own[k, x])
                 # row k and column k do not change in step k, so nobody reads what another writes
                 if via < own[r, x]:
                     own[r, x] = via
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             distance[base + r, base + x] = own[r, x]
 
     @jit
@@ -65,12 +69,14 @@ def pivot_and_panels(shape: Shape) -> dict[str, Op]:
             left = int32(at * tile)
         else:
             top = int32(at * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             closed[r, x] = distance[base + r, base + x]
             own[r, x] = distance[top + r, left + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 if cuda.blockIdx.y == 0:
                     via = number(closed[r, k] + own[k, x])
                 else:
@@ -78,7 +84,8 @@ def pivot_and_panels(shape: Shape) -> dict[str, Op]:
                 if via < own[r, x]:
                     own[r, x] = via
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             distance[top + r, left + x] = own[r, x]
 
     others = shape.padded // tile - 1
@@ -93,7 +100,7 @@ def build(shape: Shape, target: Target) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     block = (tile, threads_of(shape) // tile)
-    stride = block[1]
+    stride, results = block[1], tile // block[1]
 
     @jit
     def rest(distance, p):
@@ -111,16 +118,19 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[r, x] = distance[top + r, base + x]
             middle[r, x] = distance[base + r, left + x]
             own[r, x] = distance[top + r, left + x]
         # the panels are closed: no barrier is needed between the steps of k
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             distance[top + r, left + x] = own[r, x]
 
     others = shape.padded // tile - 1

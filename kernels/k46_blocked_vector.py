@@ -30,7 +30,7 @@ def build(shape: Shape, target: Target) -> Program:
     cells = tile * tile
     wide = tile // LANES
     block = (wide, threads_of(shape) // wide)
-    stride = block[1]
+    stride, results = block[1], tile // block[1]
 
     @jit(device=True, inline="always")
     def keep_less(own, at, a, b, c, d):
@@ -51,17 +51,20 @@ def build(shape: Shape, target: Target) -> Program:
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
         base = p * tile
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             a, b, c, d = load4(distance, (base + r) * n + base + x)
             store4(own, r * tile + x, a, b, c, d)
         cuda.syncthreads()
         for k in range(tile):
             a, b, c, d = load4(own, k * tile + x)
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 to = own[r * tile + k]
                 keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             a, b, c, d = load4(own, r * tile + x)
             store4(distance, (base + r) * n + base + x, a, b, c, d)
 
@@ -82,14 +85,16 @@ def build(shape: Shape, target: Target) -> Program:
             left = at * tile
         else:
             top = at * tile
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             a, b, c, d = load4(distance, (base + r) * n + base + x)
             store4(closed, r * tile + x, a, b, c, d)
             a, b, c, d = load4(distance, (top + r) * n + left + x)
             store4(own, r * tile + x, a, b, c, d)
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 if cuda.blockIdx.y == 0:
                     to = closed[r * tile + k]
                     a, b, c, d = load4(own, k * tile + x)
@@ -98,7 +103,8 @@ def build(shape: Shape, target: Target) -> Program:
                     a, b, c, d = load4(closed, k * tile + x)
                 keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             a, b, c, d = load4(own, r * tile + x)
             store4(distance, (top + r) * n + left + x, a, b, c, d)
 
@@ -119,7 +125,8 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(1)
         top = row * tile
         left = column * tile
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             a, b, c, d = load4(distance, (top + r) * n + base + x)
             store4(to, r * tile + x, a, b, c, d)
             a, b, c, d = load4(distance, (base + r) * n + left + x)
@@ -130,13 +137,15 @@ def build(shape: Shape, target: Target) -> Program:
         for k in range(tile):
             # one 64-bit load brings what four threads of the scalar kernel load one by one
             a, b, c, d = load4(middle, k * tile + x)
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 first = to[r * tile + k]
                 e, f, g, h = load4(own, r * tile + x)
                 e, f = min(e, number(first + a)), min(f, number(first + b))
                 g, h = min(g, number(first + c)), min(h, number(first + d))
                 store4(own, r * tile + x, e, f, g, h)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             a, b, c, d = load4(own, r * tile + x)
             store4(distance, (top + r) * n + left + x, a, b, c, d)
 

@@ -36,8 +36,9 @@ def build(shape: Shape, target: Target) -> Program:
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    stride = threads_of(shape) // tile  # each thread owns the cells y, y + stride, ... of its column
-    block = (tile, stride)
+    block = (tile, threads_of(shape) // tile)
+    # each thread owns the cells y, y + stride, ... of its column
+    stride, results = block[1], tile // block[1]
 
     @jit
     def pivot(source, to, p):
@@ -45,17 +46,20 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
         base = int32(p * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             own[r, x] = source[base + r, base + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 via = number(own[r, k] + own[k, x])
                 # row k and column k do not change in step k, so nobody reads what another writes
                 if via < own[r, x]:
                     own[r, x] = via
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[base + r, base + x] = own[r, x]
 
     @jit
@@ -74,13 +78,15 @@ def build(shape: Shape, target: Target) -> Program:
             left = int32(at * tile)
         else:
             top = int32(at * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             # the pivot of this round is closed in the output; the input still has the open one
             closed[r, x] = to[base + r, base + x]
             own[r, x] = source[top + r, left + x]
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 if cuda.blockIdx.y == 0:
                     via = number(closed[r, k] + own[k, x])
                 else:
@@ -88,7 +94,8 @@ def build(shape: Shape, target: Target) -> Program:
                 if via < own[r, x]:
                     own[r, x] = via
             cuda.syncthreads()
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[top + r, left + x] = own[r, x]
 
     @jit
@@ -107,16 +114,19 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             first[r, x] = to[top + r, base + x]
             second[r, x] = to[base + r, left + x]
             own[r, x] = source[top + r, left + x]
         # the panels are closed: no barrier is needed between the steps of k
         cuda.syncthreads()
         for k in range(tile):
-            for r in range(y, tile, stride):
+            for s in range(results):
+                r = int32(y + s * stride)
                 own[r, x] = min(own[r, x], number(first[r, k] + second[k, x]))
-        for r in range(y, tile, stride):
+        for s in range(results):
+            r = int32(y + s * stride)
             to[top + r, left + x] = own[r, x]
 
     rounds = shape.padded // tile

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import pytest_textual_snapshot
 import scenes
 from fake_live import FakeLive
+from packed_picture import PackedPicture
 
 from fwtui import events
 from fwtui.experiment import Experiment
@@ -22,6 +24,12 @@ from fwtui.tui.recording import Recording, named
 def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _packed_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`snap_compare` takes the extension that its module names, and asks for no other."""
+    monkeypatch.setattr(pytest_textual_snapshot, "SVGImageExtension", PackedPicture)
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ def test_several_results_per_thread() -> None:
 LOADED = "        cuda.syncthreads()\n        for k in range(tile):"
 BARE = "        for k in range(tile):"
 RELAXED = "                    own[r, x] = via\n"
-MINIMUM = "\n                own[r, x] = min"
+MINIMUM = "\n                r = int32(y + s * stride)\n                own[r, x] = min"
 MUTANTS: dict[str, tuple[str, str, int]] = {  # what is replaced, by what, and which of its occurrences
     "no barrier after the pivot is loaded": (LOADED, BARE, 0),
     "no barrier after the panels are loaded": (LOADED, BARE, 1),
@@ -136,7 +136,7 @@ MUTANTS: dict[str, tuple[str, str, int]] = {  # what is replaced, by what, and w
     "the pivot's own row in the rest": ("if row >= p:", "if row > p:", 0),
     "the pivot among the panels": ("if at >= p:", "if at > p:", 0),
     "a grid one block short": ("(others, others))", "(others, max(1, others - 1)))", 0),
-    "only a thread's first result": ("stride):" + MINIMUM, "tile):" + MINIMUM, 0),
+    "only a thread's first result": ("results):" + MINIMUM, "1):" + MINIMUM, 0),
 }  # fmt: skip
 
 
