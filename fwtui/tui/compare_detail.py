@@ -14,7 +14,7 @@ from fwtui.tui import charts, readout, wording
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.charts.figure import seconds_text
 from fwtui.tui.compare_table import short_label
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, hanging, line, shortened
 
 LABEL = 16
 NUMBER = 10
@@ -79,7 +79,7 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     drawn = charts.bars(times, max(1, room))
     lines: list[Content] = []
     for place, part in enumerate(parts):
-        title = (f"{part.title:<{LABEL}.{LABEL - 1}}", MUTED)
+        title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)
         if part.baseline is not None:
             lines.append(line(title, (drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")

@@ -96,6 +96,8 @@ class OccupancyLines(Drawn[Said | None]):
         if compiled is not None:
             share = compiled.warps / compiled.max_warps if compiled.max_warps else None
             rows.append(_bar("compiled", share, width, f"by {compiled.source}"))
+        else:
+            rows.append(_bar("compiled", None, width, ""))
         rows.append(_bar("measured", subject.measured, width, "GPM"))
         if one is not None:
             rows.append(line((f"{'limited by':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))

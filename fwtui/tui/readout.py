@@ -12,7 +12,7 @@ from fwtui.limits import Limit
 from fwtui.model import Evidence
 from fwtui.run import Run
 from fwtui.tui import charts, wording
-from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
+from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line, shortened
 
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
@@ -119,7 +119,7 @@ def progress(s: Subject, width: int) -> list[Content]:
         room = max(4, width - LABEL - 6 - 27)
         return [
             line(
-                (f"{wording.stage(stage):<{LABEL}.{LABEL - 1}}", "$primary"),
+                (f"{shortened(wording.stage(stage), LABEL - 1):<{LABEL}}", "$primary"),
                 *meter(share, room),
                 after,
                 (f"  {left:<14}{passes:>11}", MUTED),
@@ -175,7 +175,7 @@ def phases(s: Subject, width: int) -> list[Content]:
     number = "strike" if run.phases and wording.doubtful(run) else ""
     return [
         line(
-            (f"{title:<{LABEL}.{LABEL - 1}}", MUTED),
+            (f"{shortened(title, LABEL - 1):<{LABEL}}", MUTED),
             (bar, "$primary"),
             (f"{units.duration(took):>{NUMBER}}", number if took is not None else MUTED),
             (f"{units.percent(share):>{NUMBER}}", MUTED),

@@ -16,7 +16,7 @@ from fwtui import events, measure, units
 from fwtui.limits import limit_of
 from fwtui.model import Evidence, Model
 from fwtui.tui import charts, history, notices, readout, strip, wording
-from fwtui.tui.drawn import apart, hanging, line
+from fwtui.tui.drawn import apart, hanging, line, shortened
 from fwtui.tui.readout import Subject
 from fwtui.tui.transport import Band, timeline
 from kernels import registry
@@ -372,3 +372,12 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
 def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
     assert strip.fitting("1000000000 W", 6) == "…" and strip.fitting("315 W", 6) == "315 W"
     assert strip.fitting("power cap, thermal", 10) == "power cap…"
+
+
+def test_a_name_without_room_says_that_it_is_cut() -> None:
+    assert [shortened("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
+    long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
+    run = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
+    told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
+    rows = [row.plain for row in readout.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
+    assert rows and all(row[readout.LABEL - 2 : readout.LABEL] == "… " for row in rows)

@@ -23,7 +23,7 @@ from fwtui.tui.app import FwtuiApp
 from fwtui.tui.charts import Chart
 from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain_screen import PANELS, TITLES
-from fwtui.tui.occupancy_panel import Choice, OccupancyPanel, curve, estimate
+from fwtui.tui.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
 from fwtui.tui.picture import screen_text
 from fwtui.tui.roofline import figure
 from fwtui.tui.slider import Slider
@@ -68,6 +68,11 @@ async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay)
     assert rest[2] == "128" and "ms" in rest and "%" in rest
     assert "what if" in text and "75.0 % 48/64 warps" in text and "limited by registers" in text
     assert "/ 16.8 Trelax/s) = max(" in text and "all phases" in text
+
+
+def test_what_was_compiled_is_said_to_be_unknown_where_nobody_told_it() -> None:
+    rows = [row.plain for row in OccupancyLines(None).draw(Said(1, "", (9, 0), None, Choice(), None, True), 60)]
+    assert [row.split()[-1] for row in rows if row.startswith(("compiled", "measured"))] == ["n/a", "n/a"]
 
 
 def test_the_roof_of_memory_begins_at_the_axis() -> None:
