@@ -104,7 +104,9 @@ TRANSPORT = (
     ),
     Binding("home", "seek(0)", "Beginning", id="home", show=False, priority=True, tooltip="to the beginning"),
     Binding("end", "seek(1)", "End", id="end", show=False, priority=True, tooltip="to the end"),
-    Binding("greater_than_sign", "speed(1)", "Faster", id="faster", key_display=">", tooltip="twice as fast, up to 64x"),
+    Binding(
+        "greater_than_sign", "speed(1)", "Faster", id="faster", key_display=">", show=False, tooltip="twice as fast, up to 64x"
+    ),
     Binding(
         "less_than_sign",
         "speed(-1)",

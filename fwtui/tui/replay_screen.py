@@ -39,8 +39,7 @@ class ReplayScreen(SessionScreen):
     DEFAULT_CSS = """
     ReplayScreen #what { height: auto; }
     """
-    # the baseline last: on 60 columns the footer has no room for it
-    BINDINGS: ClassVar = [*TRANSPORT, ANSWERS, COUNTERS, MOTION, *COMMON, BASELINE]
+    BINDINGS: ClassVar = [*TRANSPORT, BASELINE, ANSWERS, COUNTERS, MOTION, *COMMON]
 
     def left(self) -> Widget:
         return VerticalScroll(

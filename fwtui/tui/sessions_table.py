@@ -25,7 +25,7 @@ WIDE = (
     *(("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26)),
     *(("n", 11), ("best", 14), ("length", 8), ("state", 20)),
 )
-WIDE_CELLS, USUAL_CELLS, NARROW_CELLS = 190, 110, 75
+WIDE_CELLS, USUAL_CELLS, NARROW_CELLS = 190, 117, 75
 INDENT = 10
 
 
