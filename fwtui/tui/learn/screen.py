@@ -47,7 +47,7 @@ class LearnScreen(Taught):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
-    LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
+    LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
     LearnScreen DistanceGrid { max-height: 100%; max-width: 100%; }
     LearnScreen LessonWords { margin-top: 1; }
     LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
