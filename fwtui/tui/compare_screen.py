@@ -314,7 +314,7 @@ class CompareScreen(Frame):
             case "pin":
                 return "no run has ended yet"
             case "race" | "align" if self._pair is None:
-                return "two runs are needed for a race: a baseline, and another one that is marked"
+                return "a race needs a baseline and another run that is marked"
             case "race":
                 return "only runs that have a time can race"
             case "align":

@@ -333,7 +333,7 @@ class RunScreen(SessionScreen):
             case "again" if run is None:
                 return "no run has begun yet that could be repeated"
             case "answers" | "counters" if run is not None and run.id not in self.source.asked:
-                return f"run {run.id} did not come from here, and no more is known of it; {self.key_of('again')} repeats it"
+                return f"nothing more can be asked of run {run.id}; {self.key_of('again')} repeats it"
             case "answers" if run is not None:
                 return why_none(run)
             case "counters" if run is not None:

@@ -148,11 +148,11 @@ class SessionScreen(Frame):
             return "no run has begun yet"
         match action:
             case "motion" if run is not None and run.padded:
-                return "the picture of the matrix, which would move, has no room here; it needs a larger terminal"
+                return "the picture of the matrix has no room here; make the terminal larger"
             case "motion" if run is not None:
                 return f"the plan of run {run.id} is not known yet"
             case "answers" if run is not None:
-                return f"run {run.id} was recorded without a summary of its distances (fwtui run --answers)"
+                return f"run {run.id} was recorded without answers (fwtui run --answers)"
             case "counters" if run is not None:
                 return f"run {run.id} was recorded without hardware counters"
         return super().why_not(action)

@@ -109,7 +109,7 @@ async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) ->
         shown = await go(pilot, "t")
         assert "by round: all at the same point" in shown and "+" in shown
         shown = await go(pilot, "b")  # the marked run is the baseline now: there is nobody to race it
-        assert "t Align" not in shown and "two runs are needed for a race" in await go(pilot, "t")
+        assert "t Align" not in shown and "a race needs a baseline and another run" in await go(pilot, "t")
 
 
 async def test_on_a_narrow_screen_a_race_says_how_it_stands_and_its_keys(app: FwtuiApp, clock: list[float]) -> None:

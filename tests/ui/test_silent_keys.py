@@ -14,13 +14,14 @@ from fwtui.tui.app import FwtuiApp
 from fwtui.tui.frame import Frame
 
 # what another binding of the same key does, or what is seen not to move: at the top of a panel, on the first place
+ROOM = 80 - 2 - len("   00:00  ")
 SILENT = {"leave", "close", "back", "scroll_panel", "jump", "leap", "seek"}
 
 
 def unsaid(screen: Frame) -> list[str]:
-    """Keys that the help names, that can do nothing now, and that would not say why."""
+    """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
     actions = {binding.action.partition("(")[0] for binding in screen.offered()} - SILENT
-    return sorted(a for a in actions if not screen.check_action(a, ()) and not screen.why_not(a))
+    return sorted(a for a in actions if not screen.check_action(a, ()) and not 0 < len(screen.why_not(a)) <= ROOM)
 
 
 async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[str, list[str]]:

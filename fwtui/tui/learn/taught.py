@@ -227,7 +227,7 @@ class Taught(Frame):
         if not self.matrix_seen and action in ("motion", *OF_MATRIX):
             return f"the matrix has no room beside the course; {course} shows it"
         if action == "motion":
-            return f"only a run that the course shows has a picture here; {course} opens the course"
+            return f"only the course has a picture here; {course} opens it"
         return super().why_not(action)
 
     def commands(self) -> Iterator[Command]:
