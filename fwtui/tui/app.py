@@ -269,6 +269,13 @@ class FwtuiApp(Opens):
         """Of Textual's own commands only the theme: leaving, help and pictures are fwtui's, and no panel is made for more."""
         yield SystemCommand("Theme", "Change the current theme", self.action_change_theme)
 
+    def action_help_quit(self) -> None:
+        """Ctrl+C ends nothing; a place says what does on its log line, not over what it shows."""
+        if isinstance(self.screen, Frame):
+            self.say("ctrl+q ends the program")
+        else:
+            super().action_help_quit()
+
     def search_themes(self) -> None:
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 

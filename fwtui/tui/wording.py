@@ -115,7 +115,7 @@ def part_checked(run: Run) -> str:
 
 
 def passes(count: int) -> str:
-    return f"{count} pass" if count == 1 else f"{count} passes"
+    return f"{count} pass" if count == 1 else f"{count:,} passes"
 
 
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:

@@ -112,3 +112,9 @@ async def test_the_palette_has_no_command_that_fwtui_does_not_draw(dashboard: Fw
         words = [command.words for command in dashboard.screen.commands()]
         assert words and not any(said.endswith(": ") for said in words)
         assert any(said.startswith("Help: ") for said in words)
+
+
+async def test_ctrl_c_says_what_ends_the_program_and_covers_nothing(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        shown = await keyed(pilot, "ctrl+c")
+        assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
