@@ -99,7 +99,7 @@ def passes(pair: Pair | None) -> Figure:
         told = entrant.run.samples if not entrant.run.simulated else ()
         xs, ys = tuple(float(i + 1) for i in range(len(told))), tuple(sample.seconds for sample in told)
         series += [Series(entrant.label, xs, ys)] * bool(told)
-    return Figure(tuple(series), Axis("pass"), Axis("time", seconds_text), empty="neither run has timed passes")
+    return Figure(tuple(series), Axis("pass", whole=True), Axis("time", seconds_text), empty="neither run has timed passes")
 
 
 class Runner(NamedTuple):
