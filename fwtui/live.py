@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,13 +22,13 @@ from fwtui.experiment import Experiment, kernel_named, settle
 from fwtui.model import Model
 from fwtui.placement import gpu_index, is_simulated
 from fwtui.privacy import anonymous
+from fwtui.sampling import Sampling
 from fwtui.sessions.recorder import Recorder
 from fwtui.text import clean
 
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
 CLOSE_GRACE = 0.7  # seconds that the children have to end by themselves
-SAMPLER_RESTARTS = 5
 
 
 class Live:
@@ -45,12 +44,8 @@ class Live:
         self.sinks: list[Sink] = []
         self._worker: Child | None = None
         self._worker_kind = ""
-        self._sampler: Child | None = None
+        self._sampling = Sampling(self.origin, telemetry_hz, device, identify)
         self._identify = identify
-        self._sampler_arguments = ["--hz", f"{telemetry_hz:g}", *(["--identify"] * identify)] if telemetry_hz > 0 else None
-        self._sampled = device if device.isdecimal() else "0"  # the GPU that is watched
-        self._sampler_deaths = 0
-        self._sampler_due = self.origin
         self._counting: Counting | None = None
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
@@ -93,7 +88,7 @@ class Live:
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
-        self._sample(experiment.device)
+        self._take(self._sampling.follow(experiment.device))
         if not simulated:
             self.tell_limits(kernel_named(experiment.kernel).backend, gpu_index(experiment))
         run = self._next_run
@@ -126,9 +121,7 @@ class Live:
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
         self._refuse_if_busy()
-        # telemetry stops meanwhile: the sampler and a profiler would want the same hardware counters
-        self._sampler_due = math.inf
-        self._dismiss_sampler()
+        self._take(self._sampling.hold())
         self._counting = Counting(run, self.asked[run])
 
     def answer(self, run: int) -> None:
@@ -187,27 +180,28 @@ class Live:
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
         """No telemetry meanwhile: the sampler and a profiler would want the same hardware counters."""
-        arguments, self._sampler_arguments = self._sampler_arguments, None
-        self._dismiss_sampler()
+        self._take(self._sampling.hold())
         try:
             yield
         finally:
-            self._sampler_arguments = arguments
+            self._sampling.release()
 
     def drain(self) -> int:
         """Take what the children said since the last time; returns how many events that were."""
         self._watch_counting()
-        self._keep_sampling()
-        taken = self._take(self._sampler) + self._take(self._worker)
+        self._sampling.keep()
+        taken = self._take(self._sampling.child) + self._take(self._worker)
         self._watch_worker()
-        self._watch_sampler()
+        fault = self._sampling.died(self.now)
+        if fault is not None:
+            self.tell(fault)
         return taken
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
         if any(one is not None for one in (self._active, self._probing, self._answering)) and self._worker is not None:
             self._worker.kill()
-        children = [child for child in (self._worker, self._sampler) if child is not None]
+        children = [child for child in (self._worker, self._sampling.child) if child is not None]
         for child in children:
             child.hang_up()
         deadline = time.monotonic() + CLOSE_GRACE
@@ -221,27 +215,14 @@ class Live:
             self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
         self._end_answering("the session ended")
-        self._worker = self._sampler = self._probing = self._answering = None
+        self._worker = self._sampling.child = self._probing = self._answering = None
         self.stop_recording(reason)
 
     def kill(self) -> None:
         """End the children at once: for a program that has no time left to close."""
-        for child in (self._worker, self._sampler):
+        for child in (self._worker, self._sampling.child):
             if child is not None:
                 child.kill()
-
-    def _sample(self, device: str) -> None:
-        """Let the telemetry be that of the GPU which runs."""
-        if device.isdecimal() and device != self._sampled:
-            self._sampled = device
-            self._dismiss_sampler()
-
-    def _dismiss_sampler(self) -> None:
-        """End it; drain() starts the next one where telemetry is wanted."""
-        if self._sampler is not None:
-            self._sampler.close(grace=1.0)
-            self._take(self._sampler)
-            self._sampler = None
 
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
@@ -260,10 +241,6 @@ class Live:
         if self._worker is None:
             self._worker = Child("fwtui.worker", [], self.origin, worker_environment(kind))
             self._worker_kind = kind
-
-    def _keep_sampling(self) -> None:
-        if self._sampler is None and self._sampler_arguments is not None and time.monotonic() >= self._sampler_due:
-            self._sampler = Child("fwtui.sampler", [*self._sampler_arguments, "--device", self._sampled], self.origin)
 
     def _take(self, child: Child | None) -> int:
         if child is None:
@@ -328,27 +305,14 @@ class Live:
         counting = self._counting
         if counting is None or counting.outcome is None:
             return
-        self._counting, self._sampler_due = None, time.monotonic()
+        self._counting = None
+        self._sampling.release()
         if isinstance(counting.outcome, str):
             self.tell(events.Notice(t=self.now, level="warning", text=f"no counters of run {counting.run}: {counting.outcome}"))
             return
         for op, values in counting.outcome.items():
             self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
         self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are in"))
-
-    def _watch_sampler(self) -> None:
-        sampler = self._sampler
-        if sampler is None or not sampler.gone or sampler.lines:
-            return
-        self._sampler = None
-        self._sampler_deaths += 1
-        self._sampler_due = time.monotonic() + 2.0**self._sampler_deaths
-        if self._sampler_deaths > SAMPLER_RESTARTS:
-            self._sampler_arguments = None
-        after = "telemetry stops" if self._sampler_arguments is None else f"it starts again in {2**self._sampler_deaths} s"
-        message = f"the telemetry process died ({epitaph(sampler.exit_code or 0)}); {after}"
-        self.tell(events.Fault(t=self.now, source="sampler", code="died", message=message, stderr=sampler.last_words))
-        sampler.close(grace=0)
 
     def _publish(self, line: Line) -> None:
         if not self._identify:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from time import monotonic
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -21,16 +20,17 @@ from fwtui import report
 from fwtui.compare import Comparison, Entrant, compare
 from fwtui.errors import Refused
 from fwtui.model import Model
-from fwtui.race import SECONDS, by_round, by_time, course
+from fwtui.race import course
 from fwtui.run import Run
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.text import clean
 from fwtui.tui import bindings, commands
 from fwtui.tui.charts import Chart
-from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, passes
+from fwtui.tui.compare_detail import Deltas, Pair, Track, Verdict, passes
 from fwtui.tui.compare_table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.dialogs import SessionsScreen
 from fwtui.tui.frame import Frame
+from fwtui.tui.race_clock import RaceClock
 from fwtui.tui.recording import named
 from fwtui.tui.saving import Table
 from fwtui.tui.view import View
@@ -88,10 +88,7 @@ class CompareScreen(Frame):
         self._others: dict[str, Model] = {}  # other sessions by name
         self._pinned = ""  # label of the baseline; empty: the first run that is verified
         self._marked = ""  # label of the run that is looked at
-        self._by_round = False
-        self._watched: float | None = None  # share of the race that is over; None: there is none
-        self._going = False
-        self._seen = 0.0
+        self._clock = RaceClock()
         self._pair: Pair | None = None
         self._kept: dict[tuple[int, int], tuple[Run, Run, int, Comparison]] = {}
 
@@ -109,7 +106,7 @@ class CompareScreen(Frame):
         return self.query_one("#deltas")
 
     def state(self) -> object:
-        return (tuple(self._others), self._pinned, self._marked, self._by_round, self._watched, self._going)
+        return (tuple(self._others), self._pinned, self._marked, self._clock.state)
 
     def table(self) -> Table:
         """The verdicts with their reasons."""
@@ -142,7 +139,7 @@ class CompareScreen(Frame):
         return next((e for e in entrants if e.label == label and (baseline is None or label != baseline.label)), None)
 
     def update(self, forced: bool = False) -> None:
-        self._run_race()
+        self._clock.run()
         super().update(forced)
 
     def show(self) -> None:
@@ -158,7 +155,7 @@ class CompareScreen(Frame):
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
         race, align = self.key_of("compare.race"), self.key_of("compare.align")
-        shown = self._race(pair, f"{race}, {align}") or f"{race}: a race of the marked run and the baseline"
+        shown = self._clock.race(pair, f"{race}, {align}") or f"{race}: a race of the marked run and the baseline"
         self.query_one(Track).show(shown)
 
     def _advice(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> str:
@@ -192,30 +189,12 @@ class CompareScreen(Frame):
             self._kept[key] = kept
         return kept[3]
 
-    def _race(self, pair: Pair | None, keys: str) -> Race | None:
-        if pair is None or self._watched is None:
-            return None
-        told = [(e.label, course(e.run)) for e in (pair.baseline, pair.entrant)]
-        courses = [c for _, c in told if c is not None]
-        if len(courses) < 2:
-            return None
-        places = (by_round if self._by_round else by_time)(courses, self._watched)
-        runners = tuple(Runner(label, c, place) for (label, _), c, place in zip(told, courses, places, strict=True))
-        return Race(runners, self._by_round, self._watched, self._going, SECONDS / max(c.total for c in courses), keys)
-
-    def _run_race(self) -> None:
-        now = monotonic()
-        if self._going and self._watched is not None:
-            self._watched = min(1.0, self._watched + (now - self._seen) / SECONDS)
-            self._going = self._watched < 1
-        self._seen = now
-
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
         label = self.query_one(CompareTable).marked or ""  # a key in an empty table is told as well, without a row
         if label != self._marked:
             self._marked = label
-            self._watched, self._going = None, False
+            self._clock.end()
             self.remove_class("-racing")
             self.update(True)
 
@@ -233,17 +212,12 @@ class CompareScreen(Frame):
         self.update(True)
 
     def action_race(self) -> None:
-        if self._watched is None or self._watched >= 1:
-            self._watched = 0.0
-            self._going = True
-        else:
-            self._going = not self._going
-        self._seen = monotonic()
+        self._clock.press()
         self.add_class("-racing")
         self.update()
 
     def action_align(self) -> None:
-        self._by_round = not self._by_round
+        self._clock.by_round = not self._clock.by_round
         self.update()
 
     def action_view(self) -> None:
@@ -304,7 +278,7 @@ class CompareScreen(Frame):
                 pair = self._pair
                 return pair is not None and all(course(e.run) is not None for e in (pair.entrant, pair.baseline))
             case "align":
-                return self._watched is not None and self._pair is not None
+                return self._clock.begun and self._pair is not None
             case "view":
                 return self.narrow
         return super().check_action(action, parameters)

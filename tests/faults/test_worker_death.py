@@ -237,7 +237,7 @@ def test_a_dead_sampler_does_not_disturb_the_run(tmp_path: Path) -> None:
         drain_until(live, lambda: live.model.reading is not None)
         live.start(LONG)
         drain_until(live, lambda: live.model.running)
-        sampler = live._sampler
+        sampler = live._sampling.child
         assert sampler is not None
         os.kill(sampler.pid, signal.SIGKILL)
         killed = time.monotonic()

@@ -9,6 +9,8 @@ from textual.pilot import Pilot
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.picture import screen_text
 
+WIDE, NARROW = (120, 40), (80, 24)
+
 
 async def keyed(pilot: Pilot[None], *keys: str) -> str:
     """What the screen says after these keys."""
@@ -16,6 +18,17 @@ async def keyed(pilot: Pilot[None], *keys: str) -> str:
     await pilot.press(*keys)
     await pilot.pause()
     await pilot.pause()
+    return screen_text(pilot.app)
+
+
+async def go(pilot: Pilot[None], *keys: str) -> str:
+    """Press keys, let the session go on, and read the screen."""
+    assert isinstance(pilot.app, FwtuiApp)
+    await pilot.press(*keys)
+    await pilot.pause()
+    pilot.app.tick()
+    await pilot.pause()
+    await pilot.pause()  # the table lays itself out when idle
     return screen_text(pilot.app)
 
 

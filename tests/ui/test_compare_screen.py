@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import WIDE
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -17,7 +18,7 @@ from fwtui.experiment import changed
 from fwtui.model import Model
 from fwtui.race import by_time, course
 from fwtui.sessions import reader
-from fwtui.tui import compare_screen
+from fwtui.tui import race_clock
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.charts import Chart
 from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
@@ -32,7 +33,6 @@ SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
 RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
 OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
 SIZES = [(80, 24), (120, 40), (200, 60)]
-WIDE = (120, 40)
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
 
@@ -47,7 +47,7 @@ def app() -> FwtuiApp:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Time as the race sees it: its last element."""
     now = [100.0]
-    monkeypatch.setattr(compare_screen, "monotonic", lambda: now[-1])
+    monkeypatch.setattr(race_clock, "monotonic", lambda: now[-1])
     return now
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
+from pressing import keyed
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -19,7 +20,6 @@ from fwtui.tui.learn.grid import DistanceGrid
 from fwtui.tui.learn.guess import GuessScreen
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.matrix import MatrixPicture
-from fwtui.tui.picture import screen_text
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 STEPS = len(load_course())
@@ -32,11 +32,7 @@ def begun(live: FakeLive, step: str) -> FwtuiApp:
 
 
 async def go(pilot: Pilot[None], *keys: str) -> str:
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    assert isinstance(pilot.app, FwtuiApp)
-    return " ".join(screen_text(pilot.app).split())
+    return " ".join((await keyed(pilot, *keys)).split())
 
 
 def screen(app: FwtuiApp) -> LearnScreen:

@@ -5,34 +5,16 @@ from __future__ import annotations
 import pytest
 import scenes
 from fake_live import FakeLive
-from textual.binding import Binding
-from textual.command import CommandPalette
-from textual.pilot import Pilot
+from pressing import NARROW, WIDE, go
 from textual.widgets import Button, Input, Select
 
-from fwtui import events, units
+from fwtui import events
 from fwtui.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import FormScreen, HelpScreen, Hung, LogScreen, MarkerScreen
-from fwtui.tui.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.dialogs import MarkerScreen
 from fwtui.tui.history import HistoryTable
-from fwtui.tui.picture import screen_text
-from fwtui.tui.replay_screen import ReplayScreen
 from fwtui.tui.run_screen import RunScreen
-
-WIDE, NARROW = (120, 40), (80, 24)
-
-
-async def go(pilot: Pilot[None], *keys: str) -> str:
-    """Press keys, let the session go on, and read the screen."""
-    assert isinstance(pilot.app, FwtuiApp)
-    await pilot.press(*keys)
-    await pilot.pause()
-    pilot.app.tick()
-    await pilot.pause()
-    await pilot.pause()  # the table lays itself out when idle
-    return screen_text(pilot.app)
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -248,29 +230,6 @@ async def test_no_run_no_baseline_and_no_marker_without_a_recording(dashboard: F
         assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
 
 
-async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 60)) as pilot:
-        shown = await go(pilot, "question_mark")
-        assert isinstance(dashboard.screen, HelpScreen)
-    bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Binding)]
-    assert len(bindings) >= 10
-    for binding in bindings:
-        assert binding.id and binding.tooltip
-        assert f" {binding.description} " in shown
-    assert len({b.id for b in bindings}) == len(bindings)
-
-
-async def test_help_explains_what_the_screens_say(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 120)) as pilot:
-        shown = await go(pilot, "question_mark")
-    for word, meaning in (*NUMBERS, *GLOSSARY):
-        assert f" {word} " in shown and " ".join(meaning.split()[:6]) in shown
-    words = ("H2D, D2H", "fletcher", "GPM", "SM occ", "pivot, panels, rest", "eager, graph", "tile", "vs base", "simulated")
-    for word in (*words, "range proved by ...", "G(512, 0.3)", "negative cycle", "struck through"):
-        assert word in dict((*NUMBERS, *GLOSSARY)) or any(word in key for key, _ in NUMBERS)
-    assert "cost" not in dict(NUMBERS)["instrumentation"]
-
-
 async def test_page_keys_scroll_the_run_that_is_taller_than_its_place(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(60, 16)) as pilot:
         shown = await go(pilot, "r")
@@ -307,81 +266,6 @@ async def test_the_footer_fits_into_80_columns(dashboard: FwtuiApp, live: FakeLi
             assert last.endswith("^p palette") and "Quit" in last, last
 
 
-async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path) -> None:
-    folder = tmp_path / "data" / "fwtui" / "sessions"
-    folder.mkdir(parents=True)
-    scenes.write(folder / "one-two.fwt.jsonl", scenes.cpu_session())
-    async with dashboard.run_test(size=WIDE) as pilot:
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
-        words = [command.words for command in (*screen.commands(), *dashboard.commands())]
-        assert "Kernel: katz-kider" in words and "Replay: one-two" in words
-        assert any(w.startswith("Run: ") for w in words)
-        assert not any(w.startswith("Cancel: ") for w in words)
-        await go(pilot, "ctrl+p")
-        assert isinstance(dashboard.screen, CommandPalette)
-        await pilot.press(*"kernel: serial")
-        await dashboard.workers.wait_for_complete()
-        await pilot.pause(0.2)
-        await pilot.press("down", "enter")
-        await pilot.pause(0.2)
-        assert screen.draft.kernel.id == "serial"
-        next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
-        for _ in range(400):
-            await pilot.pause(0.05)
-            if isinstance(dashboard.screen, ReplayScreen):
-                break
-        assert isinstance(dashboard.screen, ReplayScreen)
-        footer = (await go(pilot)).rstrip("\n").split("\n")[-1]
-        assert "q Back" in footer and "Quit" not in footer
-        await go(pilot, "question_mark")
-        keys = "\n".join(row.plain for row in dashboard.screen.query_one(Hung).lines)
-        assert "q         Back " in keys and "Quit" not in keys
-        await go(pilot, "escape")
-        assert "q Quit" in (await go(pilot, "q")).rstrip("\n").split("\n")[-1]
-        assert isinstance(dashboard.screen, RunScreen)
-
-
-async def test_a_session_that_cannot_be_opened_is_a_sentence_on_the_log_line(dashboard: FwtuiApp, tmp_path) -> None:
-    broken = tmp_path / "broken.fwt.jsonl"
-    broken.write_text("nothing\n")
-    async with dashboard.run_test(size=WIDE) as pilot:
-        dashboard.open(broken)
-        for _ in range(400):
-            await pilot.pause(0.05)
-            if "is not a fwtui session" in screen_text(dashboard):
-                break
-        assert "is not a fwtui session" in screen_text(dashboard)
-
-
-async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
-        live.tell(events.Notice(t=live.now, text="caches are warm", level="warning"))
-        shown = await go(pilot)
-        assert "! caches are warm" in shown
-        shown = await go(pilot, "l")
-        assert isinstance(dashboard.screen, LogScreen)
-        assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
-
-
-async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=NARROW) as pilot:
-        assert " tiled-cpu · n 512 · density 0.3 · tile 64 · float32 · eager   e edit" in await go(pilot)
-        await go(pilot, "e")
-        assert isinstance(dashboard.screen, FormScreen)
-        field = dashboard.screen.query_one("#field-n", Input)
-        field.focus()
-        field.value = "9999999"
-        shown = await go(pilot, "enter")
-        assert isinstance(dashboard.screen, FormScreen) and "outside" in shown
-        field.value = "64"
-        shown = await go(pilot, "enter")
-        assert isinstance(dashboard.screen, RunScreen)
-        assert live.started[0].n == 64
-        assert "n 64" in shown
-
-
 async def test_quitting_cancels_the_run(dashboard: FwtuiApp, live: FakeLive) -> None:
     live.pace = 10
     async with dashboard.run_test(size=WIDE) as pilot:
@@ -390,17 +274,3 @@ async def test_quitting_cancels_the_run(dashboard: FwtuiApp, live: FakeLive) -> 
         await pilot.pause()
     assert live.cancelled == 1
     assert dashboard.return_code == 0
-
-
-async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=(140, 40)) as pilot:
-        await go(pilot, "r")
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
-        offered = {command.words: command for command in screen.commands()}
-        assert "Measure what this GPU can do at most" not in offered, "there is none here"
-        offered["Measure what this CPU can do at most"].run()
-        shown = await go(pilot)
-        run = live.model.run
-        assert run is not None and run.rate is not None
-        assert f"{units.percent(run.rate / 1e12)} of limit" in shown and "of 1.00 Trelax/s: float32" in shown

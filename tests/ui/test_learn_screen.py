@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
+from pressing import keyed
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -25,14 +26,6 @@ def learning(live: FakeLive) -> FwtuiApp:
     return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), place="learn")
 
 
-async def go(pilot: Pilot[None], *keys: str) -> str:
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
-
-
 def screen(app: FwtuiApp) -> LearnScreen:
     assert isinstance(app.screen, LearnScreen)
     return app.screen
@@ -41,30 +34,30 @@ def screen(app: FwtuiApp) -> LearnScreen:
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, size: tuple[int, int]) -> None:
     async with learning.run_test(size=size) as pilot:
-        shown_first = await go(pilot)
+        shown_first = await keyed(pilot)
         assert "the graph itself" in shown_first and "Katz-Kider · n 8 · tile 4 · seed 7" in shown_first
-        assert "step 1 of 6 · round 1 of 2" in await go(pilot, "full_stop")
-        assert "k = 3" in await go(pilot, "right_square_bracket")
-        assert "step 2 of 6" in await go(pilot, "right_square_bracket")
-        assert "step 3 of 6" in await go(pilot, "right_curly_bracket")
-        assert "step 6 of 6 · round 2 of 2" in await go(pilot, "end")
-        assert "k = 6" in await go(pilot, "comma")
-        assert "step 3 of 6" in await go(pilot, "left_curly_bracket")
-        assert "step 2 of 6" in await go(pilot, "left_square_bracket")
-        assert await go(pilot, "home") == shown_first
+        assert "step 1 of 6 · round 1 of 2" in await keyed(pilot, "full_stop")
+        assert "k = 3" in await keyed(pilot, "right_square_bracket")
+        assert "step 2 of 6" in await keyed(pilot, "right_square_bracket")
+        assert "step 3 of 6" in await keyed(pilot, "right_curly_bracket")
+        assert "step 6 of 6 · round 2 of 2" in await keyed(pilot, "end")
+        assert "k = 6" in await keyed(pilot, "comma")
+        assert "step 3 of 6" in await keyed(pilot, "left_curly_bracket")
+        assert "step 2 of 6" in await keyed(pilot, "left_square_bracket")
+        assert await keyed(pilot, "home") == shown_first
 
 
 async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
-        await go(pilot, "end", *["right"] * 6, *["down"] * 4)
+        await keyed(pilot, "end", *["right"] * 6, *["down"] * 4)
         s = screen(learning).stepping
         assert (s.row, s.column) == (4, 6)
-        text = await go(pilot)
+        text = await keyed(pilot)
         assert " → ".join(map(str, s.path)) + f", length {shown(s.distances[4, 6])}" in text
         begin = next(m for m in range(len(s.trace.moments)) if s.trace.changed(m)[4, 6])
         s.go(begin + 1)
         screen(learning).update(True)
-        text = await go(pilot)
+        text = await keyed(pilot)
         k = s.trace.moments[begin].k
         assert f"d[4,6] = min(d[4,6], d[4,{k}] + d[{k},6])" in text and f"{shown(s.distances[4, 6])}*" in text
         s.mark(0, 0)
@@ -75,37 +68,37 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
 
 async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
-        await go(pilot, "right", "w")
+        await keyed(pilot, "right", "w")
         assert isinstance(learning.screen, AskScreen)
         learning.screen.query_one(Input).value = "3"
-        text = await go(pilot, "enter")
+        text = await keyed(pilot, "enter")
         assert screen(learning).stepping.weights[0, 1] == 3 and "weights changed by hand" in text
-        await go(pilot, "w")
+        await keyed(pilot, "w")
         learning.screen.query_one(Input).value = "three"
-        assert "'three' is no whole number" in await go(pilot, "enter")
-        await go(pilot, "n")
+        assert "'three' is no whole number" in await keyed(pilot, "enter")
+        await keyed(pilot, "n")
         learning.screen.query_one(Input).value = "25"
-        assert "25" in await go(pilot, "enter") and screen(learning).stepping.trace.n == 8
-        await go(pilot, "n")
+        assert "25" in await keyed(pilot, "enter") and screen(learning).stepping.trace.n == 8
+        await keyed(pilot, "n")
         learning.screen.query_one(Input).value = "11"
-        assert "n 11" in await go(pilot, "enter")
-        assert "seed 8" in await go(pilot, "x")
+        assert "n 11" in await keyed(pilot, "enter")
+        assert "seed 8" in await keyed(pilot, "x")
         before = screen(learning).stepping.trace.kernel.id
-        await go(pilot, "k")
+        await keyed(pilot, "k")
         assert screen(learning).stepping.trace.kernel.id != before
-        await go(pilot, "K")
+        await keyed(pilot, "K")
         assert screen(learning).stepping.trace.kernel.id == before
 
 
 async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
-        await go(pilot, "space")
+        await keyed(pilot, "space")
         here = screen(learning)
         for _ in range(30):
             here._play_on()
         await pilot.pause()
         assert "step 6 of 6" in screen_text(learning) and not here._plays
-        await go(pilot, "space")
+        await keyed(pilot, "space")
         assert here._plays and here.stepping.position < 6, "it begins again"
 
 
@@ -114,21 +107,21 @@ async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monk
     monkeypatch.setattr(real, "compare", lambda trace, experiment, stop: next(answers))
     async with learning.run_test(size=(120, 40)) as pilot:
         for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
-            await go(pilot, "v")
+            await keyed(pilot, "v")
             for _ in range(200):
                 await pilot.pause(0.02)
                 if words in " ".join(screen_text(learning).split()):
                     break
             text = screen_text(learning)
             assert all(word in text for word in words.split()), text
-        assert "v runs the kernel itself" in await go(pilot, "x"), "another graph has not been compared"
+        assert "v runs the kernel itself" in await keyed(pilot, "x"), "another graph has not been compared"
 
 
 async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(80, 24)) as pilot:
         screen(learning).stepping.choose(n=24)
         screen(learning).update(True)
-        await go(pilot, *["right"] * 30, *["down"] * 30)
+        await keyed(pilot, *["right"] * 30, *["down"] * 30)
         grid = learning.screen.query_one(DistanceGrid)
         assert grid.scroll_offset.x > 0 and grid.scroll_offset.y > 0
         assert "d[23,23]" in screen_text(learning)
@@ -139,12 +132,12 @@ async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
         await pilot.pause()
         follow = {c.words: c for c in screen(learning).commands()}
         follow["Follow: kleene"].run()
-        assert "R-Kleene" in await go(pilot) or "kleene" in (await go(pilot)).lower()
+        assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await go(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)
+        await keyed(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)
 
     assert snap_compare(learning, terminal_size=size, run_before=before)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -29,7 +30,6 @@ from fwtui.tui.sweep_screen import RecordedSweepScreen
 from kernels import registry
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
-WIDE = (120, 40)
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
 

@@ -1,7 +1,11 @@
-"""A machine with a GPU to profile, for tests of counters."""
+"""Machines under test: with a GPU to profile, with an NVML that is made up, with none."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +13,8 @@ import pytest
 from fake_ncu import Fake
 
 from fwtui import hardware, ncu
+
+FAKE = Path(__file__).resolve().parents[1] / "faults" / "fake_nvml.c"
 
 
 @pytest.fixture
@@ -22,3 +28,21 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> Fake:
     fake = Fake(tmp_path)
     monkeypatch.setattr(ncu, "find", lambda: str(fake.path))
     return fake
+
+
+@pytest.fixture(scope="session")
+def fake_nvml(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Environment variables under which libnvidia-ml.so.1 is the fake."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs a C compiler on Linux to build the fake NVML")
+    folder = tmp_path_factory.mktemp("nvml")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1"), str(FAKE)], check=True)
+    return {"LD_LIBRARY_PATH": str(folder)}
+
+
+@pytest.fixture
+def no_nvml(tmp_path: Path) -> Mapping[str, str]:
+    """Environment variables under which there is no NVML, even where there is a driver."""
+    (tmp_path / "libnvidia-ml.so.1").touch()  # the loader stops at it and cannot load it
+    return {"LD_LIBRARY_PATH": str(tmp_path)}

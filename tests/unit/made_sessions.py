@@ -8,6 +8,7 @@ from typing import Any
 from fwtui import events
 from fwtui.experiment import Experiment, changed
 from fwtui.model import Model
+from fwtui.reproduce import presets
 from fwtui.reproduce.runs import Results, ask
 from kernels import registry
 
@@ -20,6 +21,8 @@ GPU = events.Device(
     peak_bytes_per_second=4.8e12,
     max_clock_mhz=1980.0,
 )
+
+CLAIMS = {claim.id: claim for preset in presets().values() for claim in preset.claims}
 
 
 class Made:

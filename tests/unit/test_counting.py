@@ -79,13 +79,13 @@ def test_telemetry_pauses_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         live.asked[1] = KATZ
         live.drain()
-        assert live._sampler is not None
+        assert live._sampling.child is not None
         live.count(1)
         live.drain()
-        assert live._sampler is None
+        assert live._sampling.child is None
         go_on.set()
         assert drained(live) == ["no counters of run 1: waited"]
         live.drain()
-        assert live._sampler is not None
+        assert live._sampling.child is not None
     finally:
         live.close()

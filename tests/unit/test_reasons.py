@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from made_sessions import Made, int16, int32
+from claim_sessions import pair
+from made_sessions import CLAIMS, Made, int16, int32
 
 from fwtui import events
-from fwtui.experiment import Experiment
-from fwtui.reproduce import catinello, causes, presets, sing
+from fwtui.reproduce import catinello, causes, sing
 from fwtui.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE
 from fwtui.reproduce.runs import Missing, ask
 from kernels import registry
-
-CLAIMS = {claim.id: claim for preset in presets().values() for claim in preset.claims}
-
-
-def pair(slow: Experiment, fast: Experiment, ratio: float) -> Made:
-    return Made().add(slow, ratio).add(fast, 1.0)
 
 
 def naive_blocks(small: float, large: float, n: int = 4096) -> Made:

@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from test_sessions import HEADER, done, notice, planned, record, started, telemetry, verdict
+from session_lines import GOLDEN, HEADER, done, notice, planned, record, started, telemetry, verdict
 
 from fwtui import codec, events
 from fwtui.__main__ import main
@@ -24,7 +24,6 @@ from fwtui.sessions.reader import Loaded, load
 from fwtui.sessions.rewrite import Cut, merge, trim
 from fwtui.sessions.shelf import Shelf
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
 LATER = codec.seal(b'{"kind":"heatmap","t":2.5,"run":1,"cells":[1,2,{"a":18446744073709551615}]}')[:-1]
 LATER_LINE = codec.Line(LATER, codec.decode(LATER))
 

@@ -1,30 +1,16 @@
-"""Axes, the grid they span, running it within a time, and what the results say."""
+"""Axes, the grid they span, and running it within a time."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made_sessions import Made
 
 from fwtui import events
-from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.expected import one_pass, whole_run
 from fwtui.experiment import Experiment, changed, identity, settle
 from fwtui.model import Model
-from fwtui.sessions.library import load_model
 from fwtui.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
-from fwtui.sweep.findings import best, bracket, break_even, findings, finished, fit, series
 from fwtui.sweep.grid import Grid, Known, levels
 from fwtui.sweep.running import Sweep
 from kernels import registry
@@ -279,82 +265,6 @@ def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
     assert whole_run(made.model, settle(Experiment(kernel="tiled-cpu", n=256, repeats=20))) > 20 * 0.8
 
 
-def lines(**seconds: dict[int, float]) -> Any:
-    made = Made(None)
-    for kernel, times in seconds.items():
-        for n, s in times.items():
-            made.add(settle(Experiment(kernel=kernel.replace("_", "-"), n=n)), s)
-    return made.model, series(finished(made.model), "n")
-
-
-def test_the_exponent_is_that_of_the_power_law() -> None:
-    found = fit({n: 2e-9 * n**2.5 for n in (64, 128, 256, 1024)})
-    assert found is not None and found.exponent == pytest.approx(2.5)
-    assert found.error == pytest.approx(0, abs=1e-6) and (found.low, found.high, found.sizes) == (64, 1024, 4)
-    assert fit({64: 1.0}) is None and fit({}) is None
-    two = fit({10: 1.0, 100: 1000.0})
-    assert two is not None and two.exponent == pytest.approx(3) and two.error is None
-
-
-def test_the_exponents_error_is_the_regressions() -> None:
-    points = {32: 1.0, 64: 9.0, 128: 50.0, 256: 600.0}
-    slopes, covariance = np.polyfit(np.log(list(points)), np.log(list(points.values())), 1, cov=True)
-    found = fit(points)
-    assert found is not None
-    assert (found.exponent, found.error) == pytest.approx((slopes[0], covariance[0, 0] ** 0.5))
-
-
-def test_break_even_lies_where_the_lines_cross() -> None:
-    _, (slow_start, quick_start) = lines(
-        serial={n: 1e-6 * n**2 for n in (32, 128, 512)}, tiled_cpu={n: 1e-8 * n**3 for n in (32, 128, 512)}
-    )
-    found = break_even(slow_start, quick_start)
-    assert found is not None
-    assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
-    assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
-    assert "serial is faster than tiled-cpu from about n = 100 on" in found.words
-    assert break_even(quick_start, slow_start) == found
-
-
-@given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(1e-320, 1e9), st.floats(1e-320, 1e9)), max_size=5))
-def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> None:
-    made = Made(None)
-    for n, one, other in told:
-        made.add(Experiment(kernel="serial", n=n), one)
-        made.add(Experiment(kernel="tiled-cpu", n=n), other)
-    found = findings(made.model, finished(made.model))
-    assert all(isinstance(sentence, str) for sentence in found.sentences) and json.dumps(found.data())
-    assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.break_evens)
-
-
-def test_who_always_wins_has_no_break_even() -> None:
-    _, pair = lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})
-    assert break_even(*pair) is None
-    _, apart = lines(serial={32: 1.0}, tiled_cpu={64: 1.0})
-    assert break_even(*apart) is None
-    assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
-
-
-def test_a_gpu_pays_for_its_copies_at_the_break_even() -> None:
-    made = Made()
-    for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):
-        made.add(settle(Experiment(kernel="serial", n=n)), cpu)
-        made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0})
-    found = findings(made.model, finished(made.model)).break_evens
-    assert [(b.late, b.low, b.high, b.copies) for b in found] == [("naive", 64, 128, True)]
-
-
-def test_the_best_configuration_is_one_sentence_with_a_verdict() -> None:
-    made = Made(None)
-    for tile, seconds in (("16", 3.0), ("32", 1.0), ("64", 2.0)):
-        made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=int(tile))), seconds)
-    made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=128)), 0.1, verdict="unverified")
-    told = best(made.model, finished(made.model))
-    assert told.startswith("Fastest at n = 256: tiled-cpu, tile 32, 1.00 s")
-    assert "against the next, tiled-cpu, tile 64: UNCLEAR" in told and "3.00x as fast as the slowest, tiled-cpu, tile 16" in told
-    assert best(Model(), []) == ""
-
-
 def test_axes_of_a_recording_are_those_that_differ() -> None:
     experiments = [settle(Experiment(kernel="tiled-cpu", n=n, tile=t)) for n in (128, 64) for t in (16, 32)]
     assert varied([*experiments, settle(Experiment(kernel="serial", n=64))]) == (
@@ -362,55 +272,3 @@ def test_axes_of_a_recording_are_those_that_differ() -> None:
         Axis("n", ("64", "128")),
         Axis("tile", ("16", "32")),
     )
-
-
-def test_the_command_prints_cells_findings_and_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["-k", "serial,tiled-cpu", "-n", "16..32", "--tile", "16,7", "--repeats", "2", "--telemetry-hz", "0"]
-    assert main(["sweep", *asked]) == 0
-    out = capsys.readouterr().out
-    assert "Fastest at n = 32" in out and "time ~ n^" in out
-    assert "left out: kernel tiled-cpu, n 16, tile 7: tile 7 is not offered by tiled-cpu" in out
-    assert out.count("serial ") >= 2 and "verified" in out
-
-
-def test_the_command_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
-    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
-    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
-    assert last["findings"]["fits"]["all"]["sizes"] == 2
-
-
-def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["sweep", "-k", "serial", "--repeats", "2", "--telemetry-hz", "0"]
-    first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
-    assert main([*asked, "-n", "8,16", "--record", str(first)]) == 0
-    capsys.readouterr()
-    assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
-    out = capsys.readouterr().out
-    assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
-    recorded = Path(__file__).resolve().parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
-    assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
-    assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
-
-
-def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "fwtui", "sweep", "-k", "serial", "-n", "8,2048", "--repeats", "9", "--within", "9999"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PYTHONUNBUFFERED": "1"}
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if "1 of 2" in line:
-            break
-    child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=30)
-    assert child.returncode == 130
-    first = out.splitlines()[1]
-    assert first.split()[0] == "8" and "verified" in first
-    assert "left out: n 2048: not run" in out or "cancelled" in out
-
-
-@pytest.mark.parametrize("words", [["-n", "64"], ["--within", "0", "-n", "8,9"], ["-n", "8,9", "-k", "serial", "--threads", "7"]])
-def test_the_command_refuses_in_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", *words]) == 2
-    assert capsys.readouterr().err.startswith("fwtui: ")

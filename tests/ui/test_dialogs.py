@@ -1,0 +1,65 @@
+"""Dialogs over the dashboard: help, the log, the form."""
+
+from __future__ import annotations
+
+from fake_live import FakeLive
+from pressing import NARROW, WIDE, go
+from textual.binding import Binding
+from textual.widgets import Input
+
+from fwtui import events
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.dialogs import FormScreen, HelpScreen, LogScreen
+from fwtui.tui.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.run_screen import RunScreen
+
+
+async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 60)) as pilot:
+        shown = await go(pilot, "question_mark")
+        assert isinstance(dashboard.screen, HelpScreen)
+    bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Binding)]
+    assert len(bindings) >= 10
+    for binding in bindings:
+        assert binding.id and binding.tooltip
+        assert f" {binding.description} " in shown
+    assert len({b.id for b in bindings}) == len(bindings)
+
+
+async def test_help_explains_what_the_screens_say(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 120)) as pilot:
+        shown = await go(pilot, "question_mark")
+    for word, meaning in (*NUMBERS, *GLOSSARY):
+        assert f" {word} " in shown and " ".join(meaning.split()[:6]) in shown
+    words = ("H2D, D2H", "fletcher", "GPM", "SM occ", "pivot, panels, rest", "eager, graph", "tile", "vs base", "simulated")
+    for word in (*words, "range proved by ...", "G(512, 0.3)", "negative cycle", "struck through"):
+        assert word in dict((*NUMBERS, *GLOSSARY)) or any(word in key for key, _ in NUMBERS)
+    assert "cost" not in dict(NUMBERS)["instrumentation"]
+
+
+async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        live.tell(events.Notice(t=live.now, text="caches are warm", level="warning"))
+        shown = await go(pilot)
+        assert "! caches are warm" in shown
+        shown = await go(pilot, "l")
+        assert isinstance(dashboard.screen, LogScreen)
+        assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
+
+
+async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=NARROW) as pilot:
+        assert " tiled-cpu · n 512 · density 0.3 · tile 64 · float32 · eager   e edit" in await go(pilot)
+        await go(pilot, "e")
+        assert isinstance(dashboard.screen, FormScreen)
+        field = dashboard.screen.query_one("#field-n", Input)
+        field.focus()
+        field.value = "9999999"
+        shown = await go(pilot, "enter")
+        assert isinstance(dashboard.screen, FormScreen) and "outside" in shown
+        field.value = "64"
+        shown = await go(pilot, "enter")
+        assert isinstance(dashboard.screen, RunScreen)
+        assert live.started[0].n == 64
+        assert "n 64" in shown

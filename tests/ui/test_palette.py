@@ -1,0 +1,76 @@
+"""The palette: keys, kernels, sessions and measuring what the machine can do."""
+
+from __future__ import annotations
+
+import scenes
+from fake_live import FakeLive
+from pressing import WIDE, go
+from textual.command import CommandPalette
+
+from fwtui import units
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.dialogs import Hung
+from fwtui.tui.picture import screen_text
+from fwtui.tui.replay_screen import ReplayScreen
+from fwtui.tui.run_screen import RunScreen
+
+
+async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path) -> None:
+    folder = tmp_path / "data" / "fwtui" / "sessions"
+    folder.mkdir(parents=True)
+    scenes.write(folder / "one-two.fwt.jsonl", scenes.cpu_session())
+    async with dashboard.run_test(size=WIDE) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        words = [command.words for command in (*screen.commands(), *dashboard.commands())]
+        assert "Kernel: katz-kider" in words and "Replay: one-two" in words
+        assert any(w.startswith("Run: ") for w in words)
+        assert not any(w.startswith("Cancel: ") for w in words)
+        await go(pilot, "ctrl+p")
+        assert isinstance(dashboard.screen, CommandPalette)
+        await pilot.press(*"kernel: serial")
+        await dashboard.workers.wait_for_complete()
+        await pilot.pause(0.2)
+        await pilot.press("down", "enter")
+        await pilot.pause(0.2)
+        assert screen.draft.kernel.id == "serial"
+        next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
+        for _ in range(400):
+            await pilot.pause(0.05)
+            if isinstance(dashboard.screen, ReplayScreen):
+                break
+        assert isinstance(dashboard.screen, ReplayScreen)
+        footer = (await go(pilot)).rstrip("\n").split("\n")[-1]
+        assert "q Back" in footer and "Quit" not in footer
+        await go(pilot, "question_mark")
+        keys = "\n".join(row.plain for row in dashboard.screen.query_one(Hung).lines)
+        assert "q         Back " in keys and "Quit" not in keys
+        await go(pilot, "escape")
+        assert "q Quit" in (await go(pilot, "q")).rstrip("\n").split("\n")[-1]
+        assert isinstance(dashboard.screen, RunScreen)
+
+
+async def test_a_session_that_cannot_be_opened_is_a_sentence_on_the_log_line(dashboard: FwtuiApp, tmp_path) -> None:
+    broken = tmp_path / "broken.fwt.jsonl"
+    broken.write_text("nothing\n")
+    async with dashboard.run_test(size=WIDE) as pilot:
+        dashboard.open(broken)
+        for _ in range(400):
+            await pilot.pause(0.05)
+            if "is not a fwtui session" in screen_text(dashboard):
+                break
+        assert "is not a fwtui session" in screen_text(dashboard)
+
+
+async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(140, 40)) as pilot:
+        await go(pilot, "r")
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        offered = {command.words: command for command in screen.commands()}
+        assert "Measure what this GPU can do at most" not in offered, "there is none here"
+        offered["Measure what this CPU can do at most"].run()
+        shown = await go(pilot)
+        run = live.model.run
+        assert run is not None and run.rate is not None
+        assert f"{units.percent(run.rate / 1e12)} of limit" in shown and "of 1.00 Trelax/s: float32" in shown

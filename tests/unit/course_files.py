@@ -1,0 +1,28 @@
+"""Two steps of a course, and the recording that both stand on."""
+
+from __future__ import annotations
+
+from fwtui.sessions.folders import SUFFIX, shipped_folder
+
+BOTH = shipped_folder() / f"h200-n4096-naive-blocked{SUFFIX}"
+FIRST = """
+title = "A thread for every pair"
+kernel = "naive"
+text = "One launch for each of {n} k: {time}."
+[recorded]
+session = "h200-n4096-naive-blocked"
+launch = "graph"
+[question]
+kind = "peak"
+"""
+SECOND = """
+title = "Tiles"
+kernel = "katz-kider"
+text = "Asks {tile} times less: {before.bandwidth} became {bandwidth}."
+afterwards = "{speedup}, and {phase.rest} of it in the rest."
+[recorded]
+session = "h200-n4096-naive-blocked"
+launch = "graph"
+[question]
+kind = "speedup"
+"""

@@ -1,0 +1,68 @@
+"""The sampler as a process, and what it told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fwtui import codec, events, hardware
+
+PATIENCE = 20.0  # seconds, for a process that should need a fraction of one
+
+
+class Heard(NamedTuple):
+    device: events.Device
+    telemetry: list[events.Telemetry]
+    notices: list[events.Notice]
+    exit_code: int
+    stderr: str
+
+
+def sample(environment: Mapping[str, str], *arguments: str, readings: int = 3, hz: float = 20) -> Heard:
+    """Run the sampler until it has told so many readings (or died), then close its stdin."""
+    read_end, write_end = os.pipe()
+    command = ["--fd", str(write_end), "--origin", repr(time.monotonic()), "--hz", str(hz), *arguments]
+    process = start(command, environment, write_end)
+    os.close(write_end)
+    told: list[Any] = []
+    with open(read_end, "rb", buffering=0) as pipe:
+        chunks = iter(lambda: pipe.read(65536), b"")
+        for line in codec.decode_lines(chunks):
+            assert isinstance(line, codec.Line), line
+            told.append(line.event)
+            if sum(isinstance(event, events.Telemetry) for event in told) == readings:
+                break
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert isinstance(told[0], events.Device)
+    return Heard(
+        told[0],
+        [event for event in told if isinstance(event, events.Telemetry)],
+        [event for event in told if isinstance(event, events.Notice)],
+        process.returncode,
+        stderr.decode(),
+    )
+
+
+def start(arguments: list[str], environment: Mapping[str, str], *descriptors: int) -> subprocess.Popen[bytes]:
+    inherited = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "fwtui.sampler", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=descriptors,
+        env={**inherited, **environment},
+    )
+
+
+def probe(environment: Mapping[str, str]) -> hardware.Hardware:
+    process = start(["--probe"], environment)
+    answer, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    return msgspec.json.decode(answer, type=hardware.Hardware)

@@ -1,0 +1,59 @@
+"""Which GPUs there are, asked of a child process against a fake NVML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from sampler_process import probe
+
+from fwtui import hardware
+
+
+@pytest.mark.parametrize(("code", "words"), [(4, "--gpus all"), (9, "not loaded"), (18, "updated"), (999, "does not start")])
+def test_a_driver_that_does_not_start_says_why(fake_nvml: Mapping[str, str], code: int, words: str) -> None:
+    found = probe({**fake_nvml, "FAKE_NVML_INIT": str(code)})
+    assert found.gpus == ()
+    assert words in found.reason
+
+
+@pytest.mark.parametrize(
+    ("visible", "numbers"),
+    [("2,0", [2, 0]), ("GPU-1", [1]), ("1,-1,0", [1]), ("1,GPU-9,0", [1]), (" 1 , 2 ", [1, 2]), ("", []), ("5", [])],
+)
+def test_gpus_are_numbered_as_cuda_numbers_them(fake_nvml: Mapping[str, str], visible: str, numbers: list[int]) -> None:
+    found = probe({**fake_nvml, "FAKE_NVML_GPUS": "3", "CUDA_VISIBLE_DEVICES": visible})
+    assert [gpu.uuid for gpu in found.gpus] == [f"GPU-{number}-fake" for number in numbers]
+    assert ("hides every GPU" in found.reason) == (not numbers)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """For tests that ask hardware.gpus() anew, and leave nothing cached."""
+    hardware.gpus.cache_clear()
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    yield monkeypatch
+    hardware.gpus.cache_clear()
+
+
+def test_hardware_finds_the_gpus_through_a_child(fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch) -> None:
+    for name, value in {**fake_nvml, "FAKE_NVML_GPUS": "2"}.items():
+        asked.setenv(name, value)
+    found = hardware.gpus()
+    assert [(gpu.name, gpu.compute_capability, gpu.gpm) for gpu in found.gpus] == [("FAKE NVML test device", (9, 0), True)] * 2
+    assert found.reason == ""
+    assert found.gpus[0].bus_width_bits == 6016
+    assert hardware.gpus() is found
+
+
+@pytest.mark.parametrize(("fault", "words"), [("CRASH_AFTER", "crashed while it was asked"), ("SLOW_MS", "did not answer")])
+def test_a_driver_that_crashes_or_hangs_is_a_reason(
+    fake_nvml: Mapping[str, str], asked: pytest.MonkeyPatch, fault: str, words: str
+) -> None:
+    asked.setenv("LD_LIBRARY_PATH", fake_nvml["LD_LIBRARY_PATH"])
+    asked.setenv(f"FAKE_NVML_{fault}", "0" if fault == "CRASH_AFTER" else "600000")
+    if fault == "SLOW_MS":
+        asked.setattr(hardware, "PROBE_SECONDS", 0.5)
+    found = hardware.gpus()
+    assert found.gpus == ()
+    assert words in found.reason

@@ -1,0 +1,129 @@
+"""Sessions listed and found by name, and what a list says of each."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from session_lines import done, planned, record, started, verdict
+
+from fwtui import codec, events, units
+from fwtui.errors import Refused
+from fwtui.sessions import folders, library, listing
+from fwtui.sessions.reader import open_session
+from fwtui.sessions.summary import summarise
+
+
+@pytest.fixture
+def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Folders for shipped and own sessions, both empty."""
+    shipped, own = tmp_path / "shipped", tmp_path / "own"
+    shipped.mkdir()
+    own.mkdir()
+    monkeypatch.setattr(library, "shipped_folder", lambda: shipped)
+    monkeypatch.setattr(library, "own_folder", lambda: own)
+    monkeypatch.setattr(listing, "own_folder", lambda: own)
+    return shipped, own
+
+
+class TestSummary:
+    def test_runs_kernels_sizes_and_gpu(self, tmp_path: Path) -> None:
+        device = codec.as_line(events.Device(t=0, name="A GPU"))
+        runs = [started(run, run, kernel) for run, kernel in enumerate(("naive", "blocked", "naive"), 1)]
+        path = record(tmp_path / "s", device, *runs, planned(4, 1, 64), planned(4, 2, 64), planned(4, 3, 128))
+        with open_session(path) as session:
+            summary = summarise(session)
+        assert (summary.runs, summary.kernels, summary.sizes, summary.gpu) == (3, ["naive", "blocked"], [64, 128], "A GPU")
+        assert summary.best_rate is None
+
+    @pytest.mark.parametrize(
+        ("lines", "best"),
+        [
+            ([started(1, 1), planned(1, 1, 100), done(2, 1, 0.5), verdict(3, 1)], 2e6),
+            ([started(1, 1), planned(1, 1, 100), verdict(2, 1), done(3, 1, 0.5)], 2e6),
+            ([started(1, 1), planned(1, 1, 100), verdict(2, 1, "wrong"), done(3, 1, 0.5)], None),
+            ([started(1, 1), planned(1, 1, 100), done(3, 1, 0.5)], None),
+            ([started(1, 1), planned(1, 1, 100), verdict(2, 1), done(3, 1, None)], None),
+            ([started(1, 1), planned(1, 1, 100), verdict(2, 1), done(3, 1, 0.0)], None),
+            ([started(1, 1), planned(1, 1, 2**60), verdict(2, 1), done(3, 1, 5e-324)], None),
+            ([verdict(2, 1), done(3, 1, 0.5)], None),
+            ([started(1, 1), planned(1, 1, 10), verdict(2, 1), started(3, 1), done(4, 1, 0.5)], None),
+            ([planned(1, r, 100) for r in (1, 2)] + [verdict(2, r) for r in (1, 2)] + [done(3, 1, 0.5), done(4, 2, 0.25)], 4e6),
+        ],
+    )
+    def test_only_verified_runs_have_a_rate(self, tmp_path: Path, lines: list[codec.Line], best: float | None) -> None:
+        with open_session(record(tmp_path / "s", *lines)) as session:
+            assert summarise(session).best_rate == best
+
+
+class TestLibrary:
+    def test_shipped_and_own_newest_first_and_broken_ones_too(self, shelves: tuple[Path, Path]) -> None:
+        shipped, own = shelves
+        lines = [
+            codec.as_line(events.Device(t=0, name="A GPU")),
+            started(1, 1),
+            planned(1, 1, 100),
+            verdict(2, 1),
+            done(3, 1, 0.5),
+        ]
+        record(shipped / "old.fwt.jsonl", *lines)
+        later = events.Header(t=0, program="p", created="2026-01-01T00:00:00Z")
+        record(own / "new.fwt.jsonl", *lines, header=later, close=False)
+        record(own / "future.fwt.jsonl", header=events.Header(t=0, program="p", created="2020", version=3))
+        (own / "broken\x1b[31m.fwt.jsonl").write_text("no session")
+        (own / "lost.fwt.jsonl").symlink_to(own / "nowhere")
+        os.mkfifo(own / "pipe.fwt.jsonl")
+        (own / "notes.txt").write_text("not listed")
+        entries = library.find()
+        assert [entry.name for entry in entries] == ["new", "old", "future", "pipe", "lost", "broken[31m"]
+        new, old, future, pipe, lost, broken = entries
+        assert (old.origin, old.complete, old.problem, old.runs, old.kernels) == ("shipped", True, "", 1, ("naive",))
+        assert (old.sizes, old.best_rate, old.duration, old.gpu) == ((100,), 2e6, 3.0, "A GPU")
+        assert old.size == old.path.stat().st_size
+        assert (new.origin, new.complete, new.problem) == ("own", False, "incomplete")
+        assert future.header and future.problem == "format version 3 needs a newer fwtui"
+        assert "not a regular file" in pipe.problem
+        assert "no such file" in lost.problem
+        assert "not a fwtui session" in broken.problem
+        out = io.StringIO()
+        listing.print_list(out)
+        table = out.getvalue().splitlines()
+        assert len(table) == 7
+        assert "\x1b" not in out.getvalue()
+        column = table[0].index("KERNELS")
+        assert table[1][column:].startswith("naive") and table[2][column:].startswith("naive")
+        assert units.rate(2e6) in table[2]
+
+    def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path]) -> None:
+        shelves[1].rmdir()
+        out = io.StringIO()
+        listing.print_list(out)
+        assert out.getvalue().startswith("There are no sessions yet; recordings go to ")
+        with pytest.raises(Refused, match=r"there is no session 'x', and none in .*; give the path"):
+            library.resolve("x")
+
+    def test_names_become_paths(self, shelves: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        shipped, own = shelves
+        for path in (shipped / "naive-4096.fwt.jsonl", own / "naive-8192.fwt.jsonl", own / "blocked.fwt.jsonl"):
+            record(path)
+        record(own / "blocked-two.fwt.jsonl")
+        assert library.resolve("blocked") == own / "blocked.fwt.jsonl"
+        assert library.resolve("naive-8192.fwt.jsonl") == own / "naive-8192.fwt.jsonl"
+        assert library.resolve("naive-4") == shipped / "naive-4096.fwt.jsonl"
+        assert library.resolve("some/where") == Path("some/where")
+        monkeypatch.chdir(own)
+        assert library.resolve("blocked-two.fwt.jsonl") == Path("blocked-two.fwt.jsonl")
+        with pytest.raises(Refused, match=r"'naive' begins the names of 2 sessions; choose one of naive-4096, naive-8192"):
+            library.resolve("naive")
+        for absent in ("nothing", "", "\x00", "\x1b[0m"):
+            with pytest.raises(Refused, match=r"there is no session .*; give a path or choose one of naive-8192, naive-4096"):
+                library.resolve(absent)
+
+    def test_the_shipped_folder_is_beside_the_package_or_in_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        package = tmp_path / "fwtui"
+        monkeypatch.setattr(folders, "_PACKAGE", package)
+        assert folders.shipped_folder() == tmp_path / "sessions"
+        (package / "_sessions").mkdir(parents=True)
+        assert folders.shipped_folder() == package / "_sessions"

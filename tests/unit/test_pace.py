@@ -1,0 +1,83 @@
+"""How often the sampler reads: less often where reading is slow, and it says so."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+
+import pytest
+
+from fwtui import codec, events, sampler
+from fwtui.sampler import Pace
+
+
+def test_the_pace_halves_down_to_once_a_second_and_comes_back() -> None:
+    pace = Pace(10)
+    assert [pace.after(0.019) for _ in range(2)] == [0.1, 0.1]
+    slower = [pace.after(0.5) for _ in range(6)]
+    assert slower == [0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
+    faster = [pace.after(0.001) for _ in range(5)]
+    assert faster == [0.5, 0.25, 0.125, 0.1, 0.1]
+
+
+def test_the_pace_does_not_swing_between_two_rates() -> None:
+    pace = Pace(10)
+    assert len({pace.after(0.03) for _ in range(20)}) == 1
+
+
+def test_a_slow_rate_that_was_asked_for_stays() -> None:
+    pace = Pace(0.25)
+    assert [pace.after(3.0), pace.after(0.001)] == [4.0, 4.0]
+
+
+class Tired(Exception):
+    """The fake sleeper has slept long enough."""
+
+
+def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
+
+    class SlowHost:
+        def __init__(self, started: float) -> None:
+            self.left = iter(costs)
+
+        def read(self, started: float) -> dict[str, float]:
+            assert started == now[0]
+            now[0] += next(self.left)
+            return {"cpu_utilisation": 0.5}
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] > 150:
+            raise Tired
+
+    monkeypatch.setattr(sampler, "Host", SlowHost)
+    monkeypatch.setattr(sampler, "open_gpu", lambda device, uuid: (None, "none here"))
+    told, tell = os.pipe()
+    with pytest.raises((Tired, StopIteration)):
+        sampler.Sampler(tell, 100.0, 10, clock=lambda: now[0], sleep=sleep).run("0", None, False)
+    os.close(tell)
+    with os.fdopen(told, "rb") as pipe:
+        heard = [codec.decode(line[:-1]) for line in pipe]
+    times = [round(e.t, 3) for e in heard if isinstance(e, events.Telemetry)]
+    between = [round(b - a, 3) for a, b in pairwise(times)]
+    assert between[:5] == [0.1] * 5, "while calls are quick"
+    assert between[5:9] == [0.3, 0.4, 0.8, 1.0], "a reading that takes longer than the time between two ends it"
+    assert set(between[9:14]) == {1.0} and between[-1] == 0.1, "and back when they are quick again"
+    notices = [(e.level, e.text) for e in heard if isinstance(e, events.Notice)]
+    assert notices == [
+        ("warning", "fewer telemetry readings: one took 300 ms, more than a fifth of the time between two"),
+    ], "the second sentence waits until half a minute has passed"
+
+
+def test_the_pace_tells_both_ways_and_not_often() -> None:
+    pace = Pace(10)
+    assert pace.news(0.001, 0.0) == ("", "")
+    pace.after(0.05)
+    assert pace.news(0.05, 1.0)[0].startswith("fewer telemetry readings: one took 50 ms")
+    assert pace.news(0.05, 1.1) == ("", "")
+    pace.after(0.001)
+    assert pace.news(0.001, 2.0) == ("", "") and pace.news(0.001, 31.5) == (
+        "telemetry readings are quick again: 10 a second",
+        "info",
+    )

@@ -1,0 +1,112 @@
+"""Questions of the course: answers come from runs, guesses are read and compared with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from course_files import BOTH
+
+from fwtui.compare import Entrant
+from fwtui.errors import Refused
+from fwtui.events import FormLimit, Limits
+from fwtui.learn.placeholders import FILLED, fill
+from fwtui.learn.questions import KINDS, parse_guess, verdict
+from fwtui.model import Model
+from fwtui.run import Run
+from fwtui.sessions.library import load_model
+
+
+def entrant(model: Model, run: Run | int) -> Entrant:
+    return Entrant(model, model.runs[run] if isinstance(run, int) else run)
+
+
+class TestQuestions:
+    @pytest.fixture(scope="class")
+    def model(self) -> Model:
+        return load_model(BOTH)[0]
+
+    def test_the_longest_phase(self, model: Model) -> None:
+        answer = KINDS["phase"].answer(entrant(model, 8), None)
+        assert answer.right == ("rest",) and [p.key for p in answer.parts] == ["pivot", "panels", "rest"]
+        assert [c.key for c in KINDS["phase"].choices(entrant(model, 8))] == ["pivot", "panels", "rest"]
+        with pytest.raises(Refused, match="was not timed phase by phase"):
+            KINDS["phase"].answer(entrant(model, 4), None)
+
+    def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
+        answer = KINDS["limiter"].answer(entrant(model, 8), None)
+        assert answer.right == ("registers",) and "32 of 64 warps" in answer.words
+        allowed = {part.key: part.amount for part in answer.parts}
+        assert allowed["registers"] == 32 and allowed["warps"] == 64 and allowed["shared memory"] > 64
+        assert KINDS["limiter"].answer(entrant(model, 4), None).right == ("warps",)
+        told = model.runs[8].occupancies
+        for occupancies in ((), tuple(msgspec.structs.replace(o, threads=0) for o in told)):
+            with pytest.raises(Refused, match="does not say what limits"):
+                KINDS["limiter"].answer(entrant(model, replace(model.runs[8], occupancies=occupancies)), None)
+
+    def test_a_speed_up_needs_two_runs_of_one_n(self, model: Model) -> None:
+        ask = KINDS["speedup"].answer
+        found = ask(entrant(model, 4), entrant(model, 8)).number
+        assert found is not None and found < 1, "slower is said as well"
+        for before, words in ((None, "no run to compare"), (replace(model.runs[4], n=1024), "only times of one n compare")):
+            with pytest.raises(Refused, match=words):
+                ask(entrant(model, 8), entrant(model, before) if before is not None else None)
+        done = model.runs[8].done
+        assert done is not None
+        never = msgspec.structs.replace(done, median=5e-324)
+        with pytest.raises(Refused, match="has numbers that nothing can be compared with"):
+            ask(entrant(model, replace(model.runs[8], done=never)), entrant(model, 4))
+        with pytest.raises(Refused, match="has no time"):
+            ask(entrant(model, 8), entrant(model, replace(model.runs[4], done=None, samples=())))
+
+    def test_the_share_of_a_limit(self) -> None:
+        model, _ = load_model(BOTH)
+        with pytest.raises(Refused, match="nobody measured the limit"):
+            KINDS["limit"].answer(entrant(model, 8), None)
+        model.apply(Limits(t=9.0, backend="cuda", forms=(FormLimit("float32", 8e12),), complete=True))
+        answer = KINDS["limit"].answer(entrant(model, 8), None)
+        assert answer.number is not None and model.runs[8].rate is not None
+        assert answer.number == pytest.approx(model.runs[8].rate / 8e12, rel=0.2)  # the clocks may differ
+
+    @pytest.mark.parametrize(
+        ("kind", "text", "value"),
+        [
+            ("seconds", "20", 20.0),
+            ("seconds", "20 s", 20.0),
+            ("seconds", "5ms", 0.005),
+            ("seconds", "2 MIN", 120.0),
+            ("speedup", "3", 3.0),
+            ("speedup", "2.5x", 2.5),
+            ("peak", "40 %", 0.4),
+            ("limit", "7", 0.07),
+        ],
+    )
+    def test_guesses(self, kind: str, text: str, value: float) -> None:
+        assert parse_guess(KINDS[kind], text) == pytest.approx(value)
+
+    @pytest.mark.parametrize("text", ["", "-3", "three", "3 apples", "1e9", "nan", "inf", "9" * 12, "٣", "3 %"])
+    def test_what_is_no_guess_is_refused(self, text: str) -> None:
+        with pytest.raises(Refused, match="is no guess here; give a number of times such as 3"):
+            parse_guess(KINDS["speedup"], text)
+
+    def test_how_near_it_came(self, model: Model) -> None:
+        kind, phase = KINDS["speedup"], KINDS["phase"]
+        answer = kind.answer(entrant(model, 8), entrant(model, 4))
+        assert answer.number is not None
+        assert verdict(kind, answer.number, answer) == "Close." == verdict(kind, answer.number * 1.2, answer)
+        assert verdict(kind, answer.number * 3, answer) == "3.00 times too high."
+        assert verdict(kind, answer.number / 2, answer) == "2.00 times too low."
+        assert verdict(kind, 0.0, answer) == ""
+        assert verdict(phase, "rest", phase.answer(entrant(model, 8), None)) == "Right."
+        assert verdict(phase, "pivot", phase.answer(entrant(model, 8), None)) == "Not this one."
+
+    def test_names_are_filled_or_refused(self, model: Model) -> None:
+        run, before = entrant(model, 8), entrant(model, 4)
+        filled = {name: fill(f"{{{name}}}", run, before) for name in FILLED if not name.startswith(("limit", "dram"))}
+        assert filled["time"] == "83.3 ms" and filled["rate"] == "825 billion" and filled["relaxations"] == "68.7 billion"
+        assert filled["matrix"] == "64.0 MiB" and filled["registers"] == "56" and filled["launches"] == "384"
+        assert fill("{before.tile}", before, run) == "32"
+        for text in ("{before.time}", "{speedup}", "{tile}"):
+            with pytest.raises(Refused, match=r"is not known of|no run to compare"):
+                fill(text, before, None)

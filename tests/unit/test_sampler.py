@@ -1,0 +1,132 @@
+"""The sampler as a process, against a fake NVML (tests/faults/fake_nvml.c), and its pace."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+
+import pytest
+from sampler_process import PATIENCE, sample, start
+
+GPU_FIELDS = (
+    *("gpu_power_watts", "gpu_utilisation", "memory_utilisation", "gpu_clock_mhz", "memory_clock_mhz", "gpu_temperature"),
+    *("gpu_memory_bytes", "throttle", "energy_joules", "sm_utilisation", "sm_occupancy", "integer_utilisation"),
+    *("fp32_utilisation", "dram_utilisation"),
+)
+
+
+def test_the_device_comes_once_and_then_readings(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample(fake_nvml, readings=5)
+    device = heard.device
+    assert (device.present, device.name, device.compute_capability) == (True, "FAKE NVML test device", (9, 0))
+    assert device.peak_bytes_per_second == 2 * 3201e6 * 6016 / 8
+    assert (device.memory_bytes, device.max_clock_mhz, device.power_limit_watts) == (2**37, 1980, 700)
+    assert (device.driver, device.cuda, device.uuid, device.note) == ("580.00.fake", "13.0", "", "")
+    last = heard.telemetry[-1]
+    assert (last.gpu_power_watts, last.gpu_utilisation, last.memory_utilisation) == (123.5, 0.42, 0.07)
+    assert (last.gpu_clock_mhz, last.memory_clock_mhz, last.gpu_temperature) == (1755, 3200, 41)
+    assert (last.gpu_memory_bytes, last.throttle) == (2**30, 4)
+    assert last.host_memory_bytes is not None
+    assert last.cost_seconds is not None and last.cost_seconds > 0
+    times = [reading.t for reading in heard.telemetry]
+    assert times == sorted(set(times))
+    assert heard.exit_code == 0
+    assert not heard.notices
+
+
+def test_gpm_windows_are_long_enough_at_any_rate(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample(fake_nvml, readings=8, hz=30)  # the fake refuses windows below 100 ms
+    counted = [reading for reading in heard.telemetry if reading.sm_occupancy is not None]
+    assert counted == heard.telemetry[-len(counted) :]  # from the first window on, never a gap
+    assert (counted[0].sm_utilisation, counted[0].sm_occupancy, counted[0].integer_utilisation) == (0.2, 0.3, 0.4)
+    assert counted[0].dram_utilisation == 1.0
+    assert all(reading.fp32_utilisation is None for reading in heard.telemetry)  # one metric that the fake lacks
+
+
+def test_without_gpm_the_rest_is_read(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_NO_GPM": "1"}, readings=5)
+    assert all(reading.sm_occupancy is None and reading.gpu_power_watts == 123.5 for reading in heard.telemetry)
+    assert heard.device.note == "no GPM: needs Hopper or later"
+
+
+@pytest.mark.parametrize(
+    ("question", "absent"),
+    [
+        ("power", {"gpu_power_watts"}),
+        ("utilisation", {"gpu_utilisation", "memory_utilisation"}),
+        ("throttle", {"throttle"}),
+    ],
+)
+def test_what_is_not_supported_is_none_and_never_zero(fake_nvml: Mapping[str, str], question: str, absent: set[str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_UNSUPPORTED": question}, readings=5)
+    elsewhere = {"fp32_utilisation", "energy_joules"}  # never there, only sometimes there
+    for name in set(GPU_FIELDS) - elsewhere:
+        assert (getattr(heard.telemetry[-1], name) is None) == (name in absent), name
+    assert heard.device.note.startswith(f"no {question}")
+
+
+def test_a_gpu_that_tells_nothing_is_still_there(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_UNSUPPORTED": "all"})
+    assert heard.device.present
+    assert (heard.device.memory_bytes, heard.device.peak_bytes_per_second, heard.device.name) == (None, None, "")
+    assert "no power: not supported" in heard.device.note
+    for reading in heard.telemetry:
+        assert [getattr(reading, name) for name in GPU_FIELDS] == [None] * len(GPU_FIELDS)
+        assert reading.host_memory_bytes
+
+
+def test_a_lost_gpu_is_said_once_and_the_host_goes_on(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_LOST_AFTER": "3"}, readings=7)
+    assert [notice.level for notice in heard.notices] == ["error"]
+    assert "fallen off the bus" in heard.notices[0].text
+    powers = [reading.gpu_power_watts for reading in heard.telemetry]
+    assert powers == [123.5] * 2 + [None] * 5  # one reading came before the device was told
+    assert all(getattr(reading, name) is None for reading in heard.telemetry[3:] for name in GPU_FIELDS)
+    assert all(reading.host_memory_bytes for reading in heard.telemetry)
+
+
+def test_without_a_driver_the_host_is_sampled_alone(no_nvml: Mapping[str, str]) -> None:
+    heard = sample(no_nvml)
+    assert not heard.device.present
+    assert heard.device.note == "there is no NVIDIA driver here (libnvidia-ml.so.1 was not found)"
+    assert all(getattr(reading, name) is None for reading in heard.telemetry for name in GPU_FIELDS)
+    assert heard.telemetry[-1].cpu_utilisation is not None
+
+
+def test_expensive_readings_come_less_often(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_SLOW_MS": "40"}, readings=5)
+    assert heard.telemetry[-1].t - heard.telemetry[-2].t > 0.19  # asked for 0.05
+    assert all(reading.cost_seconds is not None and reading.cost_seconds >= 0.04 for reading in heard.telemetry)
+
+
+def test_a_crash_inside_nvml_is_visible_from_outside(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_CRASH_AFTER": "3"}, readings=99)
+    assert heard.exit_code == -signal.SIGSEGV
+    assert len(heard.telemetry) == 2
+    assert "Segmentation fault" in heard.stderr
+
+
+def test_the_end_of_stdin_ends_it_even_while_nvml_hangs(fake_nvml: Mapping[str, str]) -> None:
+    process = start([], {**fake_nvml, "FAKE_NVML_SLOW_MS": "600000"})
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
+def test_nobody_listening_ends_it_quietly(no_nvml: Mapping[str, str]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    process = start(["--fd", str(write_end)], no_nvml, write_end)
+    os.close(write_end)
+    assert process.wait(timeout=PATIENCE) == 0
+    _, stderr = process.communicate()
+    assert stderr == b""
+
+
+def test_the_board_is_named_only_on_request(fake_nvml: Mapping[str, str]) -> None:
+    several = {**fake_nvml, "FAKE_NVML_GPUS": "3"}
+    assert sample(several, "--identify", "--device", "1", readings=1).device.uuid == "GPU-1-fake"
+    assert sample(several, "--identify", "--uuid", "GPU-2-fake", readings=1).device.uuid == "GPU-2-fake"
+    assert sample(several, "--identify", "--device", "auto", readings=1).device.uuid == "GPU-0-fake"
+    missing = sample(several, "--device", "7", readings=1).device
+    assert (missing.present, missing.note) == (False, "there is no GPU 7; 3 found")

@@ -1,0 +1,122 @@
+"""The course that is shipped: every step stands on its recording, and its words hold there."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+from course_files import FIRST
+
+from fwtui.__main__ import main
+from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, course_folder, load_course, step_named
+from fwtui.learn.lessons import Lessons, lessons
+from fwtui.learn.placeholders import FILLED, names
+from fwtui.sessions.folders import shipped_folder
+from kernels import registry
+
+SHIPPED = shipped_folder()
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Lessons:
+    return lessons()
+
+
+class TestShipped:
+    def test_every_step_stands_on_its_recording(self, shipped: Lessons) -> None:
+        assert list(shipped.problems()) == []
+        for step in shipped.course:
+            cited = shipped.cited(step)
+            assert cited.run.verified and cited.run.seconds and cited.run.experiment.kernel == step.written.kernel
+            assert cited.path.parent == SHIPPED
+            answer = shipped.answer(step)
+            assert answer.words and (answer.right or answer.number)
+            if answer.right:
+                assert set(answer.right) <= {choice.key for choice in shipped.choices(step)}
+                assert len(shipped.choices(step)) > 1
+
+    def test_texts_fit_a_small_screen_and_have_no_numbers_of_their_own(self, shipped: Lessons) -> None:
+        for step in shipped.course:
+            for lines, most in ((shipped.text(step), MOST_LINES), (shipped.afterwards(step), MOST_AFTERWARDS)):
+                wrapped = [row for part in lines for row in (textwrap.wrap(part, MOST_COLUMNS) or [""])]
+                assert len(wrapped) <= most, step.name
+                assert not re.search(r"[{}]", " ".join(lines)), "every placeholder is filled"
+            written = step.written
+            for text in (written.title, written.text, written.afterwards, step.ask):
+                assert not re.search(r"\d", re.sub(r"\{[^}]*\}", "", text)), step.name
+
+    def test_what_the_words_claim_holds_in_the_runs_they_cite(self, shipped: Lessons) -> None:
+        runs = {step.name: shipped.cited(step).run for step in shipped.course}
+        answers = {step.name: shipped.answer(step) for step in shipped.course}
+        theory = {name: run.main_occupancy for name, run in runs.items()}
+
+        def shared(name: str) -> int:
+            told = theory[name]
+            assert told is not None
+            return told.shared_bytes
+
+        def share(name: str, phase: str) -> float:
+            return next(p.share for p in runs[name].phases if p.key == phase)
+
+        naive, blocked = runs["naive"], runs["blocked"]
+        assert naive.steps == naive.n, "one launch does one k"
+        assert naive.device_bytes / blocked.device_bytes == pytest.approx(blocked.experiment.tile, rel=0.05), "tile times less"
+        peak = shipped.answer(step_named(shipped.course, "memory")).number
+        assert peak is not None and peak > 0.5 and blocked.bandwidth and naive.bandwidth
+        memory = shipped.cited(step_named(shipped.course, "memory"))
+        evidence = memory.entrant.model.evidence(memory.run)
+        assert evidence is not None and evidence.dram_utilisation is not None, "GPM read it"
+        assert evidence.dram_utilisation < peak * 0.6, "caches answered much"
+        assert blocked.bandwidth < naive.bandwidth / 5, "memory is not what it waits for any more"
+        assert share("phases", "pivot") > share("blocked", "pivot"), "the smaller the graph, the more the first two weigh"
+        assert share("phases", "panels") > share("blocked", "panels")
+        assert {runs[name].relaxations for name in ("blocked", "instructions", "registers", "layout")} == {blocked.relaxations}
+        assert shared("instructions") * 2 == shared("registers") * 3, "two tiles instead of three"
+        assert shared("slices") < shared("registers") and shared("slices") == shared("layout"), "it shrinks"
+        assert answers["slices"].right == ("registers",)
+        few, many = theory["arithmetic"], theory["layout"]
+        assert few is not None and many is not None and few.warps < many.warps, "few warps fit"
+        quicker = ("naive", "blocked", "cores", "instructions", "layout", "arithmetic", "look-ahead")
+        assert all((answers[name].number or 0) > 1 for name in quicker)
+        assert share("arithmetic", "pivot") > share("instructions", "pivot"), "the faster the rest, the more the pivot weighs"
+        assert runs["limit"].n > runs["look-ahead"].n and (runs["limit"].rate or 0) > (runs["look-ahead"].rate or 0)
+        assert 0.5 < (answers["limit"].number or 0) < 1
+
+    def test_it_goes_up_the_ladder(self, shipped: Lessons) -> None:
+        kernels = [step.written.kernel for step in shipped.course]
+        assert kernels[0] == "serial" and kernels[-1] == "look-ahead"
+        ladder = list(registry())
+        gpu = [ladder.index(k) for k in kernels if registry()[k].backend == "cuda"]
+        assert gpu == sorted(gpu), "no later rung before an earlier one"
+        assert {step.kind.name for step in shipped.course} >= {"seconds", "speedup", "peak", "phase", "limiter"}
+
+    def test_every_named_number_is_used_or_known(self, shipped: Lessons) -> None:
+        texts = [t for s in shipped.course for t in (s.written.text, s.written.afterwards, s.ask)]
+        used = {name for text in texts for name in names(text)}
+        assert {"time", "rate", "n", "tile", "relaxations"} & used
+
+    def test_the_list(self, shipped: Lessons, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["learn", "--list", "blocked"]) == 2
+        refusal = capsys.readouterr()
+        assert not refusal.out and "--list prints all steps, not 'blocked' alone" in refusal.err
+        assert main(["learn", "--list"]) == 0
+        name, empty, *rows = capsys.readouterr().out.splitlines()
+        first, *_, last = (shipped.cited(step).run.rate or 0.0 for step in shipped.course)
+        assert name == f"From {first / 1e9:.2f} billion to {last / 1e12:.1f} trillion relaxations a second" and not empty
+        assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
+        assert main(["learn", "no-such-step"]) == 2
+        assert "there is no step 'no-such-step'" in capsys.readouterr().err
+
+    def test_the_example_of_the_documentation_is_a_step(self, tmp_path: Path) -> None:
+        (block,) = re.findall(r"```toml\n(.*?)```", (SHIPPED / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+        (tmp_path / "01-naive.toml").write_text(FIRST)
+        (tmp_path / "02-tiles.toml").write_text(block)
+        assert load_course(tmp_path)[1].against == 0
+        (line,) = re.findall(r"\nNames: (.*?);\n", (SHIPPED / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+        assert set(re.findall(r"`([a-z.]+)`", line.partition("; each")[0])) == set(FILLED)
+
+
+def test_the_course_is_beside_the_sessions() -> None:
+    assert course_folder() == shipped_folder() / "course"

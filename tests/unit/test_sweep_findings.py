@@ -1,0 +1,92 @@
+"""What the results of a sweep say: power laws, break-evens and the fastest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_sessions import Made
+
+from fwtui.experiment import Experiment, settle
+from fwtui.model import Model
+from fwtui.sweep.findings import best, bracket, break_even, findings, finished, fit, series
+
+
+def lines(**seconds: dict[int, float]) -> Any:
+    made = Made(None)
+    for kernel, times in seconds.items():
+        for n, s in times.items():
+            made.add(settle(Experiment(kernel=kernel.replace("_", "-"), n=n)), s)
+    return made.model, series(finished(made.model), "n")
+
+
+def test_the_exponent_is_that_of_the_power_law() -> None:
+    found = fit({n: 2e-9 * n**2.5 for n in (64, 128, 256, 1024)})
+    assert found is not None and found.exponent == pytest.approx(2.5)
+    assert found.error == pytest.approx(0, abs=1e-6) and (found.low, found.high, found.sizes) == (64, 1024, 4)
+    assert fit({64: 1.0}) is None and fit({}) is None
+    two = fit({10: 1.0, 100: 1000.0})
+    assert two is not None and two.exponent == pytest.approx(3) and two.error is None
+
+
+def test_the_exponents_error_is_the_regressions() -> None:
+    points = {32: 1.0, 64: 9.0, 128: 50.0, 256: 600.0}
+    slopes, covariance = np.polyfit(np.log(list(points)), np.log(list(points.values())), 1, cov=True)
+    found = fit(points)
+    assert found is not None
+    assert (found.exponent, found.error) == pytest.approx((slopes[0], covariance[0, 0] ** 0.5))
+
+
+def test_break_even_lies_where_the_lines_cross() -> None:
+    _, (slow_start, quick_start) = lines(
+        serial={n: 1e-6 * n**2 for n in (32, 128, 512)}, tiled_cpu={n: 1e-8 * n**3 for n in (32, 128, 512)}
+    )
+    found = break_even(slow_start, quick_start)
+    assert found is not None
+    assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
+    assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
+    assert "serial is faster than tiled-cpu from about n = 100 on" in found.words
+    assert break_even(quick_start, slow_start) == found
+
+
+@given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(1e-320, 1e9), st.floats(1e-320, 1e9)), max_size=5))
+def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> None:
+    made = Made(None)
+    for n, one, other in told:
+        made.add(Experiment(kernel="serial", n=n), one)
+        made.add(Experiment(kernel="tiled-cpu", n=n), other)
+    found = findings(made.model, finished(made.model))
+    assert all(isinstance(sentence, str) for sentence in found.sentences) and json.dumps(found.data())
+    assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.break_evens)
+
+
+def test_who_always_wins_has_no_break_even() -> None:
+    _, pair = lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})
+    assert break_even(*pair) is None
+    _, apart = lines(serial={32: 1.0}, tiled_cpu={64: 1.0})
+    assert break_even(*apart) is None
+    assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
+
+
+def test_a_gpu_pays_for_its_copies_at_the_break_even() -> None:
+    made = Made()
+    for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):
+        made.add(settle(Experiment(kernel="serial", n=n)), cpu)
+        made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0})
+    found = findings(made.model, finished(made.model)).break_evens
+    assert [(b.late, b.low, b.high, b.copies) for b in found] == [("naive", 64, 128, True)]
+
+
+def test_the_best_configuration_is_one_sentence_with_a_verdict() -> None:
+    made = Made(None)
+    for tile, seconds in (("16", 3.0), ("32", 1.0), ("64", 2.0)):
+        made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=int(tile))), seconds)
+    made.add(settle(Experiment(kernel="tiled-cpu", n=256, tile=128)), 0.1, verdict="unverified")
+    told = best(made.model, finished(made.model))
+    assert told.startswith("Fastest at n = 256: tiled-cpu, tile 32, 1.00 s")
+    assert "against the next, tiled-cpu, tile 64: UNCLEAR" in told and "3.00x as fast as the slowest, tiled-cpu, tile 16" in told
+    assert best(Model(), []) == ""
