@@ -80,8 +80,9 @@ def test_the_roof_of_memory_begins_at_the_axis() -> None:
     drawn, _ = figure(model, model.run)
     assert drawn.rules and all(rule.short and len(rule.short) < len(rule.words) for rule in drawn.rules)
     (roof,) = [series for series in drawn.series if series.limit]
-    assert drawn.x.low == roof.xs[0]
-    assert all(x > drawn.x.low for series in drawn.series if not series.limit for x in series.xs if x is not None)
+    low = drawn.x.low
+    assert low is not None and low == roof.xs[0]
+    assert all(x > low for series in drawn.series if not series.limit for x in series.xs if x is not None)
 
 
 def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
