@@ -165,9 +165,13 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
     """Cells of the names, the first column that is shown, and how many are."""
     count = len(squares.across.values)
-    longest = max([len(row.name) for row in squares.rows] + [len(f"‹ {squares.across.name} ›")])
-    name = max(LEAST_NAME, min(longest, MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP))))
+    longest = max([len(row.name) for row in squares.rows] + [len(squares.across.name)])
+    most = min(MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP)))
+    name = max(LEAST_NAME, min(longest, most))
     room = max(1, (width - name) // (CELL + GAP))
+    if room < count:  # the signs for it stand beside the axis' name
+        name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
+        room = max(1, (width - name) // (CELL + GAP))
     first = max(0, min(column - room // 2, count - room))
     return name, first, min(room, count)
 
