@@ -64,11 +64,12 @@ def title(s: Subject, width: int) -> Content:
     run = s.run
     words, style = wording.verdict(run)
     most = max(width - 24, 12)
-    if len(words) > most:
-        words = words.split(f" · {wording.FLETCHER}")[0]
-    right = line((words, style)).truncate(most, ellipsis=True)
     back = "" if s.latest else "  (Esc: newest)"
     number = f"RUN {run.id}  "
+    which = len(number) + len(wording.kernel_and_size(run)) + len(back) + 2
+    if len(words) > min(most, width - which):
+        words = words.split(f" · {wording.FLETCHER}")[0]
+    right = line((words, style)).truncate(most, ellipsis=True)
     what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 

@@ -160,6 +160,13 @@ def test_a_small_share_is_not_drawn_as_nothing() -> None:
     assert drawn == {None: "────", 0.0: "────", 0.001: "╸───", 0.5: "━━──", 0.7: "━━━─", 1.4: "━━━━"}
 
 
+def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
+    long = "Blocked, own tile in global memory"
+    s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title=long))
+    assert f"{long} · n 4096" in readout.title(s, 80).plain and "fletcher" not in readout.title(s, 80).plain
+    assert f"{long} · n 4096" in readout.title(s, 100).plain and "fletcher" in readout.title(s, 100).plain
+
+
 def test_headline_of_a_gpu_run_names_every_number() -> None:
     s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider"))
     text = readout.headline(s, 100).plain
