@@ -206,4 +206,4 @@ def _seconds(run: Run) -> tuple[float, ...]:
 
 def _change(multiple: float) -> str:
     """A ratio of times as a change: -67.2 %; a great one as a multiple."""
-    return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else f"{units.digits(multiple)}x"
+    return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else units.times(multiple)

@@ -66,7 +66,7 @@ def _changed(share: float | None) -> str:
     """+3.1 %, or how many times as long where that is easier to read."""
     if share is None:
         return ""
-    return f"{units.digits(1 + share)}x" if share >= 9.995 else f"{100 * share:+.1f} %"
+    return units.times(1 + share) if share >= 9.995 else f"{100 * share:+.1f} %"
 
 
 def _room(width: int) -> int:

@@ -109,9 +109,7 @@ def missing(model: Model, run: Run | None) -> str:
         return ""
     known = roofs(model, run)
     gone = [
-        words
-        for words, rate in (("instruction limit", known.relaxations_per_second), ("memory bandwidth", known.bytes_per_second))
-        if rate is None
+        words for words, rate in (("limit", known.relaxations_per_second), ("bandwidth", known.bytes_per_second)) if rate is None
     ]
     words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured ({HOW_TO_MEASURE})"] if gone else []
     if not intensity(run):
