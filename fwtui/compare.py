@@ -115,7 +115,11 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Non
                 kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
                 return UNCLEAR, f"this recording keeps {kept}, too few to tell a difference from chance; run it again", None
         fewest = min(len(run.samples), len(base.samples))
-        return UNCLEAR, f"{fewest} pass{'es' * (fewest != 1)} of a run are too few; repeat it at least 5 times", None
+        return (
+            UNCLEAR,
+            f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few; repeat it at least 5 times",
+            None,
+        )
     _, low, high = interval
     words = "time " + " to ".join(dict.fromkeys((_change(low), _change(high))))
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
@@ -202,4 +206,4 @@ def _seconds(run: Run) -> tuple[float, ...]:
 
 def _change(multiple: float) -> str:
     """A ratio of times as a change: -67.2 %; a great one as a multiple."""
-    return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else f"{units.digits(multiple)}x"
+    return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else units.times(multiple)

@@ -147,7 +147,7 @@ def _limiter(run: Run, known: Roofs, line: Line) -> str:
         return "unknown: no roof is measured"
     if line.by_work is None:
         return "unknown: not memory; limit not measured"
-    return "latency: no roof is near"
+    return "latency: no roof is near" if cuda else "neither: no roof is near"
 
 
 def formula(known: Roofs, line: Line) -> str:

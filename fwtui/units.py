@@ -28,6 +28,8 @@ def duration(seconds: float | None) -> str:
     """A measured time: 38.4 ms, 1.20 s, 2 min 05 s."""
     if seconds is None:
         return ABSENT
+    if seconds == 0:
+        return "0 s"
     if seconds >= 119.5:
         return f"{int(seconds + 0.5) // 60} min {int(seconds + 0.5) % 60:02d} s"
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
@@ -67,6 +69,11 @@ def memory(count: float | None) -> str:
         if count >= factor:
             return f"{digits(count / factor)} {unit}"
     return f"{count:.0f} B"
+
+
+def times(ratio: float) -> str:
+    """How many times something is something else: 1.24x, 22.9x, 11,023x."""
+    return f"{ratio:,.0f}x" if ratio >= 999.5 else f"{digits(ratio)}x"
 
 
 def spread(share: float | None) -> str:

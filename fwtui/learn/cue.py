@@ -35,6 +35,11 @@ class Cue(NamedTuple):
         """Whether it is more than a few words at a place."""
         return bool(self.panel) or self.asks
 
+    @property
+    def said(self) -> str:
+        """The panel by its name, and the words."""
+        return f"{PANELS[self.panel]}: {self.words}" if self.panel else self.words
+
 
 def cue(text: str) -> Cue:
     """The parts of a marker's text; what is no panel or no kind of question stays words.

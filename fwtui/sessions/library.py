@@ -175,7 +175,7 @@ def _problem(damaged: int, closed: bool, dropped: int) -> str:
 
 def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
     """The first of them with commas, safe to show."""
-    more = ", ..." if len(words) > most else ""
+    more = ", …" if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more
 
 

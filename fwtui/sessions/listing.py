@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
 from fwtui import units
@@ -37,7 +37,7 @@ def cells(entry: Entry) -> dict[str, str]:
         "GPU": entry.gpu,
         "runs": str(entry.runs) if entry.runs else "",
         "kernels": some(entry.kernels, 3),
-        "n": some([str(n) for n in entry.sizes], 3),
+        "n": _sizes(entry.sizes),
         "best": units.rate(entry.best_rate) if entry.best_rate else "",
         "length": units.clock(entry.duration) if played else "",
         "size": units.memory(entry.size),
@@ -79,6 +79,12 @@ def _all_words(entry: Entry) -> str:
     sizes = " ".join(map(str, entry.sizes))
     known = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
     return " ".join(known).lower()
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    """One size, or the least and the greatest as a sweep is asked for: 512..32768."""
+    least, most = min(sizes, default=0), max(sizes, default=0)
+    return (str(most) if least == most else f"{least}..{most}") if most else ""
 
 
 def _brief(text: str, cells: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from textual import constants
 from textual.actions import ActionParseResult
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SystemCommand
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
@@ -216,10 +216,16 @@ class FwtuiApp(Opens):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """As Textual does, but for a list that is not laid out yet: it fails to page then, where a key was quicker."""
+        """As Textual does, but a key that can do nothing on a screen says why.
+
+        A list that is not laid out yet, where a key was quicker, fails to page: it does nothing here.
+        """
         if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
             return True
-        return await super().run_action(action, default_namespace, namespaces)
+        done = await super().run_action(action, default_namespace, namespaces)
+        if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
+            default_namespace.say_why(action.partition("(")[0])
+        return done
 
     def enter(self, recording: Recording) -> None:
         """Show a recording over what is there."""
@@ -286,6 +292,17 @@ class FwtuiApp(Opens):
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Of Textual's own commands only the theme: leaving, help and pictures are fwtui's, and no panel is made for more."""
+        yield SystemCommand("Theme", "Change the current theme", self.action_change_theme)
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C ends nothing; a place says what does on its log line, not over what it shows."""
+        if isinstance(self.screen, Frame):
+            self.say("ctrl+q ends the program")
+        else:
+            super().action_help_quit()
 
     def search_themes(self) -> None:
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))

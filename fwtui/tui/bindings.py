@@ -104,7 +104,9 @@ TRANSPORT = (
     ),
     Binding("home", "seek(0)", "Beginning", id="home", show=False, priority=True, tooltip="to the beginning"),
     Binding("end", "seek(1)", "End", id="end", show=False, priority=True, tooltip="to the end"),
-    Binding("greater_than_sign", "speed(1)", "Faster", id="faster", key_display=">", tooltip="twice as fast, up to 64x"),
+    Binding(
+        "greater_than_sign", "speed(1)", "Faster", id="faster", key_display=">", show=False, tooltip="twice as fast, up to 64x"
+    ),
     Binding(
         "less_than_sign",
         "speed(-1)",
@@ -175,7 +177,7 @@ COMMON = (
 SHARED = (
     *(replace(binding, show=binding.id in ("play", "marker.answer")) for binding in TRANSPORT),
     CANCEL,
-    RECORD,
+    replace(RECORD, show=False),
     replace(MARK, show=False),
     PAUSE,
     *COMMON,
@@ -207,7 +209,7 @@ TO_PLACES = tuple(
 EVERYWHERE = (
     Binding("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing"),
     Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
-    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, themes, screenshot"),
+    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, pictures, themes"),
 )
 MOVES = (
     Binding("up", "", "Up", tooltip="mark the run above"),

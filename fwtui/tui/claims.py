@@ -93,6 +93,16 @@ def reproduced(model: Model) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(found) if name in MODULES)
 
 
+def whole(view: View) -> Model:
+    """All that a view's session holds: of a recording also what is still to be played."""
+    if view.playback is None:
+        return view.model
+    model = Model()
+    for recorded in tuple(view.playback.player.lines):
+        model.apply(recorded.event)
+    return model
+
+
 class Documents:
     """Runs the experiments of the documents for a view and has their claims answered; speaks by messages and on the log line."""
 
@@ -106,7 +116,7 @@ class Documents:
             for quick, words, how in KINDS:
                 yield Command(f"Reproduce: {name}{words}", partial(self.reproduce, view, name, quick), f"{how}; recorded")
         for name in reproduced(view.model):
-            yield Command(f"Claims: {name}", partial(self.ask, view.model, name), "what the document says, and this session")
+            yield Command(f"Claims: {name}", partial(self.ask, view, name), "what the document says, and this session")
 
     def reproduce(self, view: View, name: str, quick: bool) -> None:
         """Run a document's experiments one after the other, then show its claims with their answers."""
@@ -129,17 +139,17 @@ class Documents:
         if campaign is not None and not campaign.tick():
             view.end_campaign()
             if not campaign.cancelled:
-                self.ask(view.model, campaign.name)
+                self.ask(view, campaign.name)
 
-    def ask(self, model: Model, name: str) -> None:
+    def ask(self, view: View, name: str) -> None:
         """Have a document's claims answered, and the answers posted."""
         self._narrate(f"answering the claims of {name}")
         # a thread of its own: some claims are about code that is compiled for it
-        Thread(target=self._answer, args=(model, name), name="claims", daemon=True).start()
+        Thread(target=self._answer, args=(view, name), name="claims", daemon=True).start()
 
-    def _answer(self, model: Model, name: str) -> None:
+    def _answer(self, view: View, name: str) -> None:
         try:
-            answered: Message = answers(name, model)
+            answered: Message = answers(name, whole(view))
         except Exception as error:
             answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
         with suppress(RuntimeError):  # the program is over

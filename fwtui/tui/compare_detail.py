@@ -14,7 +14,7 @@ from fwtui.tui import charts, readout, wording
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.charts.figure import seconds_text
 from fwtui.tui.compare_table import short_label
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, hanging, line, shortened
 
 LABEL = 16
 NUMBER = 10
@@ -66,7 +66,7 @@ def _changed(share: float | None) -> str:
     """+3.1 %, or how many times as long where that is easier to read."""
     if share is None:
         return ""
-    return f"{units.digits(1 + share)}x" if share >= 9.995 else f"{100 * share:+.1f} %"
+    return units.times(1 + share) if share >= 9.995 else f"{100 * share:+.1f} %"
 
 
 def _room(width: int) -> int:
@@ -79,7 +79,7 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     drawn = charts.bars(times, max(1, room))
     lines: list[Content] = []
     for place, part in enumerate(parts):
-        title = (f"{part.title:<{LABEL}.{LABEL - 1}}", MUTED)
+        title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)
         if part.baseline is not None:
             lines.append(line(title, (drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")
@@ -99,7 +99,7 @@ def passes(pair: Pair | None) -> Figure:
         told = entrant.run.samples if not entrant.run.simulated else ()
         xs, ys = tuple(float(i + 1) for i in range(len(told))), tuple(sample.seconds for sample in told)
         series += [Series(entrant.label, xs, ys)] * bool(told)
-    return Figure(tuple(series), Axis("pass"), Axis("time", seconds_text), empty="neither run has timed passes")
+    return Figure(tuple(series), Axis("pass", whole=True), Axis("time", seconds_text), empty="neither run has timed passes")
 
 
 class Runner(NamedTuple):
@@ -127,11 +127,15 @@ class Track(Drawn[Race | str]):
     def draw(self, subject: Race | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):
             return [line((subject, MUTED))]
-        how = "by round: all at the same point of the work" if subject.by_round else "by time: all at the same moment"
+        how, means = (
+            ("by round", "all at the same point of the work") if subject.by_round else ("by time", "all at the same moment")
+        )
         state = "going" if subject.going else "over" if subject.watched >= 1 else "paused"
         slow = subject.slowed >= 1
-        speed = f"{units.digits(subject.slowed if slow else 1 / subject.slowed)}x {'slowed down' if slow else 'sped up'}"
-        lines = [line(("RACE ", STRONG), (f"{how}, {speed}   {state}   {subject.keys}", MUTED))]
+        speed = f"{units.times(subject.slowed if slow else 1 / subject.slowed)} {'slowed down' if slow else 'sped up'}"
+        heads = [f"{words}, {speed}   {state}   {subject.keys}" for words in (f"{how}: {means}", how)]
+        head = next((words for words in heads if len("RACE ") + len(words) <= width), heads[-1])
+        lines = [line(("RACE ", STRONG), (head, MUTED))]
         room = max(6, width - NAME - 2 * NUMBER - 2)
         first = min((r.place.seconds for r in subject.runners), default=0.0)
         slowest = max((r.course.total for r in subject.runners), default=1.0)

@@ -278,7 +278,21 @@ class CompareScreen(Frame):
                 pair = self._pair
                 return pair is not None and all(course(e.run) is not None for e in (pair.entrant, pair.baseline))
             case "align":
-                return self._clock.begun
+                return self._clock.begun and self._pair is not None
             case "view":
                 return self.narrow
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        match action:
+            case "pin":
+                return "no run has ended yet"
+            case "race" | "align" if self._pair is None:
+                return "a race needs a baseline and another run that is marked"
+            case "race":
+                return "only runs that have a time can race"
+            case "align":
+                return f"no race has begun; {self.key_of('compare.race')} starts it"
+            case "view":
+                return "phases and passes are both shown"
+        return super().why_not(action)

@@ -13,8 +13,9 @@ from fwtui.compare import FASTER, SLOWER, Comparison, Entrant
 from fwtui.tui import wording
 
 MOST_ROWS = 100
-WIDE_CELLS = 118
+WIDE_CELLS, WIDEST_CELLS = 118, 140
 WIDE = (("run", 19), ("kernel", 16), ("n", 5), ("tile", 4), ("type", 4), ("total", 9), ("", 8), ("vs base", 8), ("verdict", 8))
+WIDEST = (WIDE[0], ("kernel", 23), *WIDE[2:])
 NARROW = (("run", 14), ("kernel", 14), ("n", 5), ("total", 9), ("vs base", 8), ("verdict", 8))
 TIGHT = (("run", 8), ("kernel", 12), ("total", 9), ("vs base", 8), ("verdict", 8))
 NARROW_CELLS = 72
@@ -33,7 +34,7 @@ class Line(NamedTuple):
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of so many cells; what is left over says why."""
-    fixed = WIDE if width >= WIDE_CELLS else NARROW if width >= NARROW_CELLS else TIGHT
+    fixed = WIDEST if width >= WIDEST_CELLS else WIDE if width >= WIDE_CELLS else NARROW if width >= NARROW_CELLS else TIGHT
     room = width - 1 - sum(cells + 2 for _, cells in fixed) - 2
     return (*fixed, (BECAUSE, room)) if room >= LEAST_BECAUSE else fixed
 

@@ -32,17 +32,26 @@ def apart(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left, " " * (width - left.cell_length - right.cell_length), right)
 
 
+def shortened(text: str, cells: int) -> str:
+    """A text in at most so many cells, with a sign where its end is gone."""
+    return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
+
+
 def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
     """A label, and parts that go on under themselves in at most so many lines; broken between parts where that is possible."""
     room = max(width - indent, 10)
     lines: list[Content] = []
+    begins: set[int] = set()  # lines that go on with another part
     for part in parts:
         if lines and lines[-1].cell_length + 3 + Content(part).cell_length <= room:
             lines[-1] = line(lines[-1], f" · {part}")
         else:
+            begins.add(len(lines))
             lines += Content(part).wrap(room)
-    if len(lines) > most:
-        lines = [*lines[: most - 1], Content(" ").join(lines[most - 1 :])]
+    while len(lines) > most:
+        last = lines.pop(most)
+        lines[most - 1] = line(lines[most - 1], " · " if most in begins else " ", last)
+        begins = {place - (place > most) for place in begins - {most}}
     return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part.stylize(style)) for place, part in enumerate(lines)]
 
 

@@ -194,3 +194,13 @@ class ExplainScreen(Frame):
             case "other":
                 return len(self.model.runs) > 1
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        match action:
+            case "op":
+                return "there is no other operation whose occupancy is known"
+            case "undo":
+                return "the sliders are where they began"
+            case "other":
+                return "there is no other run"
+        return super().why_not(action)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -24,6 +25,7 @@ from fwtui.tui.dialogs import HelpScreen, LogScreen, MarkerScreen
 from fwtui.tui.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.look import keymap_of, presenting, rebound
 from fwtui.tui.notices import Entry, LogLine
+from fwtui.tui.reasons import Reasoned
 from fwtui.tui.saving import FORMS, Saved
 from fwtui.tui.sizes import classes_at
 from fwtui.tui.strip import TelemetryStrip
@@ -40,7 +42,7 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
-class Frame(Transported, Saved):
+class Frame(Transported, Saved, Reasoned):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.places. The subclass provides
@@ -52,7 +54,7 @@ class Frame(Transported, Saved):
     - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - `check_action()`: False for keys that can do nothing now (ask super() for all others);
+    - `check_action()`: False for keys that can do nothing now, and `why_not()`: why (ask super() for all others);
     - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
       words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
@@ -226,7 +228,7 @@ class Frame(Transported, Saved):
         if source.recorder is not None:
             recorder = source.recorder
             source.stop_recording()
-            self.say(f"recorded {units.memory(recorder.bytes)} in {recorder.path}")
+            self.say(f"recorded {units.memory(recorder.bytes)} as {_named(recorder.path)}")
             return
         try:
             recorder = source.record(title=self.recording_title())
@@ -234,7 +236,7 @@ class Frame(Transported, Saved):
             self.say(str(refusal), "error")
             return
         self.view.recording_since = source.now
-        self.say(f"recording to {recorder.path}")
+        self.say(f"recording to {_named(recorder.path)}")
 
     def recording_title(self) -> str:
         """What a recording that begins now is called."""
@@ -355,7 +357,7 @@ class Frame(Transported, Saved):
         """What the palette offers here."""
         for active in self.active_bindings.values():
             binding = active.binding
-            if active.enabled and active.node is self and binding.action != "help":
+            if active.enabled and active.node is self and binding.tooltip:  # Textual's own have none
                 words = f"{binding.description}: {binding.tooltip}"
                 yield commands.Command(words, partial(self._do, binding.action))
         for name in self.savable():
@@ -364,3 +366,8 @@ class Frame(Transported, Saved):
     def _do(self, action: str) -> None:
         # not before the palette is closed
         self.call_later(self.run_action, action)
+
+
+def _named(path: Path) -> str:
+    """A file and its folder, the name first: the line may be too short for both."""
+    return f"{path.name} in {path.parent}"

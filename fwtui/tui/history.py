@@ -17,6 +17,7 @@ WIDE = (
     *(("relax/s", 7), ("of limit", 8), ("vs base", 8), ("result", 33)),
 )
 WIDEST = (*WIDE[:-2], ("of peak", 7), WIDE[-2], ("verdict", 8), WIDE[-1])
+LONGEST = 23  # cells of a kernel's name
 NARROW = (("#", 3), ("kernel", 16), ("n", 5), ("total", 10), ("result", 33))
 WIDE_CELLS, WIDEST_CELLS = 118, 140
 RIGHT = {"#", "n", "tile", "total", "relax/s", "of limit", "of peak", "vs base"}
@@ -24,10 +25,15 @@ NONE = "-"
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
-    """Names and widths for a table of `width` cells with its scrollbar; the last one gives way where there is no room."""
+    """Names and widths for a table of `width` cells with its scrollbar.
+
+    The last one gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
+    """
     *fixed, (last, most) = WIDEST if width >= WIDEST_CELLS else WIDE if width >= WIDE_CELLS else NARROW
     room = width - 1 - sum(cells + 2 for _, cells in fixed) - 2
-    return (*fixed, (last, max(8, min(most, room))))
+    number, (kernel, usual), *others = fixed
+    whole = min(max(usual, usual + room - most), LONGEST)
+    return (number, (kernel, whole), *others, (last, max(8, min(most, room))))
 
 
 def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:

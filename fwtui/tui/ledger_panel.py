@@ -11,7 +11,7 @@ from fwtui import units
 from fwtui.ledger import Line, Roofs, formula
 from fwtui.run import Run
 from fwtui.tui import wording
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, apart, hanging, line
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, apart, hanging, line, shortened
 
 COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
 NARROW = (("relax", 8), ("at limits", 10), ("measured", 10), ("of limits", 10))  # limits are said below then
@@ -46,11 +46,16 @@ class LedgerTable(Drawn[Subject | None]):
         for one in subject.lines:
             known = [formula(subject.roofs, one)] if one.expected is not None else []
             if one.key and (known or not wide):
-                name = f"{one.title:.{title - 1}}"
-                rows += hanging(name, title, known if wide else [f"limited by {one.limiter}", *known], width)
+                name = shortened(one.title, title - 1)
+                rows += hanging(name, title, known if wide else [limited(one.limiter), *known], width)
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
+
+
+def limited(limiter: str) -> str:
+    """A sentence of what sets the time, where there is no column for it."""
+    return f"what limits it is {limiter}" if limiter.startswith("unknown") else f"limited by {limiter}"
 
 
 def _head(run: Run, width: int) -> Content:
@@ -80,7 +85,7 @@ def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, s
         "of limits": "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
     }
     strong = STRONG if not one.key else ""
-    pieces: list[tuple[str, str]] = [(f"{one.title:<{title}.{title - 1}}", strong or MUTED)]
+    pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
     for name, cells in columns:
         text = texts[name]
         style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in ("measured", "of limits") else strong

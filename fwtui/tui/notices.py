@@ -9,6 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui import events, units
+from fwtui.learn.cue import cue
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import wording
@@ -38,7 +39,7 @@ class Entry(NamedTuple):
 def entries(model: Model) -> list[Entry]:
     """The whole log: notices, markers, and the beginning and end of every run, in order of time."""
     notices = (Entry(n.t, n.text, n.level) for n in model.log)
-    markers = (Entry(m.t, f"marker: {m.text}") for m in model.markers)
+    markers = (_of_marker(m) for m in model.markers)
     runs = sorted(entry for run in model.runs.values() for entry in _of_run(run))
     return list(merge(notices, markers, runs, key=lambda entry: entry.t))
 
@@ -46,10 +47,14 @@ def entries(model: Model) -> list[Entry]:
 def latest(model: Model) -> Entry | None:
     """The last line of the log, found without making all of it."""
     last = [Entry(n.t, n.text, n.level) for n in model.log[-1:]]
-    last += [Entry(m.t, f"marker: {m.text}") for m in model.markers[-1:]]
+    last += [_of_marker(m) for m in model.markers[-1:]]
     if model.run is not None:
         last += _of_run(model.run)[-1:]
     return max(last, key=lambda entry: entry.t, default=None)
+
+
+def _of_marker(marker: events.Marker) -> Entry:
+    return Entry(marker.t, f"marker: {cue(marker.text).said}")
 
 
 def _of_run(run: Run) -> list[Entry]:

@@ -97,6 +97,8 @@ class OccupancyLines(Drawn[Said | None]):
         if compiled is not None:
             share = compiled.warps / compiled.max_warps if compiled.max_warps else None
             rows.append(_bar("compiled", share, width, f"by {compiled.source}"))
+        else:
+            rows.append(_bar("compiled", None, width, ""))
         rows.append(_bar("measured", subject.measured, width, "GPM"))
         if one is not None:
             rows.append(line((f"{'limited by':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
@@ -179,12 +181,11 @@ class OccupancyPanel(Vertical):
     def _agree(self) -> None:
         run, cuda = self._run, self._run is not None and self._run.backend == "cuda"
         op = self._compiled.op if self._compiled is not None else ""
-        self.query_one(Heading).show(
-            (f"{op}  " if op else "", "what if: x, then the arrows" if not self.changed else "changed; u: as compiled")
-        )
         said = Said(run.id if run is not None else None, op, self._capability, self._compiled, self._choice, self._measured, cuda)
         self.query_one(OccupancyLines).show(said)
         usable = cuda and self._capability in TABLE
+        hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
+        self.query_one(Heading).show((f"{op}  " if op else "", hint))
         for slider in self.query(Slider):
             slider.disabled = not usable
             slider.show(getattr(self._choice, slider.id or ""), self._most[slider.id or ""])

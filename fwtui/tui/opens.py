@@ -93,6 +93,7 @@ class Opens(App[None]):
         if event.opening.given_up:
             self._nothing_opened(f"{event.opening.name} was not opened", 0)
         elif not isinstance(event.outcome, Exception):
+            self.say("")  # or it would be opening still when the user comes back
             self.call_later(self.enter, event.outcome)
         elif isinstance(event.outcome, Refused):
             self._nothing_opened(str(event.outcome), 2)

@@ -12,7 +12,7 @@ from fwtui.limits import Limit
 from fwtui.model import Evidence
 from fwtui.run import Run
 from fwtui.tui import charts, wording
-from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
+from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line, shortened
 
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
@@ -64,11 +64,12 @@ def title(s: Subject, width: int) -> Content:
     run = s.run
     words, style = wording.verdict(run)
     most = max(width - 24, 12)
-    if len(words) > most:
-        words = words.split(f" · {wording.FLETCHER}")[0]
-    right = line((words, style)).truncate(most, ellipsis=True)
     back = "" if s.latest else "  (Esc: newest)"
     number = f"RUN {run.id}  "
+    which = len(number) + len(wording.kernel_and_size(run)) + len(back) + 2
+    if len(words) > min(most, width - which):
+        words = words.split(f" · {wording.FLETCHER}")[0]
+    right = line((words, style)).truncate(most, ellipsis=True)
     what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 
@@ -119,7 +120,7 @@ def progress(s: Subject, width: int) -> list[Content]:
         room = max(4, width - LABEL - 6 - 27)
         return [
             line(
-                (f"{wording.stage(stage):<{LABEL}.{LABEL - 1}}", "$primary"),
+                (f"{shortened(wording.stage(stage), LABEL - 1):<{LABEL}}", "$primary"),
                 *meter(share, room),
                 after,
                 (f"  {left:<14}{passes:>11}", MUTED),
@@ -175,7 +176,7 @@ def phases(s: Subject, width: int) -> list[Content]:
     number = "strike" if run.phases and wording.doubtful(run) else ""
     return [
         line(
-            (f"{title:<{LABEL}.{LABEL - 1}}", MUTED),
+            (f"{shortened(title, LABEL - 1):<{LABEL}}", MUTED),
             (bar, "$primary"),
             (f"{units.duration(took):>{NUMBER}}", number if took is not None else MUTED),
             (f"{units.percent(share):>{NUMBER}}", MUTED),
@@ -211,7 +212,7 @@ def outside(s: Subject, width: int) -> list[Content]:
     )
     told = [(word, run.stage_seconds(name)) for name, word in names]
     words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
-    lines += hanging("outside the clock", LABEL, words, width)
+    lines += hanging("outside the clock", LABEL, words, width, most=4)
     return lines
 
 

@@ -14,7 +14,7 @@ from fwtui.fields import FIELDS
 from fwtui.run import Run
 from fwtui.tui.bindings import ANSWERS, BASELINE, COMMON, COUNTERS, MOTION, TRANSPORT
 from fwtui.tui.draft import titled
-from fwtui.tui.drawn import MUTED, Drawn, line
+from fwtui.tui.drawn import MUTED, Drawn, line, shortened
 from fwtui.tui.screen import SessionScreen
 
 
@@ -32,15 +32,14 @@ class Shown(Drawn["Run | None"]):
                 rows.append((titled(field), text))
             if field.name == "tile":
                 rows += [(name.replace("_", " ").capitalize(), str(value)) for name, value in e.options.items()]
-        return [line((f"{title:<13.12}", MUTED), text) for title, text in rows]
+        return [line((f"{shortened(title, 12):<13}", MUTED), text) for title, text in rows]
 
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = """
     ReplayScreen #what { height: auto; }
     """
-    # the baseline last: on 60 columns the footer has no room for it
-    BINDINGS: ClassVar = [*TRANSPORT, ANSWERS, COUNTERS, MOTION, *COMMON, BASELINE]
+    BINDINGS: ClassVar = [*TRANSPORT, BASELINE, ANSWERS, COUNTERS, MOTION, *COMMON]
 
     def left(self) -> Widget:
         return VerticalScroll(

@@ -53,7 +53,8 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         if roof is not None:
             series.append(roof)
             ids.append(())
-    x = Axis("relaxations/byte", plain, log=True)
+    # where memory's roof is known, it begins at the axis
+    x = Axis("relaxations/byte", plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
     return Figure(
         tuple(series), x, Axis("relax/s", _rate, log=True), rules, pointwise=True, empty="no run with a time yet"
     ), tuple(ids)
@@ -80,9 +81,8 @@ def _named(run: Run) -> str:
 def _rules(known: Roofs, run: Run) -> tuple[Rule, ...]:
     rules = []
     if known.relaxations_per_second:
-        rules.append(
-            Rule(known.relaxations_per_second, f"limit {units.rate(known.relaxations_per_second)} ({known.form}, measured)")
-        )
+        most = known.relaxations_per_second
+        rules.append(Rule(most, f"limit {units.rate(most)} ({known.form}, measured)", short=f"limit {_rate(most)}"))
     if known.shared_bytes_per_second:
         rate = known.shared_bytes_per_second / (OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4))
         rules.append(
@@ -109,11 +109,9 @@ def missing(model: Model, run: Run | None) -> str:
         return ""
     known = roofs(model, run)
     gone = [
-        words
-        for words, rate in (("instruction limit", known.relaxations_per_second), ("memory bandwidth", known.bytes_per_second))
-        if rate is None
+        words for words, rate in (("limit", known.relaxations_per_second), ("bandwidth", known.bytes_per_second)) if rate is None
     ]
-    words = [f"{' and '.join(gone)} not measured ({HOW_TO_MEASURE})"] if gone else []
+    words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured ({HOW_TO_MEASURE})"] if gone else []
     if not intensity(run):
         words.append("this kernel has no model of its bytes")
     return " · ".join(words)

@@ -25,6 +25,7 @@ from fwtui.tui.dialogs import FormScreen
 from fwtui.tui.draft import Draft
 from fwtui.tui.drawn import MUTED, line
 from fwtui.tui.form import ExperimentForm
+from fwtui.tui.history import HistoryTable
 from fwtui.tui.screen import SessionScreen
 from fwtui.tui.view import View
 from kernels.plan import Kernel
@@ -98,6 +99,12 @@ class RunScreen(SessionScreen):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._say_draft)
+        self.call_after_refresh(self._focus_what_is_seen)
+
+    def _focus_what_is_seen(self) -> None:
+        """Where the form is hidden, the arrows are the table's."""
+        if self.narrow and self.focused is None:
+            self.query_one(HistoryTable).focus()
 
     def _look(self) -> None:
         # in a daemon thread: where a driver hangs, leaving must not wait for it
@@ -316,3 +323,20 @@ class RunScreen(SessionScreen):
             case "counters":
                 return self._countable
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        run = self.view.run
+        if self.view.busy and action in ("run", "again", "answers", "counters"):
+            return self.busy_words
+        match action:
+            case "edit":
+                return "the form is open already, on the left"
+            case "again" if run is None:
+                return "no run has begun yet that could be repeated"
+            case "answers" | "counters" if run is not None and run.id not in self.source.asked:
+                return f"nothing more can be asked of run {run.id}; {self.key_of('again')} repeats it"
+            case "answers" if run is not None:
+                return why_none(run)
+            case "counters" if run is not None:
+                return f"run {run.id} did not come to its end, so that there is nothing to count"
+        return super().why_not(action)

@@ -143,3 +143,18 @@ class SessionScreen(Frame):
         if action == "counters":
             return self.view.run is not None and bool(self.view.run.counted)
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        run = self.view.run
+        if run is None and action in ("motion", "baseline", "answers", "counters"):
+            return "no run has begun yet"
+        match action:
+            case "motion" if run is not None and run.padded:
+                return "the picture of the matrix has no room here; make the terminal larger"
+            case "motion" if run is not None:
+                return f"the plan of run {run.id} is not known yet"
+            case "answers" if run is not None:
+                return f"run {run.id} was recorded without answers (fwtui run --answers)"
+            case "counters" if run is not None:
+                return f"run {run.id} was recorded without hardware counters"
+        return super().why_not(action)

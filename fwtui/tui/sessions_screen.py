@@ -65,7 +65,7 @@ class SessionsScreen(Frame):
         Binding("s", "sort", "Sort", id="sessions.sort", tooltip="by the next of date, name, kernels, n, best, length, state"),
         Binding("x", "compare", "Compare", id="sessions.compare", tooltip="its runs beside those of the session that is shown"),
         Binding("n", "rename", "Rename", id="sessions.rename", tooltip="give it another name"),
-        Binding("t", "annotate", "Title", id="sessions.title", tooltip="say in a few words what it is"),
+        Binding("t", "annotate", "Title", id="sessions.title", show=False, tooltip="say in a few words what it is"),
         Binding("delete,d", "delete", "Delete", id="sessions.delete", key_display="d", tooltip="throw it away; u brings it back"),
         Binding("u", "undo", "Undo", id="sessions.undo", tooltip="take the last change back"),
         *bindings.SHARED,
@@ -175,7 +175,7 @@ class SessionsScreen(Frame):
     def action_sort(self) -> None:
         names = list(ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
-        self.update()
+        self.say(f"sorted by {self._order}")  # whose column may have no room
 
     def action_compare(self) -> None:
         if self.marked is not None:
@@ -232,3 +232,14 @@ class SessionsScreen(Frame):
             case "back":
                 return self.has_class("-filtering") or super().check_action(action, parameters)
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        marked = self.marked
+        match action:
+            case "rename" | "annotate" | "delete" | "compare" if marked is None:
+                return "no session is marked"
+            case "rename" | "annotate" | "delete" if marked is not None:
+                return f"{marked.name} came with fwtui and stays as it is"
+            case "undo":
+                return "nothing was changed that could be taken back"
+        return super().why_not(action)

@@ -18,19 +18,21 @@ from fwtui.tui.drawn import STRONG, Drawn, hanging, line
 MOST_ROWS = 1000
 NAME_CELLS = 20  # at least
 # columns and their widths; the name takes what is left
-NARROW = (("date", 10), ("n", 6), ("best", 14), ("state", 10))
-USUAL = (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 10), ("best", 13), ("length", 8), ("state", 10))
+NARROW = (("date", 10), ("n", 11), ("best", 13), ("state", 10))
+TIGHT = (("n", 11), ("best", 13))
+USUAL = (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))
 WIDE = (
     *(("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26)),
-    *(("n", 16), ("best", 14), ("length", 8), ("state", 20)),
+    *(("n", 11), ("best", 14), ("length", 8), ("state", 20)),
 )
-WIDE_CELLS, USUAL_CELLS = 190, 110
+WIDE_CELLS, USUAL_CELLS, NARROW_CELLS = 190, 117, 75
 INDENT = 10
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of `width` cells with its scrollbar."""
-    others = WIDE if width >= WIDE_CELLS else USUAL if width >= USUAL_CELLS else NARROW
+    fits = ((WIDE, WIDE_CELLS), (USUAL, USUAL_CELLS), (NARROW, NARROW_CELLS), (TIGHT, 0))
+    others = next(named for named, least in fits if width >= least)
     room = width - 1 - sum(cells + 2 for _, cells in others) - 2
     return (("name", max(room, NAME_CELLS)), *others)
 

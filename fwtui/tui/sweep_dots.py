@@ -73,7 +73,7 @@ class DotPlot(Drawn[Ranked]):
             at = round((room - 1) * log10(number / low) / log10(high / low)) if high > low else room - 1
             last = before.get(run.experiment.dtype)
             gain = 0.0 if last is None else last / number if subject.measure == "time" else number / last
-            step = f"{units.digits(gain)}x" if gain else ""
+            step = units.times(gain) if gain else ""
             lines.append(
                 line(
                     (label, STRONG if here else ""),
@@ -85,7 +85,7 @@ class DotPlot(Drawn[Ranked]):
                 )
             )
             before[run.experiment.dtype] = number
-        head = f"{subject.measure}, logarithmic"
+        head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
         return [title, *_window(lines, subject.column, subject.height - 1)]
 

@@ -146,7 +146,8 @@ class LiveSweepScreen(SweepScreen):
         self.view.sweep = sweep
         sweep.start()
         sweep.tick()
-        self.say(f"sweeping {len(sweep.grid.order)} runs, {sweep.done} of them done before")
+        runs = len(sweep.grid.order)
+        self.say(f"sweeping {runs} run{'s' * (runs != 1)}, {sweep.done} of them done before")
 
     def action_around(self) -> None:
         run = self.view.run
@@ -186,3 +187,13 @@ class LiveSweepScreen(SweepScreen):
             case "edit":
                 return self.narrow
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        match action:
+            case "sweep":
+                return self.busy_words
+            case "around":
+                return "no run has begun yet that the form could be filled from"
+            case "edit":
+                return "the form is open already, on the left"
+        return super().why_not(action)

@@ -145,10 +145,12 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         row, column = self.cursor
         name, first, count = _columns(squares, width, column)
         values = squares.across.values[first : first + count]
-        head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
-        lines = [line((f"{head:>{name}.{name}}", MUTED), *((f"{'':{GAP}}{cut(v, CELL):>{CELL}}", MUTED) for v in values))]
         height = (subject.height or self._natural) - 1
         top = _first_row(row, len(squares.rows), height)
+        head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
+        signs = _hidden(top, len(squares.rows) - top - max(height, 0))
+        head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
+        lines = [line((head, MUTED), *((f"{'':{GAP}}{cut(v, CELL):>{CELL}}", MUTED) for v in values))]
         best = squares.best_rate
         for index, shown in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
@@ -163,11 +165,20 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
     """Cells of the names, the first column that is shown, and how many are."""
     count = len(squares.across.values)
-    longest = max((len(row.name) for row in squares.rows), default=0)
-    name = max(LEAST_NAME, min(longest, MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP))))
+    longest = max([len(row.name) for row in squares.rows] + [len(squares.across.name)])
+    most = min(MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP)))
+    name = max(LEAST_NAME, min(longest, most))
     room = max(1, (width - name) // (CELL + GAP))
+    if room < count:  # the signs for it stand beside the axis' name
+        name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
+        room = max(1, (width - name) // (CELL + GAP))
     first = max(0, min(column - room // 2, count - room))
     return name, first, min(room, count)
+
+
+def _hidden(above: int, below: int) -> str:
+    """How many rows have no room, where there are any."""
+    return " ".join(f"{sign}{rows}" for sign, rows in (("↑", above), ("↓", below)) if rows > 0)
 
 
 def _first_row(row: int, count: int, height: int) -> int:

@@ -59,6 +59,7 @@ class SweepScreen(Frame):
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
+        ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
         ("n^2.98", "exponent of n with which time grows, by least squares of log time against log n; ± its standard error"),
         ("from about n", "break-even: the size at which two configurations take equally long, between two that were measured"),
     )
@@ -203,6 +204,16 @@ class SweepScreen(Frame):
             case "measure":
                 return self.squares() is not None
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        match action:
+            case "across" | "measure" if self.squares() is None:
+                return "there is no map yet: no two runs differ"
+            case "across":
+                return "there is no other axis that could go across"
+            case "view":
+                return "map and curves are both shown"
+        return super().why_not(action)
 
 
 class RecordedSweepScreen(SweepScreen):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
+from textual.strip import Strip
 from textual.widgets import SelectionList
 from textual.widgets.selection_list import Selection
 
@@ -58,11 +60,23 @@ class HeadingLine(Drawn[Heading | None]):
         return [apart(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
 
 
+class Choices(SelectionList[str]):
+    """Textual's list says what is chosen by colour alone; here an X stands only there."""
+
+    def render_line(self, y: int) -> Strip:
+        strip, row = super().render_line(y), y + self.scroll_offset.y
+        if row >= self.option_count or self.get_option_at_index(row).value in self.selected:
+            return strip
+        left, inner, *others = strip
+        return Strip([left, Segment(" ", inner.style), *others])
+
+
 class LanesScreen(Dialog):
     """Which lanes are shown."""
 
     DEFAULT_CSS = """
-    LanesScreen SelectionList { height: auto; max-height: 16; min-width: 20; border: none; padding: 0; background: $surface; }
+    LanesScreen Choices { height: auto; max-height: 16; min-width: 20; border: none; padding: 0; background: $surface; }
+    LanesScreen Choices:focus { border: none; }
     """
     TITLE = "What to show"
     HINT = "Space or Enter chooses, Esc closes this"
@@ -72,7 +86,7 @@ class LanesScreen(Dialog):
         self._shown = set(shown)
 
     def body(self) -> ComposeResult:
-        yield SelectionList[str](
+        yield Choices(
             *(
                 Selection(Content(f"{quantity.title:<11}{quantity.meaning}"), quantity.name, quantity.name in self._shown)
                 for quantity in QUANTITIES
@@ -80,12 +94,12 @@ class LanesScreen(Dialog):
         )
 
     def on_mount(self) -> None:
-        chosen = self.query_one(SelectionList)
+        chosen = self.query_one(Choices)
         chosen.styles.max_height = max(3, self.app.size.height - 6)
         chosen.focus()
 
     def action_close(self) -> None:
-        self.dismiss(",".join(self.query_one(SelectionList).selected))
+        self.dismiss(",".join(self.query_one(Choices).selected))
 
 
 class TelemetryScreen(Frame):
@@ -194,3 +208,6 @@ class TelemetryScreen(Frame):
         if action == "whole":
             return self._span is not None or self._held is not None
         return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        return "this is all of it" if action == "whole" else super().why_not(action)

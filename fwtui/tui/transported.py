@@ -48,22 +48,22 @@ class Transported(Screen[None]):
         self._move("play")
 
     def action_step(self, count: int) -> None:
-        self._move("step", count)
+        self._move("step", count, stays=_end(count))
 
     def action_step_round(self, count: int) -> None:
-        self._move("step_round", count)
+        self._move("step_round", count, stays=_none("round of a phase pass is told", count))
 
     def action_next_run(self, count: int) -> None:
-        self._move("next_run", count)
+        self._move("next_run", count, stays=_none("run begins", count))
 
     def action_next_marker(self, count: int) -> None:
-        self._move("next_marker", count)
+        self._move("next_marker", count, stays=_none("marker stands", count))
 
     def action_jump(self, direction: int) -> None:
-        self._move("jump", direction)
+        self._move("jump", direction, stays=_end(direction))
 
     def action_leap(self, direction: int) -> None:
-        self._move("leap", direction)
+        self._move("leap", direction, stays=_end(direction))
 
     def action_seek(self, share: float) -> None:
         self._move("seek", share)
@@ -77,7 +77,11 @@ class Transported(Screen[None]):
         self.app.push_screen(PlaceScreen(), leave)
 
     def action_speed(self, direction: int) -> None:
+        playback = self.view.playback
+        before = playback.player.speed if playback is not None else 0.0
         self._set("speed", direction)
+        if playback is not None and playback.player.speed == before:
+            self.say(f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} that it plays")
 
     def action_loop(self) -> None:
         self._set("loop")
@@ -120,9 +124,20 @@ class Transported(Screen[None]):
             self.view.answered = None if self.view.answered == standing[0] else standing[0]
             self.update(True)
 
-    def _move(self, how: str, *amount: Any) -> str | None:
-        self.view.selected = None
-        return self._set(how, *amount)
+    def _move(self, how: str, *amount: Any, stays: str = "") -> str | None:
+        """Go elsewhere in the recording; `stays` is said where there is no such place."""
+        self.view.selected = self.view.told = None
+        before = self._moment
+        answer = self._set(how, *amount)
+        if stays and self._moment == before:
+            self.say(stays)
+        return answer
+
+    @property
+    def _moment(self) -> tuple[int, float]:
+        """Where the player is."""
+        player = self.view.playback.player if self.view.playback is not None else None
+        return (player.index, player.position) if player is not None else (0, 0.0)
 
     def _set(self, how: str, *amount: Any) -> str | None:
         if self.view.playback is None:
@@ -130,6 +145,14 @@ class Transported(Screen[None]):
         answer = getattr(self.view.playback, how)(*amount)
         self.update()
         return answer
+
+
+def _none(what: str, direction: int) -> str:
+    return f"no {what} {'after' if direction > 0 else 'before'} this"
+
+
+def _end(direction: int) -> str:
+    return f"this is the {'end' if direction > 0 else 'beginning'}"
 
 
 class PlaceScreen(AskScreen):

@@ -53,12 +53,17 @@ def graph_words(e: Experiment) -> str:
     return " · ".join([*words, f"seed {e.seed}"])
 
 
+def kernel_and_size(run: Run) -> str:
+    """What a run is called at least: Katz-Kider · n 4096."""
+    e = run.experiment
+    kernel = f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel
+    return f"{kernel} · n {run.n}" if run.n else kernel  # a file's size is not known before it is read
+
+
 def kernel_words(run: Run, most: int) -> str:
     """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
     e = run.experiment
-    words = [f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel]
-    if run.n:  # a file's size is not known before it is read
-        words.append(f"n {run.n}")
+    words = kernel_and_size(run).split(" · ")
     if e.tile:
         words.append(f"tile {e.tile}")
     words.append(e.dtype)
@@ -115,7 +120,7 @@ def part_checked(run: Run) -> str:
 
 
 def passes(count: int) -> str:
-    return f"{count} pass" if count == 1 else f"{count} passes"
+    return f"{count} pass" if count == 1 else f"{count:,} passes"
 
 
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from fwtui.reproduce.preset import Preset
 from fwtui.reproduce.runs import ask
 from fwtui.sessions import reader
 from fwtui.tui.app import FwtuiApp
-from fwtui.tui.claims import Answered, ClaimsScreen
+from fwtui.tui.claims import Answered, ClaimsScreen, whole
 from fwtui.tui.commands import Command
 from fwtui.tui.counters import CountersScreen
 from fwtui.tui.picture import screen_text
@@ -126,6 +126,19 @@ async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeL
     rows = {line.strip(" │")[:18]: line for line in shown.split("\n")}
     assert "profiled: not timings" in shown and "51.0 %" in rows["achieved occupancy"] and "75.0 %" in shown
     assert "bank conflicts" not in shown, "what was not measured is not listed"
+
+
+async def test_claims_are_answered_by_the_whole_recording_wherever_it_stands(replay_of) -> None:
+    first, *others = scenes.cpu_session()
+    app = replay_of([first, events.Marker(t=0.0, text="reproduce sing --quick"), *others], start=0.0)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        assert app.view is not None and not app.view.model.runs
+        assert len(whole(app.view).runs) == len({e.run for e in others if isinstance(e, events.RunStarted)}) > 0
+        assert not app.view.model.runs, "the view stays where it is"
+        command(app, "Claims: sing").run()
+        shown = await until(pilot, ClaimsScreen)
+        assert "SF1" in shown and "here: no GPU" in shown
 
 
 async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> None:

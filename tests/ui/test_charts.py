@@ -117,6 +117,12 @@ def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
     assert sum(c not in " │┤─┬└" for c in "".join(rows(draw(figure, 40, 12))[1:10])) <= 20
 
 
+def test_what_is_counted_has_no_halves() -> None:
+    told = Figure((Series("a", (1.0, 2.0), (3.0, 4.0)),), Axis("pass"), Axis("time"))
+    assert "0.5" in rows(draw(told, 80, 12))[-1]
+    assert rows(draw(told._replace(x=Axis("pass", whole=True)), 80, 12))[-1].split() == ["0", "1", "pass"]
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=5), st.booleans(), st.integers(1, 12), st.sampled_from([2, 10]))
 def test_ticks_are_few_rising_and_on_the_scale(values: list[float], log: bool, most: int, base: int) -> None:

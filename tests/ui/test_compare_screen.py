@@ -108,6 +108,15 @@ async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) ->
         assert "no rounds are known of run 3" in shown
         shown = await go(pilot, "t")
         assert "by round: all at the same point" in shown and "+" in shown
+        shown = await go(pilot, "b")  # the marked run is the baseline now: there is nobody to race it
+        assert "t Align" not in shown and "a race needs a baseline and another run" in await go(pilot, "t")
+
+
+async def test_on_a_narrow_screen_a_race_says_how_it_stands_and_its_keys(app: FwtuiApp, clock: list[float]) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "RACE by time: all at the same moment, 31.2x slowed down   going   g, t" in await go(pilot, "g")
+        shown = await go(pilot, "t")
+        assert "RACE by round, 31.2x slowed down   going   g, t" in shown
         await go(pilot, "g")
         clock.append(clock[-1] + 60.0)
         assert "paused" in await go(pilot)

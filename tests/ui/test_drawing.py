@@ -16,9 +16,10 @@ from fwtui import events, measure, units
 from fwtui.limits import limit_of
 from fwtui.model import Evidence, Model
 from fwtui.tui import charts, history, notices, readout, strip, wording
-from fwtui.tui.drawn import apart, hanging, line
+from fwtui.tui.drawn import apart, hanging, line, shortened
 from fwtui.tui.readout import Subject
 from fwtui.tui.transport import Band, timeline
+from kernels import registry
 
 
 def model_of(told: list[events.Event]) -> Model:
@@ -54,6 +55,13 @@ def test_no_number_can_break_a_chart(values: tuple[float | None, ...], width: in
     assert all(len(row) == max(width, 0) for row in rows)
     for value, row in zip(charts.finite(values), rows, strict=True):
         assert value or not row.strip()
+
+
+def test_numbers_read_as_they_are_said() -> None:
+    assert (units.duration(0.0), units.duration(2e-9), units.duration(0.0384)) == ("0 s", "0.00 us", "38.4 ms")
+    assert [units.times(ratio) for ratio in (0.513, 1.24, 22.94, 999.4, 999.6, 11023)] == [
+        *("0.51x", "1.24x", "22.9x", "999x", "1,000x", "11,023x")
+    ]
 
 
 def test_a_gap_is_not_a_zero() -> None:
@@ -132,6 +140,14 @@ def test_long_lines_keep_their_right_end() -> None:
     assert whole.cell_length == 40 and whole.plain.endswith("✓ verified") and "…" in whole.plain
 
 
+def test_parts_without_a_line_of_their_own_stay_apart() -> None:
+    parts = ["eleven cells", "twelve cells", "and this one is two lines"]
+    assert [said.plain for said in hanging("x", 2, parts, 20, most=2)] == [
+        "x eleven cells",
+        "  twelve cells · and this one is two lines",
+    ]
+
+
 def test_hanging_text_keeps_its_indent() -> None:
     lines = hanging("check", 8, ["one two three four", "five", "six"], 20)
     assert lines[0].plain.startswith("check   one")
@@ -142,6 +158,13 @@ def test_hanging_text_keeps_its_indent() -> None:
 def test_a_small_share_is_not_drawn_as_nothing() -> None:
     drawn = {share: line(*readout.meter(share, 4)).plain for share in (None, 0.0, 0.001, 0.5, 0.7, 1.4)}
     assert drawn == {None: "────", 0.0: "────", 0.001: "╸───", 0.5: "━━──", 0.7: "━━━─", 1.4: "━━━━"}
+
+
+def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
+    long = "Blocked, own tile in global memory"
+    s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title=long))
+    assert f"{long} · n 4096" in readout.title(s, 80).plain and "fletcher" not in readout.title(s, 80).plain
+    assert f"{long} · n 4096" in readout.title(s, 100).plain and "fletcher" in readout.title(s, 100).plain
 
 
 def test_headline_of_a_gpu_run_names_every_number() -> None:
@@ -173,6 +196,7 @@ def test_the_history_has_room_for_the_longest_results() -> None:
         names = dict(history.columns(width))
         assert names["result"] >= len("✓ verified · 16 rows · indicative") and "relax/s" in names
         assert sum(names.values()) + 2 * len(names) < width  # the scrollbar has one
+        assert names["kernel"] == (16 if width == 118 else max(map(len, registry())))
     for width in (58, 78, 117):
         names = dict(history.columns(width))
         assert "relax/s" not in names and sum(names.values()) + 2 * len(names) < width
@@ -355,3 +379,12 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
 def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
     assert strip.fitting("1000000000 W", 6) == "…" and strip.fitting("315 W", 6) == "315 W"
     assert strip.fitting("power cap, thermal", 10) == "power cap…"
+
+
+def test_a_name_without_room_says_that_it_is_cut() -> None:
+    assert [shortened("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
+    long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
+    run = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
+    told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
+    rows = [row.plain for row in readout.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
+    assert rows and all(row[readout.LABEL - 2 : readout.LABEL] == "… " for row in rows)

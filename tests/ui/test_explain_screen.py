@@ -16,14 +16,16 @@ from textual.pilot import Pilot
 from fwtui import events
 from fwtui.experiment import Experiment
 from fwtui.occupancy import TABLE
+from fwtui.sessions.library import load_model
 from fwtui.telemetry.facts import Hardware
 from fwtui.tui import render
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain_screen import PANELS, TITLES
-from fwtui.tui.occupancy_panel import Choice, OccupancyPanel, curve, estimate
+from fwtui.tui.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
 from fwtui.tui.picture import screen_text
+from fwtui.tui.roofline import figure
 from fwtui.tui.slider import Slider
 
 Replay = Callable[..., FwtuiApp]
@@ -68,10 +70,25 @@ async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay)
     assert "/ 16.8 Trelax/s) = max(" in text and "all phases" in text
 
 
+def test_what_was_compiled_is_said_to_be_unknown_where_nobody_told_it() -> None:
+    rows = [row.plain for row in OccupancyLines(None).draw(Said(1, "", (9, 0), None, Choice(), None, True), 60)]
+    assert [row.split()[-1] for row in rows if row.startswith(("compiled", "measured"))] == ["n/a", "n/a"]
+
+
+def test_the_roof_of_memory_begins_at_the_axis() -> None:
+    model = load_model(SESSION)[0]
+    drawn, _ = figure(model, model.run)
+    assert drawn.rules and all(rule.short and len(rule.short) < len(rule.words) for rule in drawn.rules)
+    (roof,) = [series for series in drawn.series if series.limit]
+    low = drawn.x.low
+    assert low is not None and low == roof.xs[0]
+    assert all(x > low for series in drawn.series if not series.limit for x in series.xs if x is not None)
+
+
 def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
     render(SESSION, None, (120, 40), tmp_path / "x.txt", "explain")
     text = (tmp_path / "x.txt").read_text()
-    assert "instruction limit not measured (fwtui doctor --measure)" in text and "unknown: not memory; limit not measured" in text
+    assert "ROOFLINE  limit not measured (fwtui doctor --measure)" in text and "unknown: not memory; limit not measured" in text
     assert "too little at once: 1 tile for 132 SM" in text and "46.9 % GPM" in text
 
 
@@ -87,7 +104,7 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24)) as pilot:
         seen = [await shown(pilot, "4"), await shown(pilot, "v"), await shown(pilot, "v")]
-        assert ["ROOFLINE" in seen[0], "limited by" in seen[1], "threads/block" in seen[2]] == [True] * 3
+        assert ["ROOFLINE" in seen[0], "what limits it is unknown" in seen[1], "threads/block" in seen[2]] == [True] * 3
         assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
         assert await shown(pilot, "v") == seen[0]
 
@@ -201,7 +218,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
         text = await shown(pilot, "4")
         assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
         text = await shown(pilot, "n")
-        assert "run 1  Tiled CPU" in text and "instruction limit and memory bandwidth not measured" in text and "n/a" in text
+        assert "run 1  Tiled CPU" in text and "limits not measured (fwtui doctor --measure)" in text and "n/a" in text
 
 
 async def test_it_follows_a_live_run(live: FakeLive) -> None:

@@ -88,6 +88,18 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
         assert panel.region.intersection(meters.region).height >= min(meters.region.height, panel.region.height) - 1
 
 
+async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:
+    async with lecture.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await at(pilot, 6)
+        shown = screen_text(lecture)
+        log, card = (
+            next(row for row in shown.splitlines() if said in row) for said in ("marker: the phases: ", "? the phases: ")
+        )
+        assert log.split("marker: ")[1].strip() == card.split("? ", 1)[1].split("  ")[0].strip()
+        assert "@phases" not in shown and "b Baseline" in shown.splitlines()[-1] and "q Quit" in shown.splitlines()[-1]
+
+
 async def test_a_marker_of_words_has_no_answer_and_any_place_shows_it(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(120, 40)) as pilot:
         text = await at(pilot, 1)

@@ -14,6 +14,7 @@ from fwtui.model import Model
 from fwtui.peak import shared_bytes_per_second
 from fwtui.run import Run
 from fwtui.sessions.reader import load
+from fwtui.tui.ledger_panel import limited
 
 SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
 PEAK = 4.8e12
@@ -95,6 +96,18 @@ def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | Non
     model, run = modelled((one,), limits(rate), shared=shared)
     (line,) = ledger(model, run)
     assert line.limiter == words
+
+
+def test_a_cpu_far_from_both_roofs_is_not_said_to_wait_for_memory() -> None:
+    told = limits(1e13, "cpu", copy=1e13)
+    model, run = modelled((part("rest", 1.0, 1, 10**9, 10**9),), told, kernel="tiled-cpu", backend="cpu", n=1000)
+    (line,) = ledger(model, run)
+    assert line.limiter == "neither: no roof is near"
+
+
+def test_what_is_not_known_limits_nothing() -> None:
+    assert limited("instructions") == "limited by instructions"
+    assert limited("unknown: no roof is measured") == "what limits it is unknown: no roof is measured"
 
 
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:

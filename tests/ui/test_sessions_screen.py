@@ -14,13 +14,15 @@ from textual.widgets import Input, Static
 
 from fwtui import codec, events
 from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.library import Entry
+from fwtui.sessions.listing import cells
 from fwtui.sessions.reader import load
 from fwtui.tui import opens, places, sessions_screen
 from fwtui.tui.app import FwtuiApp
 from fwtui.tui.frame import Frame
 from fwtui.tui.picture import screen_text
 from fwtui.tui.sessions_screen import SessionsScreen
-from fwtui.tui.sessions_table import SessionsTable
+from fwtui.tui.sessions_table import SessionsTable, columns
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
@@ -89,6 +91,16 @@ async def test_what_is_here_newest_first_with_all_that_is_known(own: Path, repla
         assert "the one that was cut" in shown and "Example CPU 9000 · Example GPU" in shown and "your own" in shown
         await mark(pilot, "broken")
         assert "is not a fwtui session" in screen_text(app)
+
+
+@pytest.mark.parametrize(("sizes", "words"), [((), ""), ((4096,), "4096"), ((8192, 256, 1024), "256..8192")])
+def test_sizes_are_said_as_a_sweep_is_asked_for(sizes: tuple[int, ...], words: str) -> None:
+    assert cells(Entry(Path("x"), "own", sizes=sizes))["n"] == words
+
+
+def test_no_column_is_cut_by_the_edge_of_the_screen() -> None:
+    for width in range(58, 250):
+        assert sum(wide + 2 for _, wide in columns(width)) < width
 
 
 async def test_words_choose_and_escape_shows_all_again(own: Path, replay_of: Replay) -> None:

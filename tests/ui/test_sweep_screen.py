@@ -332,6 +332,18 @@ def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, 
     assert snap_compare(app, terminal_size=size, run_before=story)
 
 
+def test_rows_without_room_are_counted() -> None:
+    squares = of_runs(scenes_model(recorded_sweep()), "tile")
+    assert squares is not None and len(squares.rows) > 3
+    heat, rows = HeatMap(), len(squares.rows)
+    for row, signs in ((0, [f"↓{rows - 2}"]), (rows - 1, [f"↑{rows - 2}"])):
+        heat.show(heat.subject._replace(squares=squares, cursor=(row, 0), height=3))
+        head = heat.draw(heat.subject, 120)[0].plain
+        assert head.split()[: len(signs) + 1] == [*signs, "tile"], head
+    whole = heat.draw(heat.subject._replace(squares=squares, height=rows + 1), 120)
+    assert len(whole) == rows + 1 and whole[0].plain.split()[0] == "tile"
+
+
 def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
     model = scenes_model(recorded_sweep())
     squares = of_runs(model)

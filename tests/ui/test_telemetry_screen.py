@@ -169,6 +169,10 @@ async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
         assert all(quantity.title in text for quantity in QUANTITIES)
         app.screen.query_one(SelectionList).deselect_all()
         app.screen.query_one(SelectionList).select("cpu")
+        text = await shown(pilot)
+        marks = {title: next(line for line in text.split("\n") if title in line)[:-1] for title in ("all cores", "of the board")}
+        assert "▐X▌" in marks["all cores"] and "▐ ▌" in marks["of the board"], "without colours too"
+        assert "▔" not in text
         text = await shown(pilot, "escape")
         assert row(text, "CPU") and not any(line.startswith(" power ") for line in text.split("\n"))
 

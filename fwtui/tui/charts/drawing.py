@@ -206,6 +206,8 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int) -> list[tuple[Piec
     end = 0  # of the labels so far
     title = f" {axis.title}" if axis.title else ""
     for value in ticks(across, max(2, width // 8), axis.base):
+        if axis.whole and value != int(value):
+            continue
         x, text = plot.cell(across.share(value), width), tick_text(value, axis.text)
         start = min(max(0, x - len(text) // 2), width - len(text))
         if start < end + (2 if end else 0) or start + len(text) > width - len(title):

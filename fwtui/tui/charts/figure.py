@@ -24,6 +24,7 @@ class Axis(NamedTuple):
     low: float | None = None
     high: float | None = None
     base: int = 10
+    whole: bool = False  # it counts: only whole numbers have a tick
 
 
 class Series(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from fwtui.learn.questions import Answer
-from fwtui.tui.drawn import STRONG, line
+from fwtui.tui.drawn import STRONG, line, shortened
 from fwtui.tui.readout import meter
 
 WORDS = 18  # cells of a bar's number
@@ -23,7 +23,7 @@ def parts_lines(answer: Answer, guess: object, width: int) -> list[Content]:
         rows.append(
             line(
                 ("✓ " if right else "  ", f"{STRONG} $text-success"),
-                (f"{part.title:<{label}.{label}}  ", STRONG if right else ""),
+                (f"{shortened(part.title, label):<{label}}  ", STRONG if right else ""),
                 *meter(part.amount / most, room),
                 f" {part.words:<{WORDS - 2}} " if guessed else f" {part.words}",
                 ("your guess" if guessed else "", "$text-primary"),

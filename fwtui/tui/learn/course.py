@@ -11,7 +11,7 @@ from fwtui import units
 from fwtui.learn.attending import Page
 from fwtui.learn.course import MOST_COLUMNS
 from fwtui.learn.questions import times
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line, shortened
 from fwtui.tui.learn.answer import LEAST_BAR, MOST_BAR, WORDS, parts_lines
 from fwtui.tui.readout import meter
 
@@ -91,7 +91,7 @@ def _climbed(page: Page) -> list[Content]:
     rows = [line(""), line((f"All of it, n {page.climbed[0].n}", STRONG))]
     for rung in page.climbed:
         numbers = f"{units.duration(rung.seconds):>10}{units.rate(rung.rate):>18}{times(rung.times):>9}"
-        rows.append(line(f"  {rung.title:<30.30}", (numbers, "$text-primary")))
+        rows.append(line(f"  {shortened(rung.title, 30):<30}", (numbers, "$text-primary")))
     return rows
 
 

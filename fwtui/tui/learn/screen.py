@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
 from typing import ClassVar
@@ -46,7 +47,7 @@ class LearnScreen(Taught):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
-    LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; }
+    LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
     LearnScreen DistanceGrid { max-height: 100%; max-width: 100%; }
     LearnScreen LessonWords { margin-top: 1; }
     LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
@@ -125,7 +126,10 @@ class LearnScreen(Taught):
             "v", "compare", "Verify", id="learn.verify", tooltip="run the kernel itself on this graph and compare every step"
         ),
         bindings.MOTION,
-        *bindings.LIVE,
+        bindings.CANCEL,
+        replace(bindings.RECORD, show=False),
+        replace(bindings.MARK, show=False),
+        bindings.PAUSE,
         *bindings.COMMON,
     ]
 
@@ -209,7 +213,10 @@ class LearnScreen(Taught):
         self._go(end * len(self.stepping.trace.moments))
 
     def _go(self, position: int) -> None:
+        before = self.stepping.position
         self.stepping.go(position)
+        if self.stepping.position == before:
+            self.say("these are the distances: the end" if before else "this is the graph itself: the beginning")
         self.update()
 
     def action_walk(self) -> None:

@@ -220,6 +220,16 @@ class Taught(Frame):
             return False
         return super().check_action(action, parameters)
 
+    def why_not(self, action: str) -> str:
+        course = self.key_of("learn.course")
+        if action in ("lesson", *OF_COURSE) and not self.taught:
+            return f"the course is not open; {course} opens it"
+        if not self.matrix_seen and action in ("motion", *OF_MATRIX):
+            return f"the matrix has no room beside the course; {course} shows it"
+        if action == "motion":
+            return f"only the course has a picture here; {course} opens it"
+        return super().why_not(action)
+
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
         attending = self._course()

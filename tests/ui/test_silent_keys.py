@@ -1,0 +1,120 @@
+"""No key that the help names does nothing without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from pressing import keyed
+
+from fwtui.experiment import Experiment
+from fwtui.tui.app import FwtuiApp
+from fwtui.tui.frame import Frame
+
+# what another binding of the same key does, or what is seen not to move: at the top of a panel, on the first place
+ROOM = 80 - 2 - len("   00:00  ")
+SILENT = {"leave", "close", "back", "scroll_panel", "jump", "leap", "seek"}
+
+
+def unsaid(screen: Frame) -> list[str]:
+    """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
+    actions = {binding.action.partition("(")[0] for binding in screen.offered()} - SILENT
+    return sorted(a for a in actions if not screen.check_action(a, ()) and not 0 < len(screen.why_not(a)) <= ROOM)
+
+
+async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[str, list[str]]:
+    found = {}
+    async with app.run_test(size=size) as pilot:
+        await keyed(pilot, *first)
+        assert app.view is not None
+        for tab in app.view.tabs:
+            await keyed(pilot, tab.key)
+            assert isinstance(app.screen, Frame)
+            found[tab.name] = unsaid(app.screen)
+    return found
+
+
+@pytest.mark.parametrize(("size", "ran"), [((80, 24), False), ((120, 40), True)])
+async def test_every_key_of_the_dashboard_says_why_it_can_do_nothing(
+    dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], ran: bool
+) -> None:
+    if ran:
+        live.start(Experiment(kernel="tiled-cpu", n=512))
+        live.drain()
+    found = await everywhere(dashboard, size)
+    assert found and not any(found.values()), found
+
+
+@pytest.mark.parametrize(("size", "start"), [((80, 24), 0.0), ((120, 40), None)])
+async def test_every_key_of_a_replay_says_why_it_can_do_nothing(
+    replay_of: Callable[..., FwtuiApp], size: tuple[int, int], start: float | None
+) -> None:
+    found = await everywhere(replay_of(scenes.gpu_session(), start), size)
+    assert found and not any(found.values()), found
+
+
+async def test_a_key_that_can_do_nothing_says_so_on_the_log_line(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        assert "nothing is going that could be cancelled" in await keyed(pilot, "escape", "c")
+        assert "nothing is being recorded that a marker could be left in; R records" in await keyed(pilot, "m")
+        assert "no run has begun yet" in await keyed(pilot, "o")
+
+
+async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Callable[..., FwtuiApp]) -> None:
+    async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
+        assert "no run begins after this" in await keyed(pilot, "right_square_bracket")
+        assert "this is the end" in await keyed(pilot, "full_stop")
+        there = await keyed(pilot, "left_square_bracket")
+        assert "no run begins" not in there and "this is the end" not in there
+        assert "0.25x is the slowest that it plays" in await keyed(pilot, *["less_than_sign"] * 3)
+
+
+async def test_the_matrix_of_a_lesson_says_where_it_ends(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        assert "this is the graph itself: the beginning" in await keyed(pilot, "6", "comma")
+        assert "these are the distances: the end" in await keyed(pilot, "end", "full_stop")
+
+
+async def test_a_lesson_without_room_for_the_matrix_says_so(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
+
+
+async def test_the_footer_of_every_place_ends_where_it_has_to(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        for going in (False, True):
+            if going:
+                live.pace = 3
+                live.start(Experiment(kernel="tiled-cpu", n=512))
+                live.drain()
+            for key in "1234567":
+                text = await keyed(pilot, key)
+                last = text.splitlines()[-1]
+                assert "q Quit" in last or (key == "6" and going), last
+
+
+async def test_where_the_form_is_hidden_the_arrows_are_the_tables(dashboard: FwtuiApp, live: FakeLive) -> None:
+    for n in (256, 512):
+        live.start(Experiment(kernel="tiled-cpu", n=n))
+        live.drain()
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        assert "RUN 2" in await keyed(pilot)
+        assert "RUN 1" in await keyed(pilot, "down", "enter")
+
+
+async def test_the_palette_has_no_command_that_fwtui_does_not_draw(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await keyed(pilot)
+        assert [command.title for command in dashboard.get_system_commands(dashboard.screen)] == ["Theme"]
+        assert isinstance(dashboard.screen, Frame)
+        words = [command.words for command in dashboard.screen.commands()]
+        assert words and not any(said.endswith(": ") for said in words)
+        assert any(said.startswith("Help: ") for said in words)
+
+
+async def test_ctrl_c_says_what_ends_the_program_and_covers_nothing(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        shown = await keyed(pilot, "ctrl+c")
+        assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
