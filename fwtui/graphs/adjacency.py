@@ -109,7 +109,10 @@ class Adjacency:
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Weights in a kernel's type, its sentinel where there is no edge."""
     if block.dtype.kind == "f":
-        block = np.fmin(block, block.dtype.type(NO_EDGE[dtype.name]))  # NaN is no number and loses against every one
+        no_edge = NO_EDGE[dtype.name]
+        if float(block.dtype.type(no_edge)) != no_edge:
+            block = block.astype(np.float64)  # rounded, the sentinel would be out of bounds
+        block = np.fmin(block, block.dtype.type(no_edge))  # NaN is no number and loses against every one
     return block.astype(dtype)
 
 

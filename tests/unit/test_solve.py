@@ -261,6 +261,19 @@ class TestInput:
         assert one.distances.tolist() == [[0]] and one.predecessors is not None and one.predecessors.tolist() == [[-9999]]
         assert one.path(0, 0) == [0]
 
+    @pytest.mark.parametrize("given", ["float16", "float32", "float64", ">f4"])
+    @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+    @pytest.mark.parametrize("kind", ["directed", "negative"])
+    def test_a_matrix_of_any_width(self, given: str, dtype: str, kind: str) -> None:
+        """The sentinel of a kernel's type may have no exact place in the matrix's."""
+        for seed in range(9):
+            matrix = least(*random_arcs(kind, seed)).astype(given)
+            np.fill_diagonal(matrix, 0)
+            if dtype == "int16" and (matrix < 0).any():
+                continue
+            found = solve(matrix, dtype=dtype)
+            assert found.stats.dtype == dtype and (found.distances == by_scipy(matrix.astype(float))).all()
+
     def test_the_input_is_left_alone(self) -> None:
         matrix = least(*random_arcs("directed", 9)).astype(np.float32)
         before = matrix.copy()
