@@ -52,7 +52,7 @@ class DeviceWeights:
 
 
 class Carried(ABC):
-    """A graph of n vertices on an engine's device. What it does there is asked for within compiling.compiled()."""
+    """A graph of n vertices on an engine's device. What it does there, but for reach(), is asked for within compiling.compiled()."""
 
     looks = 1  # at a search's distances, at most
 
@@ -93,22 +93,25 @@ class Carried(ABC):
 
     def reach(self, enough: float) -> tuple[float, bool]:
         """As choice.reach_of: no distance exceeds the first number, if the second is true."""
-        found = []
-        for inwards in (False, True):
-            now, before = np.full(self.n, np.inf), None
-            now[0] = 0
-            distance = self._to_device(now)
-            for look in range(self.looks):
-                for _ in range(_ROUNDS << look):
-                    self._relax(distance, inwards)
-                before, now = now, distance.copy_to_host(stream=self._engine.stream)
-                self._engine.synchronize()
-                if 2 * now.max() < enough or (now == before).all():
-                    break
-            found.append(now)
+        with compiled():
+            found = [self._searched(enough, inwards) for inwards in (False, True)]
         complete = all(bool(np.isfinite(distance).all()) for distance in found)
         farthest = [float(distance[np.isfinite(distance)].max()) for distance in found]
         return (sum(farthest) if complete else max(farthest)), complete
+
+    def _searched(self, enough: float, inwards: bool) -> np.ndarray:
+        """Lengths of some paths from vertex 0, or to it: all that are wanted, or the shortest, or those of so many rounds."""
+        now = np.full(self.n, np.inf)
+        now[0] = 0
+        distance = self._to_device(now)
+        for look in range(self.looks):
+            for _ in range(_ROUNDS << look):
+                self._relax(distance, inwards)
+            before, now = now, distance.copy_to_host(stream=self._engine.stream)
+            self._engine.synchronize()
+            if 2 * now.max() < enough or (now == before).all():
+                break
+        return now
 
     def escaped(self, raw: Any, far: float) -> bool:
         """As solver.escaped, of a kernel's distances on the device; `far` and more is no path."""

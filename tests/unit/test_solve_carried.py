@@ -25,7 +25,7 @@ from fwtui.graphs.lines import Arcs
 from fwtui.graphs.objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import carried, device, launching
+from fwtui.solving import carried, compiling, device, launching
 from fwtui.solving.choice import choices, reach_of
 from fwtui.solving.solver import answer
 from kernels.device import cuda
@@ -41,6 +41,13 @@ SAME = (
     SIMULATED
     + """
 looked, carry = [], carried.carry
+launch = launching.launch
+
+def launched_alone(*given):
+    assert compiling._one_at_a_time._is_owned(), "another thread may launch at the same time"
+    launch(*given)
+
+launching.launch = launched_alone
 fill = Adjacency.fill
 Adjacency.fill = lambda self, matrix: looked.append(self.n) or fill(self, matrix)
 
