@@ -85,17 +85,18 @@ def functions() -> Functions:
     @jit
     def lower(sources, targets, weights, to):
         for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
-            weight = np.float64(weights[arc])
-            if weight < np.inf:
-                cuda.atomic.min(to, (sources[arc], targets[arc]), weight)
+            weight, source, target = np.float64(weights[arc]), sources[arc], targets[arc]
+            # loops that nobody follows count in no bound: they may not fit the type
+            if weight < np.inf and (source != target or weight < 0):
+                cuda.atomic.min(to, (source, target), weight)
 
     @jit
     def lower_pairs(sources, targets, weights, to):
         for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
-            given = np.float64(weights[arc])
-            if given < np.inf:
-                weight, column = np.int32(given), targets[arc]
-                at = (sources[arc], column // 2)
+            given, source, column = np.float64(weights[arc]), sources[arc], targets[arc]
+            if given < np.inf and source != column:
+                weight = np.int32(given)
+                at = (source, column // 2)
                 shift = np.int32(16 * (column % 2))
                 seen = to[at]
                 # 16 bits alone cannot be lowered in one step: so both halves, as long as nobody else has changed either

@@ -109,6 +109,11 @@ weights = shared.arcs.weights + lift[shared.arcs.sources] - lift[shared.arcs.tar
 compare("arcs of both signs", Adjacency(8, shared.vertices, arcs=shared.arcs._replace(weights=weights)))
 chain = Adjacency(20, Vertices(range(20)), arcs=Arcs(np.arange(20), np.roll(np.arange(20), -1), np.full(20, 900.0)))
 compare("arcs in a ring", chain)
+# a loop that nobody follows counts in no bound, and need fit no type
+ends = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 2, 2, 3])
+loops = Adjacency(4, Vertices(range(4)), arcs=Arcs(*ends, np.array([1e14, 2, 3, 1e300, 4])))
+for dtype in ("int16", "int32", "float32"):
+    compare(f"arcs and long loops in {dtype}", loops, dtype=dtype)
 sparse = csr_array(np.where(dense(8, 1, 30) < np.inf, rng.integers(0, 30, (8, 8)), 0))
 compare("rows", unseen(sparse))
 compare("rows with infinity", unseen(csr_array((np.array([2.0, np.inf, 3, np.nan]), ([0, 1, 1, 2], [1, 0, 2, 0])), shape=(3, 3))))
