@@ -5,7 +5,7 @@ from __future__ import annotations
 from fwtui.reproduce.runs import Make, Missing, Results
 
 OP = "rest"
-INTEGERS = "integer_instructions_per_relaxation"
+_INTEGERS = "integer_instructions_per_relaxation"
 
 
 def ways(results: Results, make: Make) -> float:
@@ -29,9 +29,10 @@ def gops(results: Results, make: Make) -> float:
     return results.counter(make(results.counted_at(OP, "gops", make)), OP, "gops")
 
 
-def integers(results: Results, make: Make) -> float:
-    """Integer instructions a relaxation."""
-    return results.counter(make(results.counted_at(OP, INTEGERS, make)), OP, INTEGERS)
+def integers(results: Results, *makes: Make) -> tuple[int, list[float]]:
+    """The largest size at which all of them were counted, and integer instructions a relaxation of each there."""
+    n = results.counted_at(OP, _INTEGERS, *makes)
+    return n, [results.counter(make(n), OP, _INTEGERS) for make in makes]
 
 
 def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:

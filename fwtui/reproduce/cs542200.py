@@ -110,8 +110,9 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
     each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
     words = f"A tile uses each number that it loads as often as it has rows; several results a thread ({each}) share indices"
     with suppress(Missing):
-        integers = ((tile, counted.integers(results, make)) for tile, make in makes.items())
-        return f"{words}: {', '.join(f'{count:.3g} at {tile}' for tile, count in integers)} integer instructions a relaxation"
+        _, counts = counted.integers(results, *makes.values())
+        told = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
+        return f"{words}: {told} integer instructions a relaxation"
     return f"{words}; which of these gains how much needs counters"
 
 
@@ -119,8 +120,7 @@ def branches(results: Results) -> Answer:
     """CS5: that one change's time, and its integer instructions where counters were measured."""
     answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
     try:
-        n = results.counted_at(counted.OP, counted.INTEGERS, at(BRANCH), at(KATZ))
-        with_if, with_min = (counted.integers(results, at(kernel)) for kernel in (BRANCH, KATZ))
+        n, (with_if, with_min) = counted.integers(results, at(BRANCH), at(KATZ))
     except Missing:
         return replace(answer, note="the instruction counts need counters")
     return replace(
