@@ -54,7 +54,8 @@ def functions() -> Functions:
                 if weight == -np.inf:
                     bad = 1.0
                 elif row == column and not weight < 0:
-                    continue
+                    if not weight < np.inf:
+                        missing = 1.0
                 elif weight < np.inf:
                     if abs(weight) < WHOLE and np.float64(np.int64(weight)) != weight:
                         fractions = 1.0

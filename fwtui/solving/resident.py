@@ -31,8 +31,9 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
     """
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is no graph, which is a square matrix; give n x n weights")
-    if np.dtype(matrix.dtype).kind not in "fiu":
-        raise Refused(f"weights of type {matrix.dtype} are no numbers to add up; convert them to float64 or int64")
+    given = np.dtype(matrix.dtype)
+    if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
+        raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
     from kernels.device import cuda
 
     begin = time.perf_counter()

@@ -159,17 +159,26 @@ for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
 resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
+# what is no edge on the diagonal says that a zero is one
+none = ask(np.where(np.eye(3) > 0, np.inf, 0.0))
+assert none.stats.edges == 6 and (none.distances.copy_to_host() == 0).all()
 try:
     ask(np.array([[0, 1.0], [-2, 0]]))
 except NegativeCycleError as error:
     print(error)
 for matrix, dtype in ((np.ones((2, 3)), None), (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
-                      (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None)):
+                      (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None), (chain.astype(">f8"), None)):
     try:
         ask(matrix, dtype)
     except Refused as refusal:
         print(refusal)
 """
+
+
+class OnDevice:
+    """As much of an array as is looked at first."""
+
+    __cuda_array_interface__: dict[str, object] = {}
 
 
 def test_arrays_on_the_device_stay_there() -> None:
@@ -185,6 +194,7 @@ def test_arrays_on_the_device_stay_there() -> None:
             "nothing proves that they do",
             "dtype 'int8' is not one",
             "weights of type bool are no numbers",
+            "weights of type >f8 are no numbers that a GPU has",
         ),
         strict=True,
     ):
@@ -192,11 +202,17 @@ def test_arrays_on_the_device_stay_there() -> None:
 
 
 def test_what_arrays_on_the_device_cannot_have() -> None:
-    class Array:
-        __cuda_array_interface__: dict[str, object] = {}
-
     with pytest.raises(Refused, match="runs on the host and the array is on a GPU"):
-        fwtui.solve(Array(), kernel="serial")
+        fwtui.solve(OnDevice(), kernel="serial")
+
+
+def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(index: int) -> None:
+        raise RuntimeError("no driver")
+
+    monkeypatch.setattr(device, "_cuda_engine", none)
+    with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
+        fwtui.solve(OnDevice())
 
 
 def test_cuda_kernels_answer_too() -> None:
