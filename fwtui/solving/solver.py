@@ -138,6 +138,7 @@ def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, d
         raise Refused(f"kernel {kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
     engine = gpu.engine_for(device, 0, needed=True)  # of any size, and it may have no length
     assert engine is not None
+    engine.activate()
     from numba import cuda
 
     from fwtui.solving import resident

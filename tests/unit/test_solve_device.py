@@ -215,6 +215,21 @@ def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) ->
         fwtui.solve(OnDevice())
 
 
+def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba.cuda")
+    told: list[str] = []
+
+    class Engine:
+        def activate(self) -> None:
+            told.append("this GPU, whichever was the last one")
+
+    monkeypatch.setattr(device, "engine_for", lambda *given, **named: Engine())
+    monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
+    monkeypatch.setattr("fwtui.solving.resident.answer", lambda *given: told.append("answer"))
+    fwtui.solve(OnDevice(), device=1)
+    assert told == ["this GPU, whichever was the last one", "array", "answer"]
+
+
 def test_cuda_kernels_answer_too() -> None:
     assert "the graph has a negative cycle" in simulated(SIMULATED)
 
