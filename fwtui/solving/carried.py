@@ -52,7 +52,7 @@ class DeviceWeights:
 
 
 class Carried(ABC):
-    """A graph of n vertices on an engine's device. What it does there, but for reach(), is asked for within compiling.compiled()."""
+    """A graph of n vertices on an engine's device. Whoever asks for more than reach() does so within compiling.compiled()."""
 
     looks = 1  # at a search's distances, at most
 

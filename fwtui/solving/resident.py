@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from fwtui.measure.memory import check_memory
 from fwtui.solving import cells, launching
 from fwtui.solving.carried import DeviceWeights, Matrix
 from fwtui.solving.choice import ROUNDED, Choice, choices
+from fwtui.solving.clock import Clock
 from fwtui.solving.compiling import compiled
 from fwtui.solving.device import extremes, ready, suited
 from fwtui.solving.host import floating
@@ -25,7 +25,9 @@ from fwtui.solving.tracing import far_of, on_device, search_for, terms_of
 from kernels.plan import Kernel
 
 
-def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine, predecessors: bool = False) -> Result:
+def answer(
+    matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine, predecessors: bool = False, clock: Clock | None = None
+) -> Result:
     """Distances as a float32 or float64 device array of a square device matrix, +inf or NaN for no edge; predecessors as an
     int32 one. Raises as solve does.
     """
@@ -36,22 +38,22 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
     from kernels.device import cuda
 
-    begin = time.perf_counter()
+    clock = clock or Clock()
     n = matrix.shape[0]
     with compiled():
+        launching.compiling()  # of whoever did not ask
         carried = Matrix(matrix, engine)
         choice = _choice(carried, dtype)
         weights = carried.facts
-        chosen = time.perf_counter()
+        clock.lap("prepare", launching.compiling())
         on, shape = suited(kernel, n, choice.dtype, (weights.low or 0) >= 0, engine)
         check_memory(on, shape, engine)
         program, buffers, plan, spent = ready(on, shape, engine, predecessors, not weights.exact_sums)
-        built = time.perf_counter()
+        clock.take(spent)
         program.load_with(lambda to: carried.enter(to, choice.dtype), buffers, engine.stream)
         engine.synchronize()
-        entered = time.perf_counter()
-        seconds = engine.clean_pass(program, plan, buffers, "eager")(lambda: None)
-        ran = time.perf_counter()
+        clock.lap("prepare", launching.compiling())
+        clock.take({"kernels": engine.clean_pass(program, plan, buffers, "eager")(lambda: None)})
         raw = program.result_on_device(buffers, engine.stream)
         far = far_of(weights, choice.dtype)
         largest, least = extremes(raw, n, far, engine)
@@ -64,18 +66,16 @@ def answer(matrix: Any, dtype: str | None, kernel: Kernel | None, engine: Engine
         first, size = np.int32(0), np.int32(n)
         launching.launch(cells.functions().leave, n, engine.stream, raw, distances, first, size, np.float64(far))
         engine.synchronize()
-        left = time.perf_counter()
-        spent |= {"prepare": chosen - begin + entered - built, "kernels": seconds, "copy out": left - ran}
+        clock.lap("copy out", launching.compiling())
         exact = choice.dtype != "float32" or (
             weights.exact_sums and (choice.proof == BY_EDGES or largest < limit(weights, "float32") / (2 if weights.drift else 1))
         )
         before = None
         if predecessors:
             before = _predecessors(matrix, weights, choice, largest, exact, program, buffers, engine)
-            spent["paths"] = time.perf_counter() - left
-    stats = Stats(
-        n, weights.edges, choice.dtype, choice.proof if exact else ROUNDED, exact, on.id, shape.tile, engine.target.backend, spent
-    )
+            clock.lap("paths")
+    proof, where = choice.proof if exact else ROUNDED, engine.target.backend
+    stats = Stats(n, weights.edges, choice.dtype, proof, exact, on.id, shape.tile, where, dict(clock.seconds))
     return Result(distances, before, stats, Vertices(range(n)))
 
 

@@ -133,6 +133,7 @@ def answer(
 
 def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, device: str | int | None) -> Result:
     """The answer to an array that is on a GPU, where it stays."""
+    clock = Clock()
     named = _named(kernel)
     if named is not None and named.backend != "cuda":
         raise Refused(f"kernel {kernel} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
@@ -143,7 +144,8 @@ def _on_device(array: Any, dtype: str | None, predecessors: bool, kernel: str, d
 
     from fwtui.solving import resident
 
-    return resident.answer(cuda.as_cuda_array(array), dtype, named, engine, predecessors)
+    clock.lap("set-up")
+    return resident.answer(cuda.as_cuda_array(array), dtype, named, engine, predecessors, clock)
 
 
 def _named(name: str) -> Kernel | None:

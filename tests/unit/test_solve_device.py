@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from in_simulator import in_simulator
 
 import fwtui
 from fwtui.errors import NoGpu, Refused
 from fwtui.solving import device
 from kernels import registry
-
-ROOT = Path(__file__).resolve().parents[2]
 
 SIMULATED = """
 import sys
@@ -83,168 +79,8 @@ except NegativeCycleError as error:
 """
 
 
-# as above, for arrays that are on the device; the file's own module global `cuda` is what the simulator swaps
-RESIDENT = """
-import sys
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import NegativeCycleError, shortest_path
-from fwtui.errors import Refused
-from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import launching, resident
-from kernels import registry
-from kernels.device import cuda
-from kernels.plan import Target
-launching.THREADS = 4
-engine = HostEngine(Target("simulator"), cuda.stream())
-
-def ask(matrix, dtype=None, kernel=None):
-    return resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine, True)
-
-rng = np.random.default_rng(4)
-chain = np.full((5, 5), np.inf)
-chain[np.arange(4), np.arange(1, 5)] = 2.0**24 + 1
-for kernel, low, scale, dtype, back in (
-    (None, 1, 1, "int16", "float32"),
-    ("katz-kider", 1, 1000, "int32", "float32"),
-    ("staged-load", -2, 1, "int32", "float32"),
-    ("naive-vector", 1, 0.25, "float32", "float32"),
-    ("naive", 1, 0.1, "float32", "float32"),
-):
-    matrix = np.where(rng.random((7, 7)) < 0.5, rng.integers(1, 30, (7, 7)) * scale, np.inf)
-    lift = rng.integers(0, 20, 7) * (low < 0)
-    matrix += lift[:, None] - lift[None, :]
-    matrix[0, 1] = np.nan
-    np.fill_diagonal(matrix, 0)
-    result = ask(matrix, kernel=kernel if kernel in registry() else None)
-    got = result.distances.copy_to_host()
-    present = np.isfinite(matrix)
-    expected = shortest_path(csr_array((matrix[present], np.nonzero(present)), shape=(7, 7)), method="FW")
-    assert (np.allclose(got, expected, rtol=1e-6) if scale == 0.1 else (got == expected).all()), kernel
-    assert (result.stats.dtype, got.dtype.name, result.stats.exact) == (dtype, back, scale != 0.1)
-    assert result.stats.edges == np.isfinite(matrix).sum() - 7
-    before = result.predecessors.copy_to_host()
-    assert ((before >= 0) == (np.isfinite(expected) & (np.arange(7) != np.arange(7)[:, None]))).all()
-    for i, j in zip(*np.nonzero(before >= 0)):
-        path = result.path(i, j)
-        assert path[0] == i and path[-1] == j
-        assert np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6 * (scale == 0.1), atol=0)
-# where rounding hides the paths of two sources, the host searches for those alone
-from fwtui.solving import paths
-matrix = np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.inf)
-np.fill_diagonal(matrix, 0)
-expected = shortest_path(csr_array(np.where(np.isfinite(matrix), matrix, 0)), method="FW")
-whole, mend, asked = resident.on_device, paths.Paths.by_dijkstra, []
-
-def spoilt(search, *given):
-    found = whole(search, *given)
-    for source in (2, 7):
-        found[source] = -5
-    search.unfound = lambda: np.array([2, 7])
-    return found
-
-resident.on_device = spoilt
-every = paths.Paths.predecessors
-paths.Paths.predecessors = lambda *given: sys.exit("all paths were found again")
-paths.Paths.by_dijkstra = lambda self, sources: asked.extend(sources.tolist()) or mend(self, sources)
-for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
-    result = ask(given, kernel="naive")
-    before = result.predecessors.copy_to_host()
-    assert hasattr(result.predecessors, "copy_to_host") and asked == [2, 7], asked
-    assert ((before >= 0) == (np.isfinite(expected) & (np.arange(9) != np.arange(9)[:, None]))).all()
-    for i, j in zip(*np.nonzero(before >= 0)):
-        path = result.path(i, j)
-        assert path[0] == i and np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6, atol=0)
-    asked.clear()
-resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
-far = ask(chain)
-assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
-# what is no edge on the diagonal says that a zero is one
-none = ask(np.where(np.eye(3) > 0, np.inf, 0.0))
-assert none.stats.edges == 6 and (none.distances.copy_to_host() == 0).all()
-try:
-    ask(np.array([[0, 1.0], [-2, 0]]))
-except NegativeCycleError as error:
-    print(error)
-for matrix, dtype in ((np.ones((2, 3)), None), (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
-                      (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None), (chain.astype(">f8"), None)):
-    try:
-        ask(matrix, dtype)
-    except Refused as refusal:
-        print(refusal)
-"""
-
-
-class OnDevice:
-    """As much of an array as is looked at first."""
-
-    __cuda_array_interface__: dict[str, object] = {}
-
-
-def test_arrays_on_the_device_stay_there() -> None:
-    said = simulated(RESIDENT).splitlines()
-    for line, words in zip(
-        said,
-        (
-            "the graph has a negative cycle",
-            "of shape (2, 3) is no graph",
-            "zeros off the diagonal may mean",
-            "-inf is no weight",
-            "leaves no room in int16",
-            "nothing proves that they do",
-            "dtype 'int8' is not one",
-            "weights of type bool are no numbers",
-            "weights of type >f8 are no numbers that a GPU has",
-        ),
-        strict=True,
-    ):
-        assert words in line
-
-
-def test_what_arrays_on_the_device_cannot_have() -> None:
-    with pytest.raises(Refused, match="runs on the host and the array is on a GPU"):
-        fwtui.solve(OnDevice(), kernel="serial")
-
-
-def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(index: int) -> None:
-        raise RuntimeError("no driver")
-
-    monkeypatch.setattr(device, "_cuda_engine", none)
-    with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
-        fwtui.solve(OnDevice())
-
-
-def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numba.cuda")
-    told: list[str] = []
-
-    class Engine:
-        def activate(self) -> None:
-            told.append("this GPU, whichever was the last one")
-
-    monkeypatch.setattr(device, "engine_for", lambda *given, **named: Engine())
-    monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
-    monkeypatch.setattr("fwtui.solving.resident.answer", lambda *given: told.append("answer"))
-    fwtui.solve(OnDevice(), device=1)
-    assert told == ["this GPU, whichever was the last one", "array", "answer"]
-
-
 def test_cuda_kernels_answer_too() -> None:
-    assert "the graph has a negative cycle" in simulated(SIMULATED)
-
-
-def simulated(code: str) -> str:
-    """What the program says that runs with the simulator."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert "the graph has a negative cycle" in in_simulator(SIMULATED)
 
 
 class TestChoice:
