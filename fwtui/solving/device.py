@@ -235,11 +235,7 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
         part = distances[first : first + rows]
         launching.launch(functions.leave, len(part), stream, raw, piece, np.int32(first), np.int32(n), np.float64(far))
         piece[: len(part)].copy_to_host(part, stream=stream)
-    diagonal = np.zeros(n)
-    if least < 0:
-        found = cuda.to_device(diagonal, stream=stream)
-        launching.launch(functions.diagonal, -(-n // launching.THREADS), stream, raw, np.int32(n), found)
-        found.copy_to_host(diagonal, stream=stream)
+    diagonal = diagonal_of(raw, n, engine) if least < 0 else np.zeros(n)
     engine.synchronize()
     return Finished(distances, largest, diagonal, False)
 
@@ -254,6 +250,18 @@ def extremes(raw: Any, n: int, far: float, engine: Engine) -> tuple[float, float
     told = found.copy_to_host(stream=engine.stream)
     engine.synchronize()
     return float(told[cells.LARGEST]), float(told[cells.DIAGONAL])
+
+
+def diagonal_of(raw: Any, n: int, engine: Engine) -> np.ndarray:
+    """The first n distances from a vertex to itself, of a device array."""
+    from fwtui.solving import cells, launching
+    from kernels.device import cuda
+
+    found = cuda.device_array(n, np.float64, stream=engine.stream)
+    launching.launch(cells.functions().diagonal, -(-n // launching.THREADS), engine.stream, raw, np.int32(n), found)
+    told = found.copy_to_host(stream=engine.stream)
+    engine.synchronize()
+    return told
 
 
 def _predecessors(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from fwtui.solving.carried import DeviceWeights, Matrix
 from fwtui.solving.choice import ROUNDED, Choice, choices
 from fwtui.solving.clock import Clock
 from fwtui.solving.compiling import compiled
-from fwtui.solving.device import extremes, ready, suited
+from fwtui.solving.cycles import check_cycles
+from fwtui.solving.device import diagonal_of, extremes, ready, suited
 from fwtui.solving.host import floating
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
@@ -57,10 +59,8 @@ def answer(
         raw = program.result_on_device(buffers, engine.stream)
         far = far_of(weights, choice.dtype)
         largest, least = extremes(raw, n, far, engine)
-        if least < 0 and weights.exact_sums:
-            from scipy.sparse.csgraph import NegativeCycleError
-
-            raise NegativeCycleError("the graph has a negative cycle: some vertex is nearer to itself than 0")
+        if least < 0:
+            check_cycles(partial(_on_host, matrix, engine), weights, diagonal_of(raw, n, engine))
         wide = choice.dtype != "float32" and largest >= EXACT_INTEGER
         distances = cuda.device_array((n, n), np.float64 if wide else np.float32, stream=engine.stream)
         first, size = np.int32(0), np.int32(n)
@@ -94,9 +94,8 @@ def _predecessors(
         if not len(hidden):
             return found
         del search
-    given = np.ascontiguousarray(matrix.copy_to_host(stream=engine.stream))
+    graph = _on_host(matrix, engine)
     raw = program.unload(buffers, engine.stream)
-    graph = Adjacency(n, Vertices(range(n)), dense=given)
     distances = floating(raw, choice.dtype, weights.drift, True)
     np.fill_diagonal(distances, 0)
     paths = Paths(graph, distances, exact)
@@ -108,6 +107,12 @@ def _predecessors(
         found[source].copy_to_device(row, stream=engine.stream)
     engine.synchronize()
     return found
+
+
+def _on_host(matrix: Any, engine: Engine) -> Adjacency:
+    given = matrix.copy_to_host(stream=engine.stream)
+    engine.synchronize()
+    return Adjacency(len(given), Vertices(range(len(given))), dense=np.ascontiguousarray(given))
 
 
 def _choice(carried: Matrix, asked: str | None) -> Choice:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwtui.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, Facts, limit
-from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.objects import Unseen, accept, seen, unseen
 from fwtui.measure.engine import Engine
 from fwtui.solving import device as gpu
 from fwtui.solving import host
-from fwtui.solving.choice import ROUNDED, Choice, choices, reach_of, unfit
+from fwtui.solving.choice import ROUNDED, Choice, choices, reach_of
 from fwtui.solving.clock import Clock
+from fwtui.solving.cycles import check_cycles
 from fwtui.solving.paths import Paths
 from fwtui.solving.result import Result, Stats
 from fwtui.solving.room import check_room
@@ -30,8 +29,6 @@ from kernels.plan import Kernel
 
 if TYPE_CHECKING:
     from fwtui.solving.carried import Carried
-
-_SHOWN = 8  # vertices of a negative cycle in words
 
 
 def solve(
@@ -104,10 +101,10 @@ def answer(
             distances = solved.finished.distances
             if solved.finished.escaped:
                 continue
-            _check_cycles(whole, facts, solved.finished.diagonal)
+            check_cycles(whole, facts, solved.finished.diagonal)
         else:
             assert solved.raw is not None
-            _check_cycles(whole, facts, solved.raw.diagonal())
+            check_cycles(whole, facts, solved.raw.diagonal())
             distances = host.floating(solved.raw, choice.dtype, facts.drift, predecessors and solved.before is None)
             np.fill_diagonal(distances, 0)  # where weights were rounded it may be a little less
             clock.lap("copy out")
@@ -156,32 +153,6 @@ def _named(name: str) -> Kernel | None:
     if kernel is None:
         raise Refused(f"there is no kernel {shown(str(name))}; choose auto, {host.NUMPY}, {', '.join(registry())}")
     return kernel
-
-
-def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
-    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, where a vertex is nearer to itself than 0."""
-    low = facts.low or 0
-    if low >= 0 or not (diagonal < 0).any():
-        return
-    adjacency = whole()
-    weights = np.empty((adjacency.n, adjacency.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
-    adjacency.fill(weights)
-    cycle = negative_cycle(weights)
-    closed = [*cycle, *cycle[:1]]
-    if not cycle or fsum(weights_along(adjacency, closed)) >= 0:
-        # float32 may make a cycle of weight 0 a little less, but no more than this
-        rounding = adjacency.n * float(np.finfo(np.float32).eps) * max(-low, facts.high or 0)
-        if facts.integer or float(diagonal.min()) < -rounding:
-            closed = [int(diagonal.argmin())]
-        else:
-            return
-    from scipy.sparse.csgraph import NegativeCycleError
-
-    names = [adjacency.vertices.name(v) for v in closed]
-    if len(names) > _SHOWN:
-        names = [*names[: _SHOWN - 2], "...", names[-1]]
-    where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
-    raise NegativeCycleError(f"the graph has a negative cycle{where}")
 
 
 def _fits(

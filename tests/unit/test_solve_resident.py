@@ -102,10 +102,16 @@ assert told["compile"] > 4000 and result.stats.total < told["compile"] + 1000, t
 # what is no edge on the diagonal says that a zero is one
 none = ask(np.where(np.eye(3) > 0, np.inf, 0.0))
 assert none.stats.edges == 6 and (none.distances.copy_to_host() == 0).all()
-try:
-    ask(np.array([[0, 1.0], [-2, 0]]))
-except NegativeCycleError as error:
-    print(error)
+# a cycle of weight 0 whose sum is rounded to less
+back = np.array([[0, 0.1, np.inf], [np.inf, 0, 0.7], [-0.8, np.inf, 0]])
+assert (ask(back, kernel="naive").distances.copy_to_host().diagonal() == 0).all()
+back[2, 0] = -0.80001
+loop = np.array([[0, 1], [1, -0.1]])
+for matrix in (np.array([[0, 1.0], [-2, 0]]), np.array([[0, -1.3], [0.2, 0]]), np.asfortranarray(back), loop):
+    try:
+        ask(matrix, kernel="naive")
+    except NegativeCycleError as error:
+        print(error)
 for matrix, dtype in ((np.ones((2, 3)), None), (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
                       (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None),
                       (chain.astype(">f8"), None)):
@@ -127,7 +133,10 @@ def test_arrays_on_the_device_stay_there() -> None:
     for line, words in zip(
         said,
         (
-            "the graph has a negative cycle",
+            "the graph has a negative cycle: 1 -> 0 -> 1",
+            "the graph has a negative cycle: 1 -> 0 -> 1",
+            "the graph has a negative cycle: 1 -> 2 -> 0 -> 1",
+            "the graph has a negative cycle: 1 -> 1",
             "of shape (2, 3) is no graph",
             "zeros off the diagonal may mean",
             "-inf is no weight",
