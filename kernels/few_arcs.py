@@ -68,7 +68,7 @@ def functions(threads: int) -> Functions:
         row = int32((cuda.blockIdx.y * lanes + lane) * 4)
         pitch = int32(turned.shape[1])
         if j < n and row < pitch:
-            a, b, c, d = load4(turned, int32(j * pitch + row))
+            a, b, c, d = load4(turned, uint32(j * pitch + row))
             from_a = from_b = from_c = from_d = int32(-1)
             # unsigned, so that no index is thought to count from the end
             at, end = uint32(first[j]), uint32(first[j + 1])
@@ -76,7 +76,7 @@ def functions(threads: int) -> Functions:
                 v = others[at]
                 length = lengths[at]
                 at = uint32(at + 1)
-                e, f, g, h = load4(turned, int32(v * pitch + row))
+                e, f, g, h = load4(turned, uint32(v * pitch + row))
                 # of several the last one in order, whichever order they were written down in
                 if int32(e + length) == a:
                     from_a = max(from_a, v)

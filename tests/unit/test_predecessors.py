@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_simulator import in_simulator
 
 from kernels import few_arcs, predecessors, short_arcs, trace
 from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
@@ -243,6 +244,26 @@ MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
     "a vertex in the length": (F, "key >> shift << shift", "key"),
     "the wrong end of an arc": (F, "others[at] = v", "others[at] = j"),
 }
+
+
+FAR = """
+from types import SimpleNamespace
+import numpy as np
+from kernels import few_arcs
+follow = few_arcs.functions(4).follow.fn
+n, pitch, asked = 140_001, 16384, []
+few_arcs.cuda = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockIdx=SimpleNamespace(x=n - 1, y=0))
+few_arcs.load4 = lambda array, at: asked.append(int(at)) or (0, 0, 0, 0)
+first = np.zeros(n + 1, np.int64)
+first[n] = 1
+given = SimpleNamespace(shape=(n, pitch)), first, np.array([n - 2], np.int32), np.ones(1, np.int32), np.zeros((0, 0), np.int32)
+follow(*given, np.int32(0), np.int32(n), np.int32(7))
+assert asked == [(n - 1) * pitch, (n - 2) * pitch], asked
+"""
+
+
+def test_rows_beyond_two_to_the_31st_word_are_found() -> None:
+    in_simulator(FAR)
 
 
 def test_broken_searches_arc_by_arc_are_caught() -> None:
