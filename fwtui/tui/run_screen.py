@@ -103,7 +103,11 @@ class RunScreen(SessionScreen):
 
     def _focus_what_is_seen(self) -> None:
         """Where the form is hidden, the arrows are the table's."""
-        if self.narrow and self.focused is None:
+        if self.focused is None:
+            hidden = self.narrow
+        else:  # Textual looks at the widget alone, and leaves it the keys
+            hidden = not all(node.display for node in self.focused.ancestors_with_self)
+        if hidden:
             self.query_one(HistoryTable).focus()
 
     def _look(self) -> None:
