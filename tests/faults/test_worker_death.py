@@ -176,7 +176,7 @@ def test_the_real_worker_tells_where_it_crashed(live: Live) -> None:
     os.kill(worker_of(live), signal.SIGSEGV)
     drain_until(live, lambda: live.model.fault is not None)
     fault = live.model.fault
-    assert fault is not None and "signal 11" in fault.message and "during clean" in fault.message
+    assert fault is not None and "signal 11" in fault.message and "during the clean passes;" in fault.message
     assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
 
 
