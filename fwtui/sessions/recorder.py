@@ -24,9 +24,9 @@ class Recorder:
     """One session being written: a header, then each line as it comes, then an end.
 
     Every line is one unbuffered write, so what was accepted survives the death of this process; a finished run and
-    the end also reach the disk. The first failure ends the recording for good and `failure` says why; nothing is raised
-    out of write() and close() but Stopped, and then the rest of a line that was begun comes before the next one. `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is
-    copied as it is.
+    the end also reach the disk. The first failure ends the recording for good and `failure` says why; write() and
+    close() raise nothing but Stopped, and then the rest of a line that was begun comes before the next one.
+    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied as it is.
     """
 
     def __init__(
