@@ -14,7 +14,7 @@ import msgspec
 from fwtui import __version__, codec, events, hardware, limits, requests
 from fwtui.answers import why_none
 from fwtui.auto import resolved
-from fwtui.child import Child, epitaph
+from fwtui.child import Child, during, epitaph
 from fwtui.codec import Line
 from fwtui.environment import worker_environment
 from fwtui.errors import Corrupt, Refused
@@ -32,20 +32,6 @@ if TYPE_CHECKING:
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
 CLOSE_GRACE = 0.7  # seconds that the children have to end by themselves
-# what stages are called in a sentence; "warm-up" is already
-DURING = {
-    "read": "the reading of the file",
-    "graph": "the making of the graph",
-    "allocate": "allocation",
-    "compile": "compilation",
-    "load": "the copy in",
-    "reorder": "reordering",
-    "clean": "the clean passes",
-    "phases": "the phase pass",
-    "reorder back": "reordering",
-    "unload": "the copy out",
-    "verify": "verification",
-}
 
 
 class Live:
@@ -303,8 +289,7 @@ class Live:
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not told:  # a worker that can still speak has named the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
-                during = f" during {DURING.get(stage, stage)}" if stage else ""
-                message = f"the worker died ({epitaph(code)}){during}; the next run gets a new one"
+                message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
                 if code == -9:
                     message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
                 self.tell(

@@ -18,7 +18,7 @@ import pytest
 
 from fwtui import codec, events
 from fwtui import live as live_module
-from fwtui.child import STDERR_KEPT, Child, epitaph
+from fwtui.child import STDERR_KEPT, Child, during, epitaph
 from fwtui.errors import Refused
 from fwtui.events import End
 from fwtui.experiment import Experiment
@@ -366,3 +366,4 @@ def test_epitaphs() -> None:
     assert epitaph(0) == "exit code 0" and epitaph(1) == "exit code 1"
     assert epitaph(-9) == "signal 9, killed" and epitaph(-11).startswith("signal 11, ")
     assert epitaph(-200) == "signal 200"
+    assert during("clean") == " during the clean passes" and during("warm-up") == " during warm-up" and during("") == ""
