@@ -257,11 +257,12 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
-            self._publish(line)
+            # before it is told: a signal that ends the program meanwhile must not make close() tell another end
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
             if isinstance(line.event, events.Answers) and line.event.run == self._answering:
                 self._answering = self._kill_at = None
+            self._publish(line)
             if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
                 best, self._probing = limits.save(line.event, self._probing), None
                 if best != line.event:
