@@ -102,6 +102,10 @@ class RunScreen(SessionScreen):
         self.call_after_refresh(self._say_draft)
         self.call_after_refresh(self._focus_what_is_seen)
 
+    def action_presenter(self) -> None:
+        super().action_presenter()
+        self.call_after_refresh(self._focus_what_is_seen)
+
     def _focus_what_is_seen(self) -> None:
         """Where the form is hidden, the arrows are the table's."""
         if self.narrow and (self.focused is None or self.query_one("#left") in self.focused.ancestors):
