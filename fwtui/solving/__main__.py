@@ -5,12 +5,11 @@ from __future__ import annotations
 import signal
 import sys
 from types import FrameType
-from typing import NoReturn
 
 from fwtui.signals import Stopped, on_signals, stop
 
 
-def _stop(signum: int, frame: FrameType | None) -> NoReturn:
+def _stop(signum: int, frame: FrameType | None) -> None:
     on_signals(signal.SIG_IGN)  # what was begun is taken away undisturbed
     stop(signum, frame)
 

@@ -53,7 +53,7 @@ def latest(model: Model) -> Entry | None:
 
 
 def _of_marker(marker: events.Marker) -> Entry:
-    from fwtui.learn.cue import cue
+    from fwtui.learn.cue import cue  # the first frame has no marker
 
     return Entry(marker.t, f"marker: {cue(marker.text).said}")
 
