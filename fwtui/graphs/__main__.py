@@ -15,6 +15,7 @@ from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate, warm_up
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.room import check_room
+from fwtui.graphs.whole import check_place
 from fwtui.graphs.writers import check_small, check_suffix, check_whole, picture, write
 from fwtui.text import clean
 from fwtui.units import duration, memory
@@ -24,6 +25,7 @@ def save(experiment: Experiment, out: str) -> None:
     """Raises Refused where the graph cannot be made, saved or shown."""
     if out:
         check_suffix(out)
+        check_place(out, experiment.file)
         if experiment.real and not experiment.file:
             check_whole(Path(out), False)
         if not experiment.file:

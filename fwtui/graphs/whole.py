@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +23,6 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises Refused where the disk says no.
     """
     out = Path(path)
-    name = clean(out.name)
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{out.name[:100]}.", dir=out.parent)
         try:
@@ -36,7 +37,30 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
-        raise Refused(f"{name} cannot be written: {why(error)}; choose another place") from None
+        raise _unwritable(out, error) from None
+
+
+def check_place(path: str | os.PathLike[str], *read: str) -> None:
+    """Raises Refused, before the work, where nothing can be written, or where one of the files that are read would be lost."""
+    out = Path(path)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(out).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except (OSError, ValueError) as error:
+        raise _unwritable(out, error) from None
+    for source in filter(None, read):
+        same = False
+        with contextlib.suppress(OSError, ValueError):  # whoever opens it says what is wrong
+            same = os.path.samefile(path, source)
+        if same:
+            raise Refused(f"{clean(out.name)} is what is read, and would be overwritten; choose another name")
+
+
+def _unwritable(out: Path, error: OSError | ValueError) -> Refused:
+    return Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place")
 
 
 def _umask() -> int:

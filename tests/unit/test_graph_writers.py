@@ -208,6 +208,13 @@ class TestCommand:
         assert main(["graph", *words]) == 2
         assert said in capsys.readouterr().err
 
+    def test_what_is_read_is_not_overwritten(self, tmp_path: Path) -> None:
+        (tmp_path / "g.gr").write_text("p sp 2 1\na 1 2 7\nc ours\n")
+        (tmp_path / "link.gr").symlink_to(tmp_path / "g.gr")
+        with pytest.raises(Refused, match="link.gr is what is read, and would be overwritten; choose another name"):
+            save(Experiment(file=str(tmp_path / "g.gr")), str(tmp_path / "link.gr"))
+        assert "ours" in (tmp_path / "link.gr").read_text()
+
     def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("fwtui.graphs.__main__.generate", lambda *_: pytest.fail("it was generated first"))
         for asked, out, words in (

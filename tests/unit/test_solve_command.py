@@ -123,6 +123,8 @@ class TestMistakes:
             (["--from", "a", "--to", "b", "--pairs", "p.csv"], "leave out either"),
             (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .csv, .tsv"),
             (["-o", "nowhere/out.npy"], "out.npy cannot be written: no such file"),
+            (["-o", "towns.csv"], "towns.csv is what is read, and would be overwritten; choose another name"),
+            (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is what is read"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, as which pairs"),
             (["--paths", "-o", "o.npy"], "choose .npz for paths too"),
@@ -139,6 +141,20 @@ class TestMistakes:
         assert main(["solve", "towns.csv", *words]) == 2
         shown = capfd.readouterr()
         assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
+
+    def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+        self, towns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("fwtui.solving.command.load_unseen", lambda *_: pytest.fail("it was read first"))
+        (tmp_path / "folder.npy").mkdir()
+        for out, said in (
+            ("nowhere/out.npy", "no such file or directory"),
+            ("towns.csv/out.npy", "not a directory"),
+            ("folder.npy", "is a directory"),
+            ("/proc/out.npy", "out.npy cannot be written: "),
+        ):
+            with pytest.raises(Refused, match=said):
+                carry_out(Request(file=towns, out=str(tmp_path / out)))
 
     def test_pairs_that_are_wrong(self, towns: str, tmp_path: Path) -> None:
         pairs = tmp_path / "pairs.csv"
