@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import IO
 
 from fwtui.errors import Refused
 from fwtui.sessions.folders import why
+from fwtui.signals import undone_by
 from fwtui.text import clean
 
 
@@ -24,16 +26,16 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     out = Path(path)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{out.name[:100]}.", dir=out.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, out)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        temporary = out.parent / f".{out.name[:100]}.{secrets.token_hex(4)}"
+        with undone_by(temporary.unlink):
+            try:
+                with open(temporary, "xb") as file:
+                    yield file
+                os.replace(temporary, out)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
@@ -61,10 +63,3 @@ def check_place(path: str | os.PathLike[str], *read: str) -> None:
 
 def _unwritable(out: Path, error: OSError | ValueError) -> Refused:
     return Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place")
-
-
-def _umask() -> int:
-    """What a file that is made in the usual way would not be allowed to be."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

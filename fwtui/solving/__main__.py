@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
-from typing import NoReturn
 
-from fwtui.signals import Stopped, on_signals, stop
-
-
-def _stop(signum: int, frame: FrameType | None) -> NoReturn:
-    on_signals(signal.SIG_IGN)  # what was begun is taken away undisturbed
-    stop(signum, frame)
+from fwtui.signals import leave, let_in, on_signals
 
 
 def main() -> int:
-    on_signals(_stop)
+    on_signals(leave)
+    let_in()
     # only now what takes time to import: from here on an end is an orderly one
     import msgspec
 
@@ -38,8 +31,6 @@ def main() -> int:
     except BrokenPipeError:
         sys.stdout = None
         return 141
-    except Stopped as stopped:
-        return 128 + stopped.signum
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
             raise

@@ -21,7 +21,7 @@ from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
-from fwtui.signals import handlers_kept
+from fwtui.signals import handlers_kept, held_back
 from fwtui.solving import __main__ as child
 from fwtui.solving.command import carry_out
 from fwtui.solving.progress import Progress
@@ -212,11 +212,61 @@ class TestStopping:
         monkeypatch.setattr("subprocess.Popen", Child)
         assert main(["solve", towns]) == 128 + signal.SIGTERM and told == [signal.SIGTERM]
 
+    @pytest.mark.parametrize("where", ["cached", "collected", "compiled"])
+    def test_wherever_it_is_told(self, towns: str, where: str) -> None:
+        """Exceptions are lost where no caller hears them, and become others where a class is made or code is compiled."""
+        process = subprocess.run(
+            [sys.executable, "-P", "-c", INTERRUPTED, json.dumps({"file": towns}), where], capture_output=True, text=True
+        )
+        assert (process.returncode, process.stdout, process.stderr) == (128 + signal.SIGTERM, "", "")
+
+    def test_before_there_is_anybody_to_hear_it(self, towns: str) -> None:
+        """A signal to a process that was just started comes when it knows what to do about it."""
+        with held_back():
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": towns})],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"") and process.returncode == 128 + signal.SIGINT
+
     def test_whoever_reads_may_leave(self, towns: str) -> None:
         command = f"{sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns})}' | true"
         assert b"Traceback" not in subprocess.run(["sh", "-c", command], capture_output=True).stderr
 
 
+INTERRUPTED = """
+import os, signal, sys
+from fwtui.solving import __main__, command
+
+def told():
+    os.kill(os.getpid(), signal.SIGTERM)
+    return 1
+
+class Collected:
+    def __del__(self):
+        told()
+
+class Cached:
+    def __set_name__(self, owner, name):
+        told()
+
+def carry_out(request):
+    match sys.argv[2]:
+        case "collected":
+            Collected()
+        case "cached":
+            type("Owner", (), {"it": Cached()})
+        case "compiled":
+            try:
+                told()
+            except BaseException:
+                raise RuntimeError("no compiled object yet") from None
+
+command.carry_out = carry_out
+sys.exit(__main__.main())
+"""
 SLOW_WRITER = """
 import sys, time
 from fwtui.solving import __main__, output
