@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sys
 
 from fwtui.signals import leave, let_in, on_signals
@@ -17,20 +17,22 @@ def main() -> int:
     from fwtui.errors import Refused
     from fwtui.experiment import Experiment
     from fwtui.graphs.saving import save
+    from fwtui.streams import ready_streams, unwritten
+    from fwtui.text import clean
 
+    ready_streams()
     try:
-        save(msgspec.json.decode(sys.argv[1], type=Experiment), sys.argv[2])
+        # not msgspec's own: a file's name may be no UTF-8
+        save(msgspec.convert(json.loads(sys.argv[1]), Experiment), sys.argv[2])
         sys.stdout.flush()
     except Refused as refusal:
-        print(f"fwtui: {refusal}", file=sys.stderr)
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return 2  # as the command line says it
     except MemoryError:
         print("fwtui: the graph does not fit into memory; choose a smaller n", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # whoever read us has gone; the interpreter's own last flush would say so again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:
+        return unwritten(error)
     return 0
 
 

@@ -39,6 +39,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
+        if isinstance(error, OSError) and error.errno is None:  # NumPy's, of what was written in part
+            error = OSError(errno.ENOSPC, "no space left, or no file may be that large")
         raise _unwritable(out, error) from None
 
 

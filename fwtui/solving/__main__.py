@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from fwtui.signals import leave, let_in, on_signals
@@ -15,12 +16,15 @@ def main() -> int:
 
     from fwtui.errors import Refused
     from fwtui.solving.request import Request
+    from fwtui.streams import ready_streams, unwritten
     from fwtui.text import clean
 
+    ready_streams()
     try:
         from fwtui.solving.command import carry_out
 
-        carry_out(msgspec.json.decode(sys.argv[1], type=Request))
+        # not msgspec's own: a file's name may be no UTF-8
+        carry_out(msgspec.convert(json.loads(sys.argv[1]), Request))
         sys.stdout.flush()
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
@@ -28,9 +32,8 @@ def main() -> int:
     except MemoryError:
         print("fwtui: the distances do not fit into memory; choose a smaller graph", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        sys.stdout = None
-        return 141
+    except OSError as error:
+        return unwritten(error)
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
             raise

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
 
+import fwtui
 from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.graphs.graph import blocks
@@ -175,6 +177,21 @@ class TestMistakes:
         assert "negative cycle: " in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("out", ["o.npy", "o.npz", "o.csv"])
+def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out: str) -> None:
+    lines = [f"{v},{v + 1},1" for v in range(300)]
+    Path(towns).write_text("\n".join(lines))
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns, 'out': out})}'"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and sorted(os.listdir(tmp_path)) == ["towns.csv"]
+    said = r"fwtui: o\.(npy|npz|csv) cannot be written: (file too large|no space left.*); choose another place\n"
+    assert re.fullmatch(said, done.stderr)
+
+
 class TestStopping:
     @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
     def test_no_half_file_is_left(self, tmp_path: Path, name: signal.Signals) -> None:
@@ -230,6 +247,35 @@ class TestStopping:
             )
             process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == (b"", b"") and process.returncode == 128 + signal.SIGINT
+
+    @pytest.mark.parametrize("command", ["solve towns.csv", "graph -n 5"])
+    @pytest.mark.parametrize(
+        ("how", "code", "said"),
+        [
+            (">&-", 0, ""),
+            (">/dev/full", 1, "fwtui: writing the output failed: No space left on device\n"),
+            ("| true", 0, ""),
+            ("2>&- | cat", 0, ""),
+        ],
+    )
+    def test_streams_that_are_closed_full_or_left(self, towns: str, command: str, how: str, code: int, said: str) -> None:
+        """Also where the terminal's encoding has no sign for what is said."""
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -P -m fwtui {command} {how}"],
+            cwd=Path(towns).parent,
+            env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(fwtui.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code and "Traceback" not in done.stderr and done.stderr.endswith(said)
+
+    def test_a_name_that_is_no_utf_8(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
+        strange = os.path.join(os.path.dirname(towns), os.fsdecode(b"caf\xe9.csv"))
+        os.rename(towns, strange)
+        assert main(["solve", strange, "-o", strange.replace("caf", "out")]) == 0
+        assert os.path.exists(strange.replace("caf", "out"))
+        assert main(["solve", strange, "--from", os.fsdecode(b"caf\xe9"), "--to", "Berlin"]) == 2
+        assert "there is no vertex 'caf'" in capfd.readouterr().err
 
     def test_whoever_reads_may_leave(self, towns: str) -> None:
         command = f"{sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns})}' | true"
