@@ -43,6 +43,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
             module = importlib.import_module(f"fwtui.commands.{name}")
             module.add_arguments(sub)
             sub.set_defaults(execute=module.execute)
+            root.prog = sub.prog  # whose help says more about words that are too many
     return root
 
 

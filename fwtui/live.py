@@ -14,7 +14,7 @@ import msgspec
 from fwtui import __version__, codec, events, hardware, limits, requests
 from fwtui.answers import why_none
 from fwtui.auto import resolved
-from fwtui.child import Child, epitaph
+from fwtui.child import Child, during, epitaph
 from fwtui.codec import Line
 from fwtui.environment import worker_environment
 from fwtui.errors import Corrupt, Refused
@@ -257,11 +257,12 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
-            self._publish(line)
+            # before it is told: a signal that ends the program meanwhile must not make close() tell another end
             if isinstance(line.event, events.RunDone) and line.event.run == self._active:
                 self._active = self._kill_at = None
             if isinstance(line.event, events.Answers) and line.event.run == self._answering:
                 self._answering = self._kill_at = None
+            self._publish(line)
             if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
                 best, self._probing = limits.save(line.event, self._probing), None
                 if best != line.event:
@@ -289,8 +290,7 @@ class Live:
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not told:  # a worker that can still speak has named the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
-                during = f" during {stage}" if stage else ""
-                message = f"the worker died ({epitaph(code)}){during}; the next run gets a new one"
+                message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
                 if code == -9:
                     message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
                 self.tell(

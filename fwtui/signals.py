@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -25,9 +26,37 @@ def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handler
         signal.signal(signum, handler)
 
 
-def stop(signum: int, frame: FrameType | None) -> NoReturn:
-    """Handler that raises Stopped."""
-    raise Stopped(signum)
+class _Held:
+    """How many times signals are held back now, and the first that came since."""
+
+    depth = 0
+    signum: int | None = None
+
+
+def stop(signum: int, frame: FrameType | None) -> None:
+    """Handler that raises Stopped, at once or where signals are not held back any more."""
+    if not _Held.depth:
+        raise Stopped(signum)
+    _Held.signum = _Held.signum or signum
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """What belongs together and takes no time is done whole before stop() raises.
+
+    A signal mask would not do: whichever thread takes the signal, its handler runs in the main one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _Held.depth += 1
+    try:
+        yield
+    finally:
+        _Held.depth -= 1
+        if not _Held.depth and _Held.signum is not None:
+            signum, _Held.signum = _Held.signum, None
+            raise Stopped(signum)
 
 
 _undone: list[Callable[[], object]] = []
@@ -56,7 +85,7 @@ def leave(signum: int, frame: FrameType | None) -> NoReturn:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def masked() -> Iterator[None]:
     """These signals come afterwards; processes that are started meanwhile get none until they call `let_in`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
@@ -66,7 +95,7 @@ def held_back() -> Iterator[None]:
 
 
 def let_in() -> None:
-    """For a process that was started while they were held back."""
+    """For a process that was started while they were masked."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 

@@ -34,12 +34,16 @@ cuda: Any
 copy_async: Any
 commit_copies: Any
 fetch: Any
+first_slabs: Any
 load4: Any
+load_cells: Any
 load_words: Any
+multiply: Any
 place: Any
 relax_tile: Any
 spread: Any
 store4: Any
+store_cells: Any
 store_words: Any
 wait_copies: Any
 PANEL = 2  # buffer; there are two panels, and odd rounds take the second
@@ -64,9 +68,10 @@ def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: b
 
 
 def shared_helpers() -> None:
-    """What both products call. Globals, not closures: numba's disk cache misses for ever where one closure calls another."""
-    global copy_async, fetch, place
-    from kernels.device import copy_async, int32, jit
+    """What the products call. Globals, not closures: numba's disk cache misses for ever where one closure calls another."""
+    global anew, commit_copies, copy_async, cuda, fetch, first_slabs, load_cells, load_words, multiply, place, relax_tile
+    global store_cells, store_words, wait_copies
+    from kernels.device import anew, commit_copies, copy_async, cuda, int32, jit, load_words, relax_tile, store_words, wait_copies
 
     @jit(device=True, inline="always")
     def place(t, down, across):
@@ -88,6 +93,55 @@ def shared_helpers() -> None:
         first = start + t // pieces * pitch + t % pieces * 4
         for i in range(slab // lines):
             copy_async(shared, at + 4 * (t + i * threads), source, first + i * lines * pitch)
+
+    @jit(device=True, inline="always")
+    def first_slabs(
+        to, middle, left, left_start, left_pitch, right, right_start, right_pitch, high, wide, slab, ahead, threads, t
+    ):
+        """Begins to copy as many slabs of both operands as are under way at a time, `left` by columns."""
+        for s in range(ahead):
+            fetch(to, s * slab * high, left, left_start + s * slab * left_pitch, left_pitch, high, slab, threads, t)
+            fetch(middle, s * slab * wide, right, right_start + s * slab * right_pitch, right_pitch, wide, slab, threads, t)
+            commit_copies()
+
+    @jit(device=True, inline="always")
+    def multiply(
+        best, to, middle, left, left_start, left_pitch, right, right_start, right_pitch,
+        rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
+    ):  # fmt: skip
+        """Relaxes a thread's words of C through all slabs, copying the next ones meanwhile."""
+        for s in range(slabs):
+            wait_copies(under_way)
+            # everybody's copies are there, and nobody still reads the slab that the next ones overwrite
+            cuda.syncthreads()
+            if s + ahead < slabs:
+                k = (s + ahead) * slab
+                slot = (s + ahead) % stages * slab
+                # where a thread's pieces lie is computed for each slab: kept, it would take registers of the tile
+                again = anew(t)
+                fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
+                fetch(middle, slot * wide, right, right_start + k * right_pitch, right_pitch, wide, slab, threads, again)
+            commit_copies()
+            for k in range(0, slab, depth):
+                k_at = s % stages * slab + k
+                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+
+    @jit(device=True, inline="always")
+    def load_cells(best, source, here, pitch, rows, columns, row_gap, column_gap):
+        """A thread's words of C, its groups of four by four apart from each other by the gaps."""
+        for r in range(rows):
+            line = here + (r // 4 * row_gap + r % 4) * pitch
+            for c in range(0, columns, 4):
+                at = r * columns + c
+                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(source, line + c // 4 * column_gap)
+
+    @jit(device=True, inline="always")
+    def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
+        for r in range(rows):
+            line = here + (r // 4 * row_gap + r % 4) * pitch
+            for c in range(0, columns, 4):
+                at = r * columns + c
+                store_words(to, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
@@ -216,22 +270,9 @@ def panels_of(shape: Shape, cut: Product) -> Op:
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """C = min(C, panel x row p) in blocks of high x wide words, over one of the parts of the rest."""
-    global anew, commit_copies, cuda, load_words, relax_tile, store_words, wait_copies
+    global anew, cuda
     from kernels.cuda_program import Op
-    from kernels.device import (
-        ALIGN16,
-        WORD,
-        anew,
-        commit_copies,
-        cuda,
-        int32,
-        jit,
-        load_words,
-        relax_tile,
-        store_words,
-        uint32,
-        wait_copies,
-    )
+    from kernels.device import ALIGN16, WORD, anew, cuda, int32, jit, uint32
 
     shared_helpers()
     cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
@@ -277,38 +318,16 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         to_start = row * high
         middle_start = p * tile * pitch + column * wide
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        for s in range(ahead):
-            fetch(to, s * slab * high, panel, to_start + s * slab * n, n, high, slab, threads, t)
-            fetch(middle, s * slab * wide, matrix, middle_start + s * slab * pitch, pitch, wide, slab, threads, t)
-            commit_copies()
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(matrix, line + c // 4 * column_gap)
-        for s in range(slabs):
-            wait_copies(under_way)
-            # everybody's copies are there, and nobody still reads the slab that the next ones overwrite
-            cuda.syncthreads()
-            if s + ahead < slabs:
-                k = (s + ahead) * slab
-                slot = (s + ahead) % stages * slab
-                # where a thread's pieces lie is computed for each slab: kept, it would take registers of the tile
-                again = anew(t)
-                fetch(to, slot * high, panel, to_start + k * n, n, high, slab, threads, again)
-                fetch(middle, slot * wide, matrix, middle_start + k * pitch, pitch, wide, slab, threads, again)
-            commit_copies()
-            for k in range(0, slab, depth):
-                k_at = s % stages * slab + k
-                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
-        # and so are the addresses of C
+        first_slabs(to, middle, panel, to_start, n, matrix, middle_start, pitch, high, wide, slab, ahead, threads, t)
+        load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+        multiply(
+            best, to, middle, panel, to_start, n, matrix, middle_start, pitch,
+            rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
+        )  # fmt: skip
+        # where its words of C lie too
         y, x = place(anew(t), down, across)
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                store_words(matrix, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+        store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
 
     side = shape.padded // tile
 

@@ -10,14 +10,12 @@ from kernels.plan import Shape, Target
 from kernels.tuning import Product
 
 anew: Any
-commit_copies: Any
 cuda: Any
-fetch: Any
-load_words: Any
+first_slabs: Any
+load_cells: Any
+multiply: Any
 place: Any
-relax_tile: Any
-store_words: Any
-wait_copies: Any
+store_cells: Any
 
 
 def product_op(shape: Shape, cut: Product, target: Target) -> Op:
@@ -25,24 +23,13 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
     Buffers and slots are those of its step: own, left, top.
     """
-    global anew, commit_copies, cuda, fetch, load_words, place, relax_tile, store_words, wait_copies
+    global anew, cuda, first_slabs, load_cells, multiply, place, store_cells
     from kernels import products
-    from kernels.device import (
-        ALIGN16,
-        WORD,
-        anew,
-        commit_copies,
-        cuda,
-        jit,
-        load_words,
-        relax_tile,
-        store_words,
-        uint32,
-        wait_copies,
-    )
+    from kernels.device import ALIGN16, WORD, anew, cuda, jit, uint32
 
     products.shared_helpers()
-    fetch, place = products.fetch, products.place
+    first_slabs, load_cells, multiply = products.first_slabs, products.load_cells, products.multiply
+    place, store_cells = products.place, products.store_cells
     word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
     pitch = tile // FORMS[form].lanes
     cut.covers(tile, pitch)
@@ -64,37 +51,16 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
         middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
         own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
         here = own_start + 4 * y * pitch + 4 * x
-        for s in range(ahead):
-            fetch(to, s * slab * high, left, to_start + s * slab * tile, tile, high, slab, threads, t)
-            fetch(middle, s * slab * wide, top, middle_start + s * slab * pitch, pitch, wide, slab, threads, t)
-            commit_copies()
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(own, line + c // 4 * column_gap)
-        for s in range(slabs):
-            wait_copies(under_way)
-            cuda.syncthreads()
-            if s + ahead < slabs:
-                k = (s + ahead) * slab
-                slot = (s + ahead) % stages * slab
-                # computed for each slab, as in products.py: kept, it would take registers of the tile
-                again = anew(t)
-                fetch(to, slot * high, left, to_start + k * tile, tile, high, slab, threads, again)
-                fetch(middle, slot * wide, top, middle_start + k * pitch, pitch, wide, slab, threads, again)
-            commit_copies()
-            for k in range(0, slab, depth):
-                k_at = s % stages * slab + k
-                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, ahead, threads, t)
+        load_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
+        multiply(
+            best, to, middle, left, to_start, tile, top, middle_start, pitch,
+            rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
+        )  # fmt: skip
         y, x = place(anew(t), down, across)
         here = own_start + 4 * y * pitch + 4 * x
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
-                store_words(own, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+        # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
+        store_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
 
     grid = (pitch // wide, tile // high)
     return Op(product, (threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))

@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 from fwtui.environment import worker_environment
-from fwtui.signals import handlers_kept, held_back, on_signals
+from fwtui.signals import handlers_kept, masked, on_signals
 
 
 def apart(module: str, *arguments: str) -> int:
     """The exit code of `python -P -m MODULE ARGUMENTS`, which calls `let_in`."""
     with handlers_kept():
-        with held_back():
+        with masked():
             child = subprocess.Popen(
                 [sys.executable, "-P", "-m", module, *arguments], env={**os.environ, **worker_environment("real")}
             )

@@ -14,6 +14,7 @@ from fwtui.codec import Line, encode
 from fwtui.errors import Refused
 from fwtui.events import End, Header, RunDone, Telemetry
 from fwtui.sessions.folders import NEW, SUFFIX, new_file, own_folder, why
+from fwtui.signals import held
 from fwtui.text import clean
 
 _MAX_SAME_NAME = 1000
@@ -23,9 +24,9 @@ class Recorder:
     """One session being written: a header, then each line as it comes, then an end.
 
     Every line is one unbuffered write, so what was accepted survives the death of this process; a finished run and
-    the end also reach the disk. Nothing is raised out of write() and close(): the first failure ends the recording
-    for good and `failure` says why. `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is
-    copied as it is.
+    the end also reach the disk. The first failure ends the recording for good and `failure` says why; write() and
+    close() raise nothing but Stopped, and then the rest of a line that was begun comes before the next one.
+    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied as it is.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class Recorder:
         self._telemetry_slot = -1
         self._latest = header.event.t if isinstance(header, Line) else header.t
         self.error: OSError | None = None  # behind the failure
+        self._rest = memoryview(b"")  # of the line that is being written
+        self._size = 0  # of that line
         self._append(header.raw + b"\n" if isinstance(header, Line) else encode(header))
         for line in preface:
             self.write(line)
@@ -125,6 +128,7 @@ class Recorder:
         if self._descriptor is None:
             return
         latest = self._latest if t is None else max(t, self._latest)
+        self._finish_line()
         self._append(encode(End(t=latest, reason=reason, events=self.events, dropped=dropped)))
         self._sync()
         self._release()
@@ -139,21 +143,32 @@ class Recorder:
         return False
 
     def _append(self, data: bytes) -> None:
+        self._finish_line()
         if self._descriptor is None:
             return
-        rest = memoryview(data)
+        self._size = len(data)
+        self._rest = memoryview(data)
+        self._finish_line()
+
+    def _finish_line(self) -> None:
+        """Write what is left of the line that was begun, and count it; a signal may come between its parts."""
         try:
-            while rest:
-                # a full disk takes a part without complaint and complains about the next
-                written = self._put(self._descriptor, rest)
-                if not written:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                rest = rest[written:]
+            while self._rest and self._descriptor is not None:
+                self._wait(self._descriptor)
+                with held():
+                    # a full disk takes a part without complaint and complains about the next
+                    written = self._put(self._descriptor, self._rest)
+                    if not written:
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                    self._rest = self._rest[written:]
+                    if not self._rest:
+                        self.bytes += self._size
+                        self.events += 1
         except OSError as error:
             self._fail(error)
-        else:
-            self.bytes += len(data)
-            self.events += 1
+
+    def _wait(self, descriptor: int) -> None:
+        """Until some bytes can be written at once. Raises OSError."""
 
     def _put(self, descriptor: int, data: memoryview) -> int:
         """Write some of the bytes; how many. Raises OSError."""

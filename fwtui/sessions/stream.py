@@ -43,11 +43,13 @@ class Outlet(Recorder):
         poll.register(self._descriptor, 0)  # a pipe tells of its reader's end unasked
         return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))
 
-    def _put(self, descriptor: int, data: memoryview) -> int:
+    def _wait(self, descriptor: int) -> None:
         poll = select.poll()
         poll.register(descriptor, select.POLLOUT)
         if not poll.poll(None if self.patience is None else 1000 * self.patience):
             raise TimeoutError(errno.ETIMEDOUT, "nobody reads it")
+
+    def _put(self, descriptor: int, data: memoryview) -> int:
         return os.write(descriptor, data[:_LEAST_ROOM])
 
     def _take_back(self, descriptor: int) -> None:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui import events, units
-from fwtui.learn.cue import cue
 from fwtui.model import Model
 from fwtui.run import Run
 from fwtui.tui import wording
@@ -54,6 +53,8 @@ def latest(model: Model) -> Entry | None:
 
 
 def _of_marker(marker: events.Marker) -> Entry:
+    from fwtui.learn.cue import cue  # the first frame has no marker
+
     return Entry(marker.t, f"marker: {cue(marker.text).said}")
 
 

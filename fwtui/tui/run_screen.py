@@ -94,6 +94,7 @@ class RunScreen(SessionScreen):
 
     def begun(self) -> None:
         super().begun()
+        self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
             Thread(target=self._look, name="hardware", daemon=True).start()
 
@@ -101,9 +102,13 @@ class RunScreen(SessionScreen):
         self.call_after_refresh(self._say_draft)
         self.call_after_refresh(self._focus_what_is_seen)
 
+    def action_presenter(self) -> None:
+        super().action_presenter()
+        self.call_after_refresh(self._focus_what_is_seen)
+
     def _focus_what_is_seen(self) -> None:
         """Where the form is hidden, the arrows are the table's."""
-        if self.narrow and self.focused is None:
+        if self.narrow and (self.focused is None or self.query_one("#left") in self.focused.ancestors):
             self.query_one(HistoryTable).focus()
 
     def _look(self) -> None:

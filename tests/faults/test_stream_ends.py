@@ -12,6 +12,11 @@ import psutil
 import pytest
 
 from fwtui import codec, events
+from fwtui.driving import finish
+from fwtui.experiment import Experiment
+from fwtui.live import Live
+from fwtui.sessions.reader import load
+from fwtui.signals import Stopped, handlers_kept, on_signals, stop
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = ("run", "--stream", "-k", "serial", "-n", "1500", "--repeats", "1000", "--budget", "60")
@@ -60,6 +65,30 @@ def test_a_signal_ends_the_stream_even_if_nobody_reads_it(tmp_path: Path, read: 
         done, end = (next(e for e in reversed(ended) if isinstance(e, kind)) for kind in (events.RunDone, events.End))
         assert isinstance(done, events.RunDone) and done.outcome == "cancelled"
         assert isinstance(end, events.End) and (end.reason, end.events) == ("signal", len(lines) + len(ended) - 1)
+
+
+def test_a_signal_while_a_runs_end_is_written_leaves_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = Live(telemetry_hz=0)
+    synced: list[int] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) == 1:
+            signal.raise_signal(signal.SIGTERM)
+
+    with handlers_kept():
+        on_signals(stop)
+        try:
+            recorder = live.record(path=tmp_path / "s")
+            live.start(Experiment(kernel="serial", n=16, repeats=2))
+            monkeypatch.setattr(os, "fsync", fsync)
+            with pytest.raises(Stopped):
+                finish(live)
+        finally:
+            live.close("signal")
+    assert synced and recorder.failure is None
+    ends = [line.event for line in load(tmp_path / "s").lines if isinstance(line.event, events.RunDone)]
+    assert [end.outcome for end in ends] == ["done"]
 
 
 def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:

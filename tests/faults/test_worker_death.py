@@ -18,7 +18,7 @@ import pytest
 
 from fwtui import codec, events
 from fwtui import live as live_module
-from fwtui.child import STDERR_KEPT, Child, epitaph
+from fwtui.child import STDERR_KEPT, Child, during, epitaph
 from fwtui.errors import Refused
 from fwtui.events import End
 from fwtui.experiment import Experiment
@@ -176,7 +176,7 @@ def test_the_real_worker_tells_where_it_crashed(live: Live) -> None:
     os.kill(worker_of(live), signal.SIGSEGV)
     drain_until(live, lambda: live.model.fault is not None)
     fault = live.model.fault
-    assert fault is not None and "signal 11" in fault.message and "during clean" in fault.message
+    assert fault is not None and "signal 11" in fault.message and "during the clean passes;" in fault.message
     assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
 
 
@@ -366,3 +366,4 @@ def test_epitaphs() -> None:
     assert epitaph(0) == "exit code 0" and epitaph(1) == "exit code 1"
     assert epitaph(-9) == "signal 9, killed" and epitaph(-11).startswith("signal 11, ")
     assert epitaph(-200) == "signal 200"
+    assert during("clean") == " during the clean passes" and during("warm-up") == " during warm-up" and during("") == ""

@@ -9,6 +9,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from pressing import WIDE
+from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -16,7 +17,7 @@ from fwtui import events
 from fwtui.compare import Entrant, compare
 from fwtui.experiment import changed
 from fwtui.model import Model
-from fwtui.race import by_time, course
+from fwtui.race import SECONDS, by_time, course
 from fwtui.sessions import reader
 from fwtui.tui import race_clock
 from fwtui.tui.app import FwtuiApp
@@ -32,6 +33,8 @@ from fwtui.tui.recording import Recording, named
 SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
 RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
 OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
+TIMES = medians(RECORDED)
+SLOWED = f"{SECONDS / max(TIMES[3], TIMES[8]):.1f}x"
 SIZES = [(80, 24), (120, 40), (200, 60)]
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
@@ -71,10 +74,12 @@ def shown_screen(app: FwtuiApp) -> CompareScreen:
 async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         shown = await go(pilot)
-    assert shown.count("FASTER") == 4 and "run 8 against run 3  FASTER  3.08x as fast" in shown
-    assert "because         time -67.5 %" in shown and "kernel katz-kider against naive" in shown
-    assert "257 ms" in shown and "83.3 ms" in shown and "-67.5 %" in shown and "1.46 ms" in shown
-    assert "copy in 8.84 ms → 10.6 ms" in shown
+    naive, blocked = TIMES[3], TIMES[8]
+    assert shown.count("FASTER") == 4 and f"run 8 against run 3  FASTER  {naive / blocked:.2f}x as fast" in shown
+    change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
+    assert f"because         time {change}" in shown and "kernel katz-kider against naive" in shown
+    assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 3
+    assert "copy in 9.17 ms → 8.81 ms" in shown
     assert shown.split("\n")[5].split()[-1] == "baseline"
 
 
@@ -83,9 +88,10 @@ async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
         await go(pilot, "down")
         shown = await go(pilot, "b", "down")
         assert app.view is not None and app.view.baseline == 7
-        assert "run 4 against run 7  SLOWER  0.34x as fast" in shown
+        ratio = f"{TIMES[7] / TIMES[4]:.2f}x"
+        assert f"run 4 against run 7  SLOWER  {ratio} as fast" in shown
         shown = await go(pilot, "1")
-        assert "0.34x ▼" in shown and "3.08x" not in shown
+        assert f"{ratio} ▼" in shown and f"{TIMES[3] / TIMES[8]:.2f}x" not in shown
 
 
 async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
@@ -94,17 +100,21 @@ async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
         assert app.view is not None
         app.view.baseline = 4
         shown = await go(pilot)
-        assert "2.98x ▲  FASTER" in shown and "2.96x ▲  FASTER" in shown and "0.97x ▼  SLOWER" in shown
+        for run, sign in ((8, "▲  FASTER"), (7, "▲  FASTER"), (3, "▼  SLOWER")):
+            assert f"{TIMES[4] / TIMES[run]:.2f}x {sign}" in shown
         assert app.screen.query_one(HistoryTable).get_cell("8", "verdict").plain == "FASTER"
 
 
 async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) -> None:
     async with app.run_test(size=WIDE) as pilot:
         shown = await go(pilot, "g")
-        assert "RACE by time" in shown and "31.2x slowed down   going" in shown
-        clock.append(clock[-1] + 2.0)  # a quarter of the race: 64 ms of the slower one
+        assert "RACE by time" in shown and f"{SLOWED} slowed down   going" in shown
+        clock.append(clock[-1] + 0.5)  # a sixteenth of the race: half of the faster one
         shown = await go(pilot)
-        assert "64.1 ms" in shown and "25.0 %" in shown and "round 9" in shown
+        assert milliseconds(TIMES[3] / 16) in shown and "6.2 %" in shown and "round 64" in shown
+        clock.append(clock[-1] + 1.5)
+        shown = await go(pilot)
+        assert milliseconds(TIMES[3] / 4) in shown and "25.0 %" in shown and "finished" in shown
         assert "no rounds are known of run 3" in shown
         shown = await go(pilot, "t")
         assert "by round: all at the same point" in shown and "+" in shown
@@ -114,9 +124,9 @@ async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) ->
 
 async def test_on_a_narrow_screen_a_race_says_how_it_stands_and_its_keys(app: FwtuiApp, clock: list[float]) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "RACE by time: all at the same moment, 31.2x slowed down   going   g, t" in await go(pilot, "g")
+        assert f"RACE by time: all at the same moment, {SLOWED} slowed down   going   g, t" in await go(pilot, "g")
         shown = await go(pilot, "t")
-        assert "RACE by round, 31.2x slowed down   going   g, t" in shown
+        assert f"RACE by round, {SLOWED} slowed down   going   g, t" in shown
         await go(pilot, "g")
         clock.append(clock[-1] + 60.0)
         assert "paused" in await go(pilot)

@@ -195,7 +195,7 @@ async def test_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live:
     async with dashboard.run_test(size=WIDE) as pilot:
         await go(pilot, "r")
         live._script.clear()
-        died = "the worker died (signal 9, killed) during compile; the next run gets a new one"
+        died = "the worker died (signal 9, killed) during compilation; the next run gets a new one"
         live.tell(events.Fault(t=live.now, source="worker", code="died", run=1, message=died, stderr="Segmentation fault\nbye"))
         shown = await go(pilot)
         assert died[:40] in shown and "✗ failed" in shown

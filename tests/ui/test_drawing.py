@@ -13,6 +13,7 @@ import pytest
 import scenes
 
 from fwtui import events, measure, units
+from fwtui.child import DURING
 from fwtui.limits import limit_of
 from fwtui.model import Evidence, Model
 from fwtui.tui import charts, history, notices, readout, strip, wording
@@ -314,6 +315,7 @@ def test_every_stage_that_is_measured_has_words() -> None:
     source = "".join(path.read_text() for path in Path(measure.__path__[0]).glob("*.py"))
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
     assert {"read", "graph", "clean", "phases"} <= names <= set(wording.STAGES)
+    assert names == {*DURING, "warm-up"}, "and each is called something where a worker died during it"
 
 
 def test_phases_keep_their_places_before_they_are_known() -> None:

@@ -95,12 +95,16 @@ async def test_the_footer_of_every_place_ends_where_it_has_to(dashboard: FwtuiAp
                 assert "q Quit" in last or (key == "6" and going), last
 
 
-async def test_where_the_form_is_hidden_the_arrows_are_the_tables(dashboard: FwtuiApp, live: FakeLive) -> None:
+@pytest.mark.parametrize(("size", "first"), [((80, 24), ()), ((120, 40), ("P",))])
+async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
+    dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
+) -> None:
     for n in (256, 512):
         live.start(Experiment(kernel="tiled-cpu", n=n))
         live.drain()
-    async with dashboard.run_test(size=(80, 24)) as pilot:
+    async with dashboard.run_test(size=size) as pilot:
         assert "RUN 2" in await keyed(pilot)
+        await keyed(pilot, *first)
         assert "RUN 1" in await keyed(pilot, "down", "enter")
 
 

@@ -36,9 +36,14 @@ class TestQuestions:
 
     def test_the_limiting_resource_and_what_each_would_allow(self, model: Model) -> None:
         answer = KINDS["limiter"].answer(entrant(model, 8), None)
-        assert answer.right == ("registers",) and "32 of 64 warps" in answer.words
+        assert answer.right == ("warps", "registers") and "64 of 64 warps" in answer.words
         allowed = {part.key: part.amount for part in answer.parts}
-        assert allowed["registers"] == 32 and allowed["warps"] == 64 and allowed["shared memory"] > 64
+        assert allowed["registers"] == allowed["warps"] == 64 and allowed["shared memory"] > 64
+        fewer = {"registers": 56, "blocks": 4, "warps": 32, "limiters": ("registers",)}
+        crowded = tuple(msgspec.structs.replace(o, **fewer) for o in model.runs[8].occupancies)
+        answer = KINDS["limiter"].answer(entrant(model, replace(model.runs[8], occupancies=crowded)), None)
+        assert answer.right == ("registers",) and "32 of 64 warps" in answer.words
+        assert {part.key: part.amount for part in answer.parts} == {**allowed, "registers": 32}
         assert KINDS["limiter"].answer(entrant(model, 4), None).right == ("warps",)
         told = model.runs[8].occupancies
         for occupancies in ((), tuple(msgspec.structs.replace(o, threads=0) for o in told)):
@@ -104,8 +109,8 @@ class TestQuestions:
     def test_names_are_filled_or_refused(self, model: Model) -> None:
         run, before = entrant(model, 8), entrant(model, 4)
         filled = {name: fill(f"{{{name}}}", run, before) for name in FILLED if not name.startswith(("limit", "dram"))}
-        assert filled["time"] == "83.3 ms" and filled["rate"] == "825 billion" and filled["relaxations"] == "68.7 billion"
-        assert filled["matrix"] == "64.0 MiB" and filled["registers"] == "56" and filled["launches"] == "384"
+        assert filled["time"] == "31.4 ms" and filled["rate"] == "2.19 trillion" and filled["relaxations"] == "68.7 billion"
+        assert filled["matrix"] == "64.0 MiB" and filled["registers"] == "32" and filled["launches"] == "384"
         assert fill("{before.tile}", before, run) == "32"
         for text in ("{before.time}", "{speedup}", "{tile}"):
             with pytest.raises(Refused, match=r"is not known of|no run to compare"):

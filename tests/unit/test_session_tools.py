@@ -137,6 +137,9 @@ class TestTrim:
         assert (tmp_path / "mine").read_text() == "mine" and not (tmp_path / "part").exists()
 
 
+OF_LIMIT = ("limit_relaxations_per_second", "limit_clock_mhz", "share_of_limit")
+
+
 class TestMerge:
     def test_one_after_the_other_with_all_their_results(self, tmp_path: Path) -> None:
         two_runs(tmp_path / "a")
@@ -165,7 +168,10 @@ class TestMerge:
         for (model, run), copy in zip(single, merged.runs.values(), strict=True):
             before, after = result(model, run), result(merged, copy)
             power = before.pop("gpu_power_watts"), after.pop("gpu_power_watts")
+            # a device has one limit, the one that was measured last
+            of_limit = [[told.pop(name) for name in OF_LIMIT] for told in (before, after)]
             assert power[0] == pytest.approx(power[1]) and {**before, "run": 0} == {**after, "run": 0}
+            assert of_limit[0] == pytest.approx(of_limit[1], rel=0.01)
 
     def test_sessions_of_two_machines_are_not_one(self, tmp_path: Path) -> None:
         two_runs(tmp_path / "a")

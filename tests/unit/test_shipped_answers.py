@@ -74,5 +74,10 @@ def test_the_limiter_is_read_by_counters() -> None:
     assert "20.9 instructions there and of 14.5 here" in answer.reason
 
 
+def test_accesses_are_read_by_counters() -> None:
+    answer = answers("lund-smith")["LS11"]
+    assert answer.value.startswith("natural 1.02-way, cyclic 1.01-way, row-major 1.33x the sectors per load") and not answer.note
+
+
 def test_times_are_told_as_times() -> None:
     assert answers("sing")["SF8"].value.startswith("time over device memory's: 1.91x")

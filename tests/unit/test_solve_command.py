@@ -23,7 +23,7 @@ from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
-from fwtui.signals import handlers_kept, held_back
+from fwtui.signals import handlers_kept, masked
 from fwtui.solving import __main__ as child
 from fwtui.solving.command import carry_out
 from fwtui.solving.progress import Progress
@@ -239,7 +239,7 @@ class TestStopping:
 
     def test_before_there_is_anybody_to_hear_it(self, towns: str) -> None:
         """A signal to a process that was just started comes when it knows what to do about it."""
-        with held_back():
+        with masked():
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": towns})],
                 stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from fwtui.sessions import stream
 from fwtui.sessions.check import missing
 from fwtui.sessions.reader import TooNew, load
 from fwtui.sessions.stream import Inlet, Listener, Outlet, piped
+from fwtui.signals import Stopped, handlers_kept, held, on_signals, stop
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()
@@ -93,6 +95,65 @@ def test_a_reader_that_takes_nothing_ends_the_stream_when_patience_does(pipe: tu
     assert outlet.failure is not None and "nobody reads it" in outlet.failure
     assert not outlet.unread
     outlet.close()  # does not wait
+
+
+@pytest.mark.parametrize("where", ["write", "poll"])
+@pytest.mark.parametrize("at", range(1, 5))
+def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch, where: str, at: int
+) -> None:
+    outlet = Outlet(pipe[1], HEADER)
+    really_write, really_poll = os.write, stream.select.poll
+    calls = 0
+
+    def come() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            signal.raise_signal(signal.SIGTERM)
+
+    def write(descriptor: int, data: bytes) -> int:
+        count = really_write(descriptor, data)
+        if where == "write":
+            come()
+        return count
+
+    def poll() -> object:
+        if where == "poll":
+            come()
+        return really_poll()
+
+    monkeypatch.setattr(stream.os, "write", write)
+    monkeypatch.setattr(stream.select, "poll", poll)
+    long = notice(1, "z" * 4 * (stream._LEAST_ROOM - 50))
+    with handlers_kept():
+        on_signals(stop)
+        with pytest.raises(Stopped) as stopped:
+            outlet.write(long)  # of four parts
+    assert stopped.value.signum == signal.SIGTERM
+    outlet.write(notice(2))
+    outlet.close("signal")
+    os.close(pipe[1])
+    inlet = Inlet(pipe[0])
+    got = list(inlet.lines())
+    assert got[1:-1] == [long, notice(2)]
+    assert got[-1].event == events.End(t=2.0, reason="signal", events=3) and outlet.bytes > len(long.raw)
+    assert not missing(inlet.condition)
+
+
+def test_signals_are_held_back_until_the_outermost_end() -> None:
+    done = []
+    with handlers_kept():
+        on_signals(stop)
+        with pytest.raises(Stopped) as stopped, held():
+            with held():
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGINT)
+                done.append("inner")
+            done.append("outer")
+        with held():
+            done.append("again")
+    assert stopped.value.signum == signal.SIGTERM and done == ["inner", "outer", "again"]
 
 
 def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
