@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from typing import NoReturn
 
 from fwtui import __version__, collector
-from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE, WRONG
+from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE
 from fwtui.errors import NoGpu, Refused
+from fwtui.streams import ready_streams, unwritten
 from fwtui.text import clean
 
 
@@ -43,6 +43,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
             module = importlib.import_module(f"fwtui.commands.{name}")
             module.add_arguments(sub)
             sub.set_defaults(execute=module.execute)
+            root.prog = sub.prog  # whose help says more about words that are too many
     return root
 
 
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # a process of its own
         collector.rest()
     words = sys.argv[1:] if arguments is None else arguments
-    _ready_streams()
+    ready_streams()
     words = _joined(words)
     if not words or words[0] not in ("-h", "--help", "--version", *COMMANDS):
         words = ["dashboard", *words]
@@ -65,26 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return USAGE
-    except BrokenPipeError:
-        # whoever read us has gone; nothing more can be said, not even by the interpreter's last flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except OSError as error:
-        where = f" {clean(str(error.filename))}" if error.filename else " the output"
-        print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
-        return WRONG
+        return unwritten(error)
     except KeyboardInterrupt:
         return 130
-
-
-def _ready_streams() -> None:
-    """A closed stdout is nowhere, and what a terminal's encoding cannot say is replaced: results are not lost for a sign."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
 
 
 def _joined(words: list[str]) -> list[str]:

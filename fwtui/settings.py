@@ -205,9 +205,11 @@ def _read(path: Path, needed: bool) -> dict[str, Any]:
     """The file's tables; empty where there is no file and none was named."""
     name = clean(path.name)
     try:
-        if path.is_file() and path.stat().st_size > LARGEST_FILE:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST_FILE + 1)  # of devices too, which have no size and no end
+        if len(data) > LARGEST_FILE:
             raise Refused(f"{name} has more than {LARGEST_FILE} bytes, which no settings need; choose another file")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(data.decode())
     except (FileNotFoundError, NotADirectoryError):
         if needed:
             raise Refused(f"there is no {name} where {PREFIX}CONFIG says; write it, or unset the variable") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -55,6 +57,46 @@ def held() -> Iterator[None]:
         if not _Held.depth and _Held.signum is not None:
             signum, _Held.signum = _Held.signum, None
             raise Stopped(signum)
+
+
+_undone: list[Callable[[], object]] = []
+
+
+@contextmanager
+def undone_by(undo: Callable[[], object]) -> Iterator[None]:
+    """Whoever leaves meanwhile does this first."""
+    _undone.append(undo)
+    try:
+        yield
+    finally:
+        _undone.remove(undo)
+
+
+def leave(signum: int, frame: FrameType | None) -> NoReturn:
+    """Handler that undoes what has been begun and ends the process.
+
+    Raises nothing: while something is imported or compiled an exception may be lost, or turned into another one.
+    """
+    on_signals(signal.SIG_IGN)
+    for undo in reversed(_undone):
+        with suppress(Exception):
+            undo()
+    os._exit(128 + signum)
+
+
+@contextmanager
+def masked() -> Iterator[None]:
+    """These signals come afterwards; processes that are started meanwhile get none until they call `let_in`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def let_in() -> None:
+    """For a process that was started while they were masked."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 @contextmanager

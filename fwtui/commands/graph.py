@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 
 import msgspec
 
+from fwtui.commands.apart import apart
 from fwtui.commands.asking import GRAPH, add_fields, experiments
-from fwtui.environment import worker_environment
 from fwtui.errors import Refused
 from fwtui.experiment import settle
 
@@ -31,9 +28,4 @@ def execute(given: argparse.Namespace) -> int:
     asked = experiments(given, gpu=False)
     if len(asked) > 1:
         raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
-    experiment = json.dumps(msgspec.to_builtins(settle(asked[0])))
-    # the generator is compiled: a process of its own keeps numba out of this one
-    child = subprocess.run(
-        [sys.executable, "-P", "-m", "fwtui.graphs", experiment, given.out], env={**os.environ, **worker_environment("real")}
-    )
-    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+    return apart("fwtui.graphs", json.dumps(msgspec.to_builtins(settle(asked[0]))), given.out)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import time
-from types import FrameType
 
-from fwtui.environment import worker_environment
+from fwtui.commands.apart import apart
 from fwtui.errors import Refused
-from fwtui.signals import handlers_kept, on_signals
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,16 +48,4 @@ def execute(given: argparse.Namespace) -> int:
         for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
         if (value := getattr(given, name))
     }
-    # compiled code and SciPy stay in a process of their own, which alone is told when somebody wants to stop
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": given.graph, "begun": begun, **request})],
-        env={**os.environ, **worker_environment("real")},
-    )
-
-    def hand_on(signum: int, frame: FrameType | None) -> None:
-        child.send_signal(signum)
-
-    with handlers_kept():
-        on_signals(hand_on)
-        code = child.wait()
-    return code if code >= 0 else 128 - code
+    return apart("fwtui.solving", json.dumps({"file": given.graph, "begun": begun, **request}))

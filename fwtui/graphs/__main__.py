@@ -2,71 +2,37 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sys
-import time
-from pathlib import Path
 
-import msgspec
-
-from fwtui.errors import Refused
-from fwtui.experiment import SIMULATOR_MAX_N, Experiment
-from fwtui.graphs.files import read
-from fwtui.graphs.generate import generate, warm_up
-from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.room import check_room
-from fwtui.graphs.writers import check_small, check_suffix, check_whole, picture, write
-from fwtui.text import clean
-from fwtui.units import duration, memory
-
-
-def save(experiment: Experiment, out: str) -> None:
-    """Raises Refused where the graph cannot be made, saved or shown."""
-    if out:
-        check_suffix(out)
-        if experiment.real and not experiment.file:
-            check_whole(Path(out), False)
-        if not experiment.file:
-            check_room(experiment, Path(out))
-    elif not experiment.file:
-        check_small(experiment.n, SIMULATOR_MAX_N)
-    if not experiment.file:
-        warm_up(experiment)
-    begin = time.perf_counter()
-    graph = read(experiment.file, experiment.dtype) if experiment.file else generate(experiment)
-    made = time.perf_counter()
-    if not out:
-        print("\n".join(picture(graph, SIMULATOR_MAX_N)))
-        return
-    size = write(graph, out)
-    wrote = duration(time.perf_counter() - made)
-    way = "read" if experiment.file else "generated"
-    print(
-        f"fwtui: {clean(Path(out).name)}: {words(graph)}; {way} in {duration(made - begin)}, {memory(size)} written in {wrote}",
-        file=sys.stderr,
-    )
-
-
-def words(graph: GraphInput) -> str:
-    """Its size and weights."""
-    weights = f", weights {graph.low:g}..{graph.high:g}" if graph.low is not None and graph.high is not None else ""
-    return f"{graph.n:,} vertices, {graph.edges:,} edges{weights}"
+from fwtui.signals import leave, let_in, on_signals
 
 
 def main() -> int:
+    on_signals(leave)
+    let_in()
+    # only now what takes time to import: from here on an end is an orderly one
+    import msgspec
+
+    from fwtui.errors import Refused
+    from fwtui.experiment import Experiment
+    from fwtui.graphs.saving import save
+    from fwtui.streams import ready_streams, unwritten
+    from fwtui.text import clean
+
+    ready_streams()
     try:
-        save(msgspec.json.decode(sys.argv[1], type=Experiment), sys.argv[2])
+        # not msgspec's own: a file's name may be no UTF-8
+        save(msgspec.convert(json.loads(sys.argv[1]), Experiment), sys.argv[2])
         sys.stdout.flush()
     except Refused as refusal:
-        print(f"fwtui: {refusal}", file=sys.stderr)
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return 2  # as the command line says it
     except MemoryError:
         print("fwtui: the graph does not fit into memory; choose a smaller n", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # whoever read us has gone; the interpreter's own last flush would say so again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:
+        return unwritten(error)
     return 0
 
 

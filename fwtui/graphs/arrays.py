@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import math
 import warnings
 import zipfile
@@ -23,6 +24,9 @@ from fwtui.units import memory
 _SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
 _SPARSE["coo"] = ("row", "col", "data", "shape")
 _MEMBERS = 64
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+_DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
+_AXES = 32  # as many as every NumPy allows
 
 
 def read_npy(file: IO[bytes], name: str, size: int, check: Callable[[int], None]) -> Adjacency | Unseen:
@@ -54,7 +58,7 @@ def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency | Unsee
                 names = clean(", ".join(sorted(members)))[:80]
                 raise Refused(f"{name} holds the arrays {names or 'none'}; save one square matrix, or scipy.sparse.save_npz")
             return _of(array(next(iter(members))), name)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError) as error:
+    except _DAMAGED as error:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
 
 
@@ -66,12 +70,16 @@ def _array(file: IO[bytes], name: str, size: int, check: Callable[[int], None] =
             version = np.lib.format.read_magic(file)
             header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = header(file)
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
+        raise  # of whoever unpacks it
     except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
         raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
-    if dtype.kind not in "fiubUS":
+    if dtype.kind not in "fiubUS" or not dtype.itemsize:
         raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
+    if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _AXES:
+        raise Refused(f"{name} declares shape {shown(str(shape))}, which no array has; save it again")
     count = math.prod(shape)
-    if any(side < 0 for side in shape) or count * dtype.itemsize > size:
+    if count * dtype.itemsize > size:
         raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")
     if len(shape) == 2 and shape[0] == shape[1]:
         check(shape[0])

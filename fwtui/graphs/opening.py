@@ -51,6 +51,8 @@ def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedRe
         except (EOFError, zlib.error, lzma.LZMAError) as error:
             raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
         except OSError as error:
+            if error.errno is None:  # gzip and bz2 call damage an OSError too
+                raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
             raise _unreadable(name, error) from None
 
 

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import signal
+import json
 import sys
-from types import FrameType
 
-from fwtui.signals import Stopped, on_signals, stop
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    on_signals(signal.SIG_IGN)  # what was begun is taken away undisturbed
-    stop(signum, frame)
+from fwtui.signals import leave, let_in, on_signals
 
 
 def main() -> int:
-    on_signals(_stop)
+    on_signals(leave)
+    let_in()
     # only now what takes time to import: from here on an end is an orderly one
     import msgspec
 
     from fwtui.errors import Refused
     from fwtui.solving.request import Request
+    from fwtui.streams import ready_streams, unwritten
     from fwtui.text import clean
 
+    ready_streams()
     try:
         from fwtui.solving.command import carry_out
 
-        carry_out(msgspec.json.decode(sys.argv[1], type=Request))
+        # not msgspec's own: a file's name may be no UTF-8
+        carry_out(msgspec.convert(json.loads(sys.argv[1]), Request))
         sys.stdout.flush()
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
@@ -34,11 +32,8 @@ def main() -> int:
     except MemoryError:
         print("fwtui: the distances do not fit into memory; choose a smaller graph", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        sys.stdout = None
-        return 141
-    except Stopped as stopped:
-        return 128 + stopped.signum
+    except OSError as error:
+        return unwritten(error)
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
             raise

@@ -9,6 +9,7 @@ from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.loading import load_unseen
 from fwtui.graphs.objects import Unseen, seen
+from fwtui.graphs.whole import check_place
 from fwtui.solving import words
 from fwtui.solving.clock import Clock
 from fwtui.solving.output import check_out, pair_table, read_pairs, save
@@ -24,6 +25,7 @@ def carry_out(request: Request) -> None:
     """Do what was asked. Raises Refused for what cannot be, and SciPy's NegativeCycleError."""
     if request.out:
         check_out(request.out, bool(request.pairs or request.source), request.paths)
+        check_place(request.out, request.file, request.pairs)
     elif request.paths and not request.pairs:
         raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = Progress(sys.stderr)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from fwtui import units
+from fwtui.signals import undone_by
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before anything is said
@@ -27,13 +28,17 @@ class Progress:
     def stage(self, name: str) -> Iterator[None]:
         self._stage = name
         self._begun = self._last = time.monotonic()
-        try:
-            yield
-        finally:
-            if self._written:
-                self._stream.write("\r\x1b[K")
-                self._stream.flush()
-                self._written = False
+        with undone_by(self._wipe):
+            try:
+                yield
+            finally:
+                self._wipe()
+
+    def _wipe(self) -> None:
+        if self._written:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._written = False
 
     def tell(self, share: float) -> None:
         now = time.monotonic()

@@ -311,6 +311,10 @@ class FwtuiApp(Opens):
         self._return_code = 1  # Textual leaves it alone where its input thread has failed
         super().panic(*renderables)
 
+    def _handle_exception(self, error: Exception) -> None:
+        if not self.left_by_signal:  # or what was about to be shown misses what has been taken away
+            super()._handle_exception(error)
+
     def _leave(self, code: int) -> None:
         self.left_by_signal = True
         self.exit(return_code=code)

@@ -99,7 +99,7 @@ def test_the_dashboard_is_not_served_to_web_pages(environment: dict[str, str]) -
 def broken(folder: Path, code: str) -> dict[str, str]:
     """Variables with which the program runs that code before its own."""
     (folder / "sitecustomize.py").write_text(code)
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
 
 
 BUSY = """
@@ -128,6 +128,25 @@ def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tm
         assert [mode for mode in RESTORED if mode not in run.output] == []
         assert termios.tcgetattr(run._slave) == run.attributes
         assert b"killed" in run.output and run.orphans == []
+
+
+IN_THE_MAKING = """
+import fwtui.tui.run_screen as r, os, signal, time
+compose = r.RunScreen.compose
+def told(self):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.1)
+    return compose(self)
+r.RunScreen.compose = told
+"""
+
+
+def test_a_signal_ends_a_dashboard_that_is_still_being_made(environment: dict[str, str], tmp_path: Path) -> None:
+    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, IN_THE_MAKING)}) as run:
+        assert run.wait() < 5.0
+        assert run.process.returncode == 128 + signal.SIGTERM and b"Traceback" not in run.output
+        assert [mode for mode in RESTORED if mode not in run.output] == []
+        assert termios.tcgetattr(run._slave) == run.attributes
 
 
 SLOW_END = """

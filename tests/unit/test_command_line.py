@@ -341,3 +341,8 @@ def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytes
     assert terminal.getvalue() == (
         f"{line}compile{line}clean  50 %, 3.00 s left{line}{line}clean  25 %{line}fwtui: too large[2J\n"
     )
+
+
+def test_words_that_are_too_many_name_the_help_of_their_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "a.gr", "b.gr"]) == 2
+    assert capsys.readouterr().err == "fwtui: unrecognized arguments: b.gr; see `fwtui solve --help`\n"

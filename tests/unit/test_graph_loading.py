@@ -147,6 +147,10 @@ def npz(**arrays: object) -> bytes:
     return file.getvalue()
 
 
+def changed(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place:][1:]
+
+
 def csr(**changes: object) -> bytes:
     parts = {"format": b"csr", "shape": [2, 2], "indptr": [0, 1, 1], "indices": [1], "data": [3.0]}
     return npz(**{name: np.array(value) for name, value in {**parts, **changes}.items() if value is not None})
@@ -211,7 +215,10 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (b"\x93NUMPY\x01\x00\x05\x00{'a'}", "does not begin as NumPy saves arrays"),
         (npy((2, 3), data=bytes(48)), r"an array of shape \(2, 3\) is no graph"),
         (npy((1 << 40, 1 << 40)), "declares shape .*, more than its [0-9]+ bytes hold; save"),
-        (npy((-1, -1)), "declares shape"),
+        (npy((-1, -1)), "declares shape .*, which no array has; save"),
+        (npy((True, True), data=bytes(8)), "declares shape .*, which no array has; save"),
+        (npy((1,) * 200, data=bytes(8)), "declares shape .*, which no array has; save"),
+        (npy((99999, 99999), "<U0"), "holds <U0 and not numbers; save"),
         (npy((2, 2), "|O", bytes(32)), "holds object and not numbers; save"),
         (npy((2, 2), "<c16", bytes(64)), "holds complex128 and not numbers; save"),
         (npy((2, 2), "<U1", bytes(16)), "are no numbers to add up"),
@@ -225,6 +232,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (npz(weights=np.zeros((2, 3)), no_edge=np.array(-1)), "no square matrix 'weights' with one 'no_edge'; save"),
         (npz(weights=SQUARE, no_edge=np.array("x")), "'no_edge' is no number; save"),
         (npz(a=np.zeros(3)), r"an array of shape \(3,\) is no graph"),
+        (changed(npz(a=SQUARE), 200), "cannot be unpacked: bad crc-32 for file 'a.npy'; save"),
         (csr(format=b"bsr"), "sparse matrix of form 'bsr'; save"),
         (csr(indices=None), "has no array 'indices'; save"),
         (csr(shape=[2, 3]), "is 2 x 3, and a graph's matrix is square; choose"),
@@ -240,11 +248,12 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML needs not; remove"),
     ],
     "gr.gz": [
-        (b"p sp 2 1\n", "cannot be read: not a gzipped file.*; check"),
+        (b"p sp 2 1\n", "cannot be unpacked: not a gzipped file.*; fetch"),
+        (changed(gzip.compress(b"p sp 2 1\na 1 2 3\n"), -8), "cannot be unpacked: crc check failed.*; fetch"),
         (gzip.compress(b"p sp 2 1\na 1 2 3\n")[:-9], "cannot be unpacked: .*; fetch"),
     ],
     "gr.xz": [(b"nothing", "cannot be unpacked: .*; fetch")],
-    "gr.bz2": [(b"nothing", "cannot be read: .*; check")],
+    "gr.bz2": [(b"nothing", "cannot be unpacked: .*; fetch")],
     "exe": [(b"MZ", "ends in none of .gr, .mtx, .*; rename or convert")],
 }
 KINDS = [(suffix, number) for suffix, cases in BAD.items() for number in range(len(cases))]

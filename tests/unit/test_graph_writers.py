@@ -21,10 +21,10 @@ from fwtui.__main__ import main
 from fwtui.errors import Refused
 from fwtui.experiment import Experiment
 from fwtui.graphs import room, writers
-from fwtui.graphs.__main__ import save
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.saving import save
 from fwtui.graphs.writers import picture, write
 from kernels.plan import DTYPES, NO_EDGE
 
@@ -208,8 +208,15 @@ class TestCommand:
         assert main(["graph", *words]) == 2
         assert said in capsys.readouterr().err
 
+    def test_what_is_read_is_not_overwritten(self, tmp_path: Path) -> None:
+        (tmp_path / "g.gr").write_text("p sp 2 1\na 1 2 7\nc ours\n")
+        (tmp_path / "link.gr").symlink_to(tmp_path / "g.gr")
+        with pytest.raises(Refused, match=r"link.gr is what is read, and would be overwritten; choose another name"):
+            save(Experiment(file=str(tmp_path / "g.gr")), str(tmp_path / "link.gr"))
+        assert "ours" in (tmp_path / "link.gr").read_text()
+
     def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.graphs.__main__.generate", lambda *_: pytest.fail("it was generated first"))
+        monkeypatch.setattr("fwtui.graphs.saving.generate", lambda *_: pytest.fail("it was generated first"))
         for asked, out, words in (
             (Experiment(n=25), "", "too large to print"),
             (Experiment(n=4), "g.png", "none of .gr"),

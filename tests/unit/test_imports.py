@@ -111,7 +111,15 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used
 LATE = (
-    *("fwtui.reproduce", "fwtui.sweep", "fwtui.learn", "fwtui.report", "fwtui.doctor", "fwtui.counters", "fwtui.commands.run"),
+    *(
+        "fwtui.reproduce",
+        "fwtui.sweep",
+        "fwtui.learn.course",
+        "fwtui.report",
+        "fwtui.doctor",
+        "fwtui.counters",
+        "fwtui.commands.run",
+    ),
     *("fwtui.sessions.reader", "fwtui.sessions.player", "fwtui.sessions.library", "fwtui.sessions.export"),
     *("fwtui.tui.claims", "fwtui.tui.cue_card", "fwtui.tui.playback", "fwtui.tui.opening", "fwtui.tui.transport"),
     *("fwtui.tui.answers_screen", "fwtui.tui.saved", "fwtui.tui.charts.chart", "plotext", "numpy"),

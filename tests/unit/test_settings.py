@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -20,8 +23,6 @@ from kernels import registry
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the settings file is looked for; no variable says anything."""
-    import os
-
     for name in [n for n in os.environ if n.startswith("FWTUI_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / name)
@@ -124,6 +125,24 @@ def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     binary.write_bytes(b"#" * (settings.LARGEST_FILE + 1))
     with pytest.raises(Refused, match="bytes, which no settings need"):
         settings.load({"FWTUI_CONFIG": str(binary)})
+
+
+@pytest.mark.parametrize(("length", "fits"), [(0, True), (1, False)], ids=["fits", "too-long"])
+def test_a_pipe_is_read_no_further_than_a_file(length: int, fits: bool, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    content = b"#" * (settings.LARGEST_FILE + length)
+
+    def write() -> None:
+        with suppress(BrokenPipeError):
+            pipe.write_bytes(content)
+
+    writer = Thread(target=write)
+    writer.start()
+    with nullcontext() if fits else pytest.raises(Refused, match="bytes, which no settings need"):
+        settings.load({"FWTUI_CONFIG": str(pipe)})
+    writer.join(5)
+    assert not writer.is_alive()
 
 
 def test_a_folder_that_is_none_holds_no_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +119,8 @@ class TestMistakes:
             (["--from", "a", "--to", "b", "--pairs", "p.csv"], "leave out either"),
             (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .csv, .tsv"),
             (["-o", "nowhere/out.npy"], "out.npy cannot be written: no such file"),
+            (["-o", "towns.csv"], "towns.csv is what is read, and would be overwritten; choose another name"),
+            (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is what is read"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, as which pairs"),
             (["--paths", "-o", "o.npy"], "choose .npz for paths too"),
@@ -139,6 +137,20 @@ class TestMistakes:
         assert main(["solve", "towns.csv", *words]) == 2
         shown = capfd.readouterr()
         assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
+
+    def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+        self, towns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("fwtui.solving.command.load_unseen", lambda *_: pytest.fail("it was read first"))
+        (tmp_path / "folder.npy").mkdir()
+        for out, said in (
+            ("nowhere/out.npy", "no such file or directory"),
+            ("towns.csv/out.npy", "not a directory"),
+            ("folder.npy", "is a directory"),
+            ("/proc/out.npy", "out.npy cannot be written: "),
+        ):
+            with pytest.raises(Refused, match=said):
+                carry_out(Request(file=towns, out=str(tmp_path / out)))
 
     def test_pairs_that_are_wrong(self, towns: str, tmp_path: Path) -> None:
         pairs = tmp_path / "pairs.csv"
@@ -157,57 +169,6 @@ class TestMistakes:
         (tmp_path / "g.csv").write_text("a,b,1\nb,c,-3\nc,a,1\n")
         assert main(["solve", str(tmp_path / "g.csv")]) == 1
         assert "negative cycle: " in capfd.readouterr().err
-
-
-class TestStopping:
-    @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
-    def test_no_half_file_is_left(self, tmp_path: Path, name: signal.Signals) -> None:
-        np.savez(tmp_path / "g.npz", weights=np.ones((144, 144)), no_edge=np.array(-1))
-        before = tmp_path / "out.csv"
-        before.write_text("as it was")
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", SLOW_WRITER, json.dumps({"file": str(tmp_path / "g.npz"), "out": str(before)})],
-            stderr=subprocess.PIPE,
-        )
-        deadline = time.monotonic() + 60
-        while len(list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert len(list(tmp_path.iterdir())) == 3, "it is writing"
-        process.send_signal(name)
-        process.send_signal(name)  # a second one does not disturb
-        assert process.wait(60) == 128 + name
-        assert before.read_text() == "as it was" and len(list(tmp_path.iterdir())) == 2
-        assert b"Traceback" not in process.stderr.read()  # type: ignore[union-attr]
-
-    def test_the_command_hands_signals_on(self, towns: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        told: list[int] = []
-
-        class Child:
-            def __init__(self, *words: object, **named: object) -> None:
-                pass
-
-            def send_signal(self, signum: int) -> None:
-                told.append(signum)
-
-            def wait(self) -> int:
-                os.kill(os.getpid(), signal.SIGTERM)
-                return 128 + told[0]
-
-        monkeypatch.setattr("subprocess.Popen", Child)
-        assert main(["solve", towns]) == 128 + signal.SIGTERM and told == [signal.SIGTERM]
-
-    def test_whoever_reads_may_leave(self, towns: str) -> None:
-        command = f"{sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns})}' | true"
-        assert b"Traceback" not in subprocess.run(["sh", "-c", command], capture_output=True).stderr
-
-
-SLOW_WRITER = """
-import sys, time
-from fwtui.solving import __main__, output
-plain = output.plain
-output.plain = lambda distance: time.sleep(0.001) or plain(distance)
-sys.exit(__main__.main())
-"""
 
 
 class TestProgress:

@@ -1,0 +1,171 @@
+"""How `fwtui solve` and `fwtui graph` end: signals at any moment, streams that are closed or full, disks that take no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fwtui
+from fwtui.__main__ import main
+from fwtui.signals import masked
+
+
+@pytest.fixture
+def towns(tmp_path: Path) -> str:
+    path = tmp_path / "towns.csv"
+    path.write_text("from,to,weight\nBerlin,Hamburg,289\nHamburg,Cologne,430\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("out", ["o.npy", "o.npz", "o.csv"])
+def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out: str) -> None:
+    lines = [f"{v},{v + 1},1" for v in range(300)]
+    Path(towns).write_text("\n".join(lines))
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns, 'out': out})}'"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and sorted(os.listdir(tmp_path)) == ["towns.csv"]
+    said = r"fwtui: o\.(npy|npz|csv) cannot be written: (file too large|no space left.*); choose another place\n"
+    assert re.fullmatch(said, done.stderr)
+
+
+class TestStopping:
+    @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+    def test_no_half_file_is_left(self, tmp_path: Path, name: signal.Signals) -> None:
+        np.savez(tmp_path / "g.npz", weights=np.ones((144, 144)), no_edge=np.array(-1))
+        before = tmp_path / "out.csv"
+        before.write_text("as it was")
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", SLOW_WRITER, json.dumps({"file": str(tmp_path / "g.npz"), "out": str(before)})],
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 60
+        while len(list(tmp_path.iterdir())) < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(list(tmp_path.iterdir())) == 3, "it is writing"
+        process.send_signal(name)
+        process.send_signal(name)  # a second one does not disturb
+        assert process.wait(60) == 128 + name
+        assert before.read_text() == "as it was" and len(list(tmp_path.iterdir())) == 2
+        assert b"Traceback" not in process.stderr.read()  # type: ignore[union-attr]
+
+    def test_the_command_hands_signals_on(self, towns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[int] = []
+
+        class Child:
+            def __init__(self, *words: object, **named: object) -> None:
+                pass
+
+            def send_signal(self, signum: int) -> None:
+                told.append(signum)
+
+            def wait(self) -> int:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return 128 + told[0]
+
+        monkeypatch.setattr("subprocess.Popen", Child)
+        assert main(["solve", towns]) == 128 + signal.SIGTERM and told == [signal.SIGTERM]
+
+    @pytest.mark.parametrize("where", ["cached", "collected", "compiled"])
+    def test_wherever_it_is_told(self, towns: str, where: str) -> None:
+        """Exceptions are lost where no caller hears them, and become others where a class is made or code is compiled."""
+        process = subprocess.run(
+            [sys.executable, "-P", "-c", INTERRUPTED, json.dumps({"file": towns}), where], capture_output=True, text=True
+        )
+        assert (process.returncode, process.stdout, process.stderr) == (128 + signal.SIGTERM, "", "")
+
+    def test_before_there_is_anybody_to_hear_it(self, towns: str) -> None:
+        """A signal to a process that was just started comes when it knows what to do about it."""
+        with masked():
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": towns})],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"") and process.returncode == 128 + signal.SIGINT
+
+    @pytest.mark.parametrize("command", ["solve towns.csv", "graph -n 5"])
+    @pytest.mark.parametrize(
+        ("how", "code", "said"),
+        [
+            (">&-", 0, ""),
+            (">/dev/full", 1, "fwtui: writing the output failed: No space left on device\n"),
+            ("| true", 0, ""),
+            ("2>&- | cat", 0, ""),
+        ],
+    )
+    def test_streams_that_are_closed_full_or_left(self, towns: str, command: str, how: str, code: int, said: str) -> None:
+        """Also where the terminal's encoding has no sign for what is said."""
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -P -m fwtui {command} {how}"],
+            cwd=Path(towns).parent,
+            env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(fwtui.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code and "Traceback" not in done.stderr and done.stderr.endswith(said)
+
+    def test_a_name_that_is_no_utf_8(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
+        strange = os.path.join(os.path.dirname(towns), os.fsdecode(b"caf\xe9.csv"))
+        os.rename(towns, strange)
+        assert main(["solve", strange, "-o", strange.replace("caf", "out")]) == 0
+        assert os.path.exists(strange.replace("caf", "out"))
+        assert main(["solve", strange, "--from", os.fsdecode(b"caf\xe9"), "--to", "Berlin"]) == 2
+        assert "there is no vertex 'caf'" in capfd.readouterr().err
+
+    def test_whoever_reads_may_leave(self, towns: str) -> None:
+        command = f"{sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns})}' | true"
+        assert b"Traceback" not in subprocess.run(["sh", "-c", command], capture_output=True).stderr
+
+
+INTERRUPTED = """
+import os, signal, sys
+from fwtui.solving import __main__, command
+
+def told():
+    os.kill(os.getpid(), signal.SIGTERM)
+    return 1
+
+class Collected:
+    def __del__(self):
+        told()
+
+class Cached:
+    def __set_name__(self, owner, name):
+        told()
+
+def carry_out(request):
+    match sys.argv[2]:
+        case "collected":
+            Collected()
+        case "cached":
+            type("Owner", (), {"it": Cached()})
+        case "compiled":
+            try:
+                told()
+            except BaseException:
+                raise RuntimeError("no compiled object yet") from None
+
+command.carry_out = carry_out
+sys.exit(__main__.main())
+"""
+SLOW_WRITER = """
+import sys, time
+from fwtui.solving import __main__, output
+plain = output.plain
+output.plain = lambda distance: time.sleep(0.001) or plain(distance)
+sys.exit(__main__.main())
+"""
