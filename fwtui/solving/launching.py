@@ -5,11 +5,13 @@ Values that all threads agree on are reduced within a block first: atomic operat
 
 from __future__ import annotations
 
+import os
 import time
 from functools import cache
 from typing import Any, NamedTuple
 
-THREADS = 256  # of a block; a power of two
+# of a block, a power of two; in the simulator each is a thread of the host
+THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
 BLOCKS = 1024  # at most, where a block has more than its own row to look at
 LOW, HIGH, LEAST_LOOP, EDGES, FRACTIONS, OFF_GRID, MISSING, ZEROS, BAD = range(9)  # what a survey finds
 WHOLE = 2.0**53  # every float64 from here on is a whole number

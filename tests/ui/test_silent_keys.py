@@ -36,7 +36,7 @@ async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[
     return found
 
 
-@pytest.mark.parametrize(("size", "ran"), [((80, 24), False), ((120, 40), True)])
+@pytest.mark.parametrize(("size", "ran"), [((80, 24), False), pytest.param((120, 40), True, marks=pytest.mark.slow)])
 async def test_every_key_of_the_dashboard_says_why_it_can_do_nothing(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], ran: bool
 ) -> None:
@@ -47,7 +47,7 @@ async def test_every_key_of_the_dashboard_says_why_it_can_do_nothing(
     assert found and not any(found.values()), found
 
 
-@pytest.mark.parametrize(("size", "start"), [((80, 24), 0.0), ((120, 40), None)])
+@pytest.mark.parametrize(("size", "start"), [((80, 24), 0.0), pytest.param((120, 40), None, marks=pytest.mark.slow)])
 async def test_every_key_of_a_replay_says_why_it_can_do_nothing(
     replay_of: Callable[..., FwtuiApp], size: tuple[int, int], start: float | None
 ) -> None:

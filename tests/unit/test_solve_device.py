@@ -19,14 +19,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.objects import accept
 from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import device, launching, paths
+from fwtui.solving import device, paths
 from fwtui.solving.solver import answer
 from kernels.cuda_program import CudaProgram
 from kernels.device import SIM, cuda
 from kernels.plan import Target
 from kernels.predecessors import BLOCK, device_bytes
 assert SIM
-launching.THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(4)
 CudaProgram._pad = lambda *given: sys.exit("there was a second, padded copy on the host")

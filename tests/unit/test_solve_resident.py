@@ -21,7 +21,6 @@ from fwtui.solving import launching, resident
 from kernels import registry
 from kernels.device import cuda
 from kernels.plan import Target
-launching.THREADS = 4
 engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):
