@@ -59,6 +59,7 @@ async def test_digits_go_to_every_place_of_a_replay_and_the_position_stays(repla
             assert "00:03 / 00:" in shown and "q Quit" in shown
 
 
+@pytest.mark.slow
 async def test_transport_keys_work_in_every_place_of_a_replay(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -79,13 +79,16 @@ def assert_all(cases: list[dict[str, Any]], verdict: str) -> None:
 def test_every_cuda_kernel_is_right_in_the_simulator(kernel: Any) -> None:
     cases: list[dict[str, Any]] = []
     tile, *larger = kernel.tiles_for(True) or (1,)
+    # without tiles a block has as many threads as asked, and here each is a thread of the host
+    few = {"threads": 64} if not kernel.tiles and any(o.name == "threads" for o in kernel.options) else {}
     for other in (tile, *([] if kernel.id in BETWEEN else larger)):
         for at, n in enumerate(SIZES[other]):
             # every type around one tile, one type in turn at the others
             types = kernel.dtypes if n == other + 1 and other == tile else (kernel.dtypes[at % len(kernel.dtypes)],)
-            cases += [{"kernel": kernel.id, "n": n, "tile": other, "dtype": dtype} for dtype in types]
+            cases += [{"kernel": kernel.id, "n": n, "tile": other, "dtype": dtype, **few} for dtype in types]
     base: dict[str, Any] = {"kernel": kernel.id, "n": 9, "tile": tile}
-    cases.append({**base, "dtype": kernel.dtypes[0], "density": 0.08})  # unreachable pairs
+    cases.append({**base, "dtype": kernel.dtypes[0], "density": 0.08})  # unreachable pairs, and the usual threads
+    base |= few
     cases.append({**base, "dtype": kernel.dtypes[-1], "low": 0, "high": 1})
     for dtype, density in zip((dtype for dtype in kernel.dtypes if dtype != "int16"), (0.1, 0.3), strict=False):
         cases.append({**base, "dtype": dtype, "negative": 0.4, "density": density})

@@ -51,7 +51,7 @@ launching.launch = launched_alone
 fill = Adjacency.fill
 Adjacency.fill = lambda self, matrix: looked.append(self.n) or fill(self, matrix)
 
-def compare(name, graph, kernel="naive", **asked):
+def compare(name, graph, kernel="katz-kider", **asked):
     looked.clear()
     paths = name in ("dense by columns", "rows", "arcs of both signs")
     first = answer(graph, engine=engine, predecessors=paths, kernel=kernel, **asked)
