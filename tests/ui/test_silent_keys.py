@@ -82,6 +82,7 @@ async def test_a_lesson_without_room_for_the_matrix_says_so(dashboard: FwtuiApp)
         assert "the matrix has no room beside the course; t shows it" in await keyed(pilot, "6", "t", "full_stop")
 
 
+@pytest.mark.slow
 async def test_the_footer_of_every_place_ends_where_it_has_to(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         for going in (False, True):

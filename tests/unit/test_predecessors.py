@@ -227,6 +227,7 @@ MUTANTS_OF_ROUNDED: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_broken_searches_in_rounded_sums_are_caught() -> None:
     bases = ROUNDED[2:5]
     edits = [[], *([what] for what in MUTANTS_OF_ROUNDED.values()), []]
