@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
+from fwtui.errors import Refused
 from fwtui.text import clean
 
 
@@ -27,3 +29,20 @@ def unwritten(error: OSError) -> int:
     where = f" {clean(str(error.filename))}" if error.filename else " the output"
     print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
     return 1
+
+
+def reported(work: Callable[[], object], too_large: str) -> int:
+    """Do it, and return the exit code; a mistake, or what is `too_large` for memory, is one sentence on stderr."""
+    ready_streams()
+    try:
+        work()
+        sys.stdout.flush()
+    except Refused as refusal:
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
+        return 2  # as the command line says it
+    except MemoryError:
+        print(f"fwtui: {too_large}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        return unwritten(error)
+    return 0

@@ -20,8 +20,12 @@ def shown(text: str) -> str:
 
 def brief(text: str) -> str:
     """The text, safe and cut to 40 characters."""
-    safe = clean(text)
-    return safe if len(safe) <= QUOTED else safe[: QUOTED - 1] + "…"
+    return shortened(clean(text), QUOTED)
+
+
+def shortened(text: str, cells: int) -> str:
+    """A text in at most so many cells, with a sign where its end is gone."""
+    return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
 
 
 def clean(text: str) -> str:

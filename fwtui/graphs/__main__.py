@@ -14,26 +14,15 @@ def main() -> int:
     # only now what takes time to import: from here on an end is an orderly one
     import msgspec
 
-    from fwtui.errors import Refused
     from fwtui.experiment import Experiment
     from fwtui.graphs.saving import save
-    from fwtui.streams import ready_streams, unwritten
-    from fwtui.text import clean
+    from fwtui.streams import reported
 
-    ready_streams()
-    try:
-        # not msgspec's own: a file's name may be no UTF-8
-        save(msgspec.convert(json.loads(sys.argv[1]), Experiment), sys.argv[2])
-        sys.stdout.flush()
-    except Refused as refusal:
-        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
-        return 2  # as the command line says it
-    except MemoryError:
-        print("fwtui: the graph does not fit into memory; choose a smaller n", file=sys.stderr)
-        return 2
-    except OSError as error:
-        return unwritten(error)
-    return 0
+    # not msgspec's own: a file's name may be no UTF-8
+    return reported(
+        lambda: save(msgspec.convert(json.loads(sys.argv[1]), Experiment), sys.argv[2]),
+        "the graph does not fit into memory; choose a smaller n",
+    )
 
 
 if __name__ == "__main__":

@@ -53,6 +53,11 @@ def limit(graph: Facts, dtype: str) -> float:
     return most - 2 * graph.drift
 
 
+def exact_up_to(graph: Facts, largest: float) -> bool:
+    """Whether float32 lost no digit of distances up to that, nor of what was compared with them on the way."""
+    return largest < limit(graph, "float32") / (2 if graph.drift else 1)
+
+
 def proved_by_edges(graph: Facts, dtype: str) -> bool:
     """No path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)

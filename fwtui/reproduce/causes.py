@@ -31,17 +31,6 @@ def integer_bound(results: Results, *makes: Make) -> str:
     return ""
 
 
-def full_by_counters(results: Results, make: Make, op: str) -> str:
-    """What counters say of a kernel's op that keeps something on the chip busy all the time; empty otherwise."""
-    with suppress(Missing):
-        n = results.counted_at(op, "memory_share", make)
-        compute, moved, dram = (results.counter(make(n), op, f"{what}_share") for what in ("compute", "memory", "dram"))
-        if max(compute, moved) >= FULL:
-            words = f"{make(n).kernel} keeps what computes {units.percent(compute)} busy, what fetches and stores"
-            return f"{words} {units.percent(moved)}, and the memory outside the chip {units.percent(dram)} (counters, n {n})"
-    return ""
-
-
 def busy(results: Results, make: Make, n: int) -> tuple[float, float]:
     """Shares of the time in which GPM found the integer units and the memory at work. Raises Missing."""
     evidence = results.gpm(make(n))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from fwtui import units
+from fwtui.reproduce.causes import FULL
 from fwtui.reproduce.runs import Make, Missing, Results
 
 OP = "rest"
-_INTEGERS = "integer_instructions_per_relaxation"
 
 
 def ways(results: Results, make: Make) -> float:
@@ -24,15 +27,30 @@ def sectors(results: Results, make: Make) -> float:
     return asked / loads
 
 
-def gops(results: Results, make: Make) -> float:
-    """Integer instructions over time, in 1e9 per second."""
-    return results.counter(make(results.counted_at(OP, "gops", make)), OP, "gops")
+def gops(results: Results, *makes: Make) -> tuple[int, list[float]]:
+    """The largest size at which all of them were counted, and integer instructions over time of each there, in 1e9 per second."""
+    return _together(results, "gops", *makes)
 
 
 def integers(results: Results, *makes: Make) -> tuple[int, list[float]]:
     """The largest size at which all of them were counted, and integer instructions a relaxation of each there."""
-    n = results.counted_at(OP, _INTEGERS, *makes)
-    return n, [results.counter(make(n), OP, _INTEGERS) for make in makes]
+    return _together(results, "integer_instructions_per_relaxation", *makes)
+
+
+def full(results: Results, make: Make) -> str:
+    """What counters say of a kernel that keeps something on the chip busy all the time; empty otherwise."""
+    with suppress(Missing):
+        n = results.counted_at(OP, "memory_share", make)
+        compute, moved, dram = (results.counter(make(n), OP, f"{what}_share") for what in ("compute", "memory", "dram"))
+        if max(compute, moved) >= FULL:
+            words = f"{make(n).kernel} keeps what computes {units.percent(compute)} busy, what fetches and stores"
+            return f"{words} {units.percent(moved)}, and the memory outside the chip {units.percent(dram)} (counters, n {n})"
+    return ""
+
+
+def _together(results: Results, key: str, *makes: Make) -> tuple[int, list[float]]:
+    n = results.counted_at(OP, key, *makes)
+    return n, [results.counter(make(n), OP, key) for make in makes]
 
 
 def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:

@@ -95,7 +95,7 @@ def tiles(results: Results) -> Answer:
     )
     cause = _results_a_thread(results, makes) if ratio > TABLE[8][1] / TABLE[32][1] * TOLERANCE else ""
     try:
-        gops = {tile: counted.gops(results, make) for tile, make in makes.items()}
+        gops = dict(zip(makes, counted.gops(results, *makes.values())[1], strict=True))
     except Missing:
         return judged(holds, value, reason, "the GOPS need counters", cause)
     value += "; " + ", ".join(f"{tile}: {units.digits(g)} GOPS" for tile, g in gops.items())
@@ -221,7 +221,7 @@ def table(results: Results) -> Iterator[Figure]:
         with suppress(Missing):
             n = results.sizes(make)[-1]
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
-            rate = units.digits(counted.gops(results, make))
+            rate = units.digits(counted.gops(results, make)[1][0])
         rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
     yield Figure("Blocking factor", tuple(rows))
 

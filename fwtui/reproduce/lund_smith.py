@@ -84,11 +84,12 @@ def computing(results: Results) -> Answer:
     if bound := causes.integer_bound(results, at(KATZ)):
         value, note = f"{value}; {bound}", ""
     with suppress(Missing):
-        n = results.counted_at("rest", "compute_share", at(KATZ))
-        compute, memory = (results.counter(ask(KATZ, n), "rest", name) for name in ("compute_share", "dram_share"))
+        n = results.counted_at(counted.OP, "compute_share", at(KATZ))
+        compute, memory = (results.counter(ask(KATZ, n), counted.OP, name) for name in ("compute_share", "dram_share"))
         value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)} (n {n})"
         holds, note = holds and compute > memory, ""
-    reason = "" if worth else f"a task takes {times(KATZ_FLOPS / per_task)} fewer FLOPs' worth" if per_task < KATZ_FLOPS else ""
+    fewer = not worth and per_task < KATZ_FLOPS
+    reason = f"a task takes {times(KATZ_FLOPS / per_task)} fewer FLOPs' worth" if fewer else ""
     return judged(holds, value, reason, note, UNUSED if per_task > KATZ_FLOPS * TOLERANCE else _slots(per_task))
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from fwtui.reproduce import causes
+from fwtui.reproduce import causes, counted
 from fwtui.reproduce.rungs import KATZ, NAIVE, NATURAL, OPTIMIZED, STAGED, at
 from fwtui.reproduce.runs import Missing, Results
 
 
+def _bound(results: Results) -> str:
+    """What keeps the plain kernel busy, by counters, or else by GPM."""
+    return counted.full(results, at(KATZ)) or causes.integer_bound(results, at(KATZ))
+
+
 def fewer_instructions(results: Results, n: int) -> str:
     """LS2: what the plain kernel does for every k; that this bounds it is said where counters or GPM bear it out."""
-    bound = causes.full_by_counters(results, at(KATZ), "rest") or causes.integer_bound(results, at(KATZ))
+    bound = _bound(results)
     words = f"{KATZ} looks for its cells, fetches and stores them for every k, which {OPTIMIZED} does not"
     return f"{words}, and {bound}" if bound else f"{words}; what that costs needs counters"
 
@@ -35,7 +40,7 @@ def cyclic_order(results: Results, n: int) -> str:
 def slow_blocks(results: Results, n: int) -> str:
     """LS4: what the same algorithm gains with cheaper indices."""
     found = causes.gain(results, at(NAIVE), at(OPTIMIZED), n)
-    bound = causes.full_by_counters(results, at(KATZ), "rest") or causes.integer_bound(results, at(KATZ))
+    bound = _bound(results)
     words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {found} as fast as {NAIVE} (n {n})" if found else ""
     words = ", and ".join(filter(None, (words, bound)))
     return f"{words}. What caches do for {NAIVE} needs counters" if bound else words

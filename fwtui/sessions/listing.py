@@ -8,7 +8,7 @@ from typing import Any, TextIO
 from fwtui import units
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, find, some
-from fwtui.text import clean
+from fwtui.text import clean, shortened
 
 COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
 RIGHT = frozenset({"runs", "best", "length", "size"})  # whose numbers end in the same place
@@ -33,7 +33,7 @@ def cells(entry: Entry) -> dict[str, str]:
         "name": entry.name,
         "from": entry.origin,
         "date": entry.created[:10],
-        "machine": _brief(entry.machine, MACHINE_CELLS),
+        "machine": shortened(entry.machine, MACHINE_CELLS),
         "GPU": entry.gpu,
         "runs": str(entry.runs) if entry.runs else "",
         "kernels": some(entry.kernels, 3),
@@ -85,7 +85,3 @@ def _sizes(sizes: Sequence[int]) -> str:
     """One size, or the least and the greatest as a sweep is asked for: 512..32768."""
     least, most = min(sizes, default=0), max(sizes, default=0)
     return (str(most) if least == most else f"{least}..{most}") if most else ""
-
-
-def _brief(text: str, cells: int) -> str:
-    return text if len(text) <= cells else text[: cells - 1] + "…"

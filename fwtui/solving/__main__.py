@@ -14,32 +14,23 @@ def main() -> int:
     # only now what takes time to import: from here on an end is an orderly one
     import msgspec
 
-    from fwtui.errors import Refused
     from fwtui.solving.request import Request
-    from fwtui.streams import ready_streams, unwritten
+    from fwtui.streams import reported
     from fwtui.text import clean
 
-    ready_streams()
-    try:
+    def work() -> None:
         from fwtui.solving.command import carry_out
 
         # not msgspec's own: a file's name may be no UTF-8
         carry_out(msgspec.convert(json.loads(sys.argv[1]), Request))
-        sys.stdout.flush()
-    except Refused as refusal:
-        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
-        return 2
-    except MemoryError:
-        print("fwtui: the distances do not fit into memory; choose a smaller graph", file=sys.stderr)
-        return 2
-    except OSError as error:
-        return unwritten(error)
+
+    try:
+        return reported(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
             raise
         print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
         return 1
-    return 0
 
 
 if __name__ == "__main__":

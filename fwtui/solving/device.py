@@ -10,10 +10,10 @@ import numpy as np
 
 from fwtui.errors import NoGpu, Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import Facts
+from fwtui.graphs.bounds import EXACT_INTEGER, Facts
 from fwtui.measure.engine import Engine, one_of_each_op
 from fwtui.solving.compiling import compiled
-from fwtui.solving.room import EXACT_FLOAT, check_room, check_wide
+from fwtui.solving.room import check_room, check_wide
 from fwtui.solving.solved import Finished, Solved, Tell
 from fwtui.text import shown
 from fwtui.units import memory
@@ -225,7 +225,7 @@ def _finished(raw: Any, graph: Carried, dtype: str, predecessors: bool, unproved
     if unproved and dtype != "float32" and graph.escaped(raw, far):
         return Finished(np.empty((0, 0), np.float32), 0.0, np.zeros(n), True)
     largest, least = extremes(raw, n, far, engine)
-    wide = dtype != "float32" and largest >= EXACT_FLOAT
+    wide = dtype != "float32" and largest >= EXACT_INTEGER
     if wide:
         check_wide(n, predecessors)
     distances = np.empty((n, n), np.float64 if wide else np.float32)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import blocks
 from fwtui.solving.compiling import compiled
-from fwtui.solving.room import EXACT_FLOAT, check_wide
+from fwtui.solving.room import check_wide
 from fwtui.solving.solved import Solved, Tell
 from kernels import registry
 from kernels.plan import NO_EDGE, Kernel, Shape, Target
@@ -107,7 +108,7 @@ def floating(raw: np.ndarray, dtype: str, drift: float, predecessors: bool = Fal
         return result
     far = NO_EDGE[dtype] - 2 * drift
     largest = max((int(np.abs(raw[rows]).max(initial=0, where=raw[rows] < far)) for rows in blocks(raw)), default=0) if n else 0
-    if largest >= EXACT_FLOAT:
+    if largest >= EXACT_INTEGER:
         check_wide(n, predecessors)
         result = np.empty((n, n), dtype=np.float64)
     elif dtype == "int32":

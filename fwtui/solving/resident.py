@@ -9,7 +9,7 @@ import numpy as np
 
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, EXACT_INTEGER, limit
+from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, EXACT_INTEGER, exact_up_to
 from fwtui.graphs.vertices import Vertices
 from fwtui.measure.engine import Engine
 from fwtui.measure.memory import check_memory
@@ -67,9 +67,7 @@ def answer(
         launching.launch(cells.functions().leave, n, engine.stream, raw, distances, first, size, np.float64(far))
         engine.synchronize()
         clock.lap("copy out", launching.compiling())
-        exact = choice.dtype != "float32" or (
-            weights.exact_sums and (choice.proof == BY_EDGES or largest < limit(weights, "float32") / (2 if weights.drift else 1))
-        )
+        exact = choice.dtype != "float32" or (weights.exact_sums and (choice.proof == BY_EDGES or exact_up_to(weights, largest)))
         before = None
         if predecessors:
             before = _predecessors(matrix, weights, choice, largest, exact, program, buffers, engine)

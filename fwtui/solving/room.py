@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import isqrt
 
 from fwtui.errors import Refused
+from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.units import memory
 from kernels.plan import ITEMSIZE
 
 KEEP_FREE = 1 << 28  # for everything else on the machine
-EXACT_FLOAT = 2**24  # whole distances from here on are float64
 _DISTANCE = 4  # bytes a cell of the result, in the same place as the matrix where that is as wide
 _WIDE_DISTANCE = 8  # beside the matrix
 _PREDECESSOR = 4
@@ -29,7 +29,7 @@ def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, 
     """
     free = _free(free)
     usable = max(0, free - KEEP_FREE)
-    wide = dtype == "int32" and (low or 0) >= EXACT_FLOAT
+    wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
     per_cell = bytes_a_cell(dtype, predecessors, wide)
     padded = -(-n // _TILE) * _TILE if n > _TILE else n
     needed = per_cell * padded**2

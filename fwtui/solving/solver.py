@@ -10,7 +10,7 @@ import numpy as np
 
 from fwtui.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import AFTERWARDS, Facts, limit
+from fwtui.graphs.bounds import AFTERWARDS, Facts, exact_up_to
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.objects import Unseen, accept, seen, unseen
 from fwtui.measure.engine import Engine
@@ -171,7 +171,7 @@ def _fits(
         largest = max(
             (float(np.abs(distances[r]).max(initial=0, where=np.isfinite(distances[r]))) for r in blocks(distances)), default=0.0
         )
-    return True, largest < (limit(facts, "float32") / 2 if facts.drift else limit(facts, "float32"))
+    return True, exact_up_to(facts, largest)
 
 
 def escaped(adjacency: Adjacency, reached: np.ndarray) -> bool:

@@ -10,11 +10,12 @@ from textual.content import Content
 from fwtui import units
 from fwtui.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant
 from fwtui.race import Course, Place
+from fwtui.text import shortened
 from fwtui.tui import charts, readout, wording
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.charts.figure import seconds_text
 from fwtui.tui.compare_table import short_label
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, hanging, line, shortened
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 
 LABEL = 16
 NUMBER = 10

@@ -32,11 +32,6 @@ def apart(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left, " " * (width - left.cell_length - right.cell_length), right)
 
 
-def shortened(text: str, cells: int) -> str:
-    """A text in at most so many cells, with a sign where its end is gone."""
-    return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
-
-
 def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
     """A label, and parts that go on under themselves in at most so many lines; broken between parts where that is possible."""
     room = max(width - indent, 10)

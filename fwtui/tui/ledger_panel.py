@@ -10,8 +10,9 @@ from textual.content import Content
 from fwtui import units
 from fwtui.ledger import Line, Roofs, formula
 from fwtui.run import Run
+from fwtui.text import shortened
 from fwtui.tui import wording
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, apart, hanging, line, shortened
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, apart, hanging, line
 
 COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
 NARROW = (("relax", 8), ("at limits", 10), ("measured", 10), ("of limits", 10))  # limits are said below then

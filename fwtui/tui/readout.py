@@ -11,8 +11,9 @@ from fwtui import answers, events, units
 from fwtui.limits import Limit
 from fwtui.model import Evidence
 from fwtui.run import Run
+from fwtui.text import shortened
 from fwtui.tui import charts, wording
-from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line, shortened
+from fwtui.tui.drawn import MUTED, STRONG, Piece, apart, hanging, line
 
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column

@@ -12,9 +12,10 @@ from textual.widgets import Static
 
 from fwtui.fields import FIELDS
 from fwtui.run import Run
+from fwtui.text import shortened
 from fwtui.tui.bindings import ANSWERS, BASELINE, COMMON, COUNTERS, MOTION, TRANSPORT
 from fwtui.tui.draft import titled
-from fwtui.tui.drawn import MUTED, Drawn, line, shortened
+from fwtui.tui.drawn import MUTED, Drawn, line
 from fwtui.tui.screen import SessionScreen
 
 

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from fwtui import events, units
 from fwtui.model import Model
 from fwtui.telemetry.throttle import throttled
+from fwtui.text import shortened
 
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5
@@ -54,7 +55,7 @@ class Quantity(NamedTuple):
 
 def fitting(text: str, width: int) -> str:
     """The text if it fits; a number cut short would be another number."""
-    return text if len(text) <= width else "…" if text[:1].isdecimal() else text[: width - 1] + "…"
+    return "…" if len(text) > width and text[:1].isdecimal() else shortened(text, width)
 
 
 def gap(with_history: bool) -> str:

@@ -16,8 +16,9 @@ from fwtui import events, measure, units
 from fwtui.child import DURING
 from fwtui.limits import limit_of
 from fwtui.model import Evidence, Model
+from fwtui.text import shortened
 from fwtui.tui import charts, history, notices, readout, strip, wording
-from fwtui.tui.drawn import apart, hanging, line, shortened
+from fwtui.tui.drawn import apart, hanging, line
 from fwtui.tui.readout import Subject
 from fwtui.tui.transport import Band, timeline
 from kernels import registry

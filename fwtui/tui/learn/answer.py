@@ -5,7 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 
 from fwtui.learn.questions import Answer
-from fwtui.tui.drawn import STRONG, line, shortened
+from fwtui.text import shortened
+from fwtui.tui.drawn import STRONG, line
 from fwtui.tui.readout import meter
 
 WORDS = 18  # cells of a bar's number

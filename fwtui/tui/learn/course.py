@@ -11,7 +11,8 @@ from fwtui import units
 from fwtui.learn.attending import Page
 from fwtui.learn.course import MOST_COLUMNS
 from fwtui.learn.questions import times
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line, shortened
+from fwtui.text import shortened
+from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line
 from fwtui.tui.learn.answer import LEAST_BAR, MOST_BAR, WORDS, parts_lines
 from fwtui.tui.readout import meter
 
