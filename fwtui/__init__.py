@@ -6,7 +6,7 @@ from typing import Any
 __version__ = "0.1.0"
 __all__ = ["Refused", "Result", "__version__", "solve"]
 # brought when they are asked for: they need NumPy and more, which the command line does without
-_LATER = {"solve": "fwtui.solving.solver", "Result": "fwtui.solving.result", "Refused": "fwtui.errors"}
+_LATER = {"solve": "fwtui.solver.solve", "Result": "fwtui.solver.result", "Refused": "fwtui.common.errors"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,5 @@
-from fwtui.errors import Refused as Refused
-from fwtui.solving.result import Result as Result
-from fwtui.solving.solver import solve as solve
+from fwtui.common.errors import Refused as Refused
+from fwtui.solver.result import Result as Result
+from fwtui.solver.solve import solve as solve
 
 __version__: str

@@ -7,16 +7,17 @@ import importlib
 import sys
 from typing import NoReturn
 
-from fwtui import __version__, collector
+from fwtui import __version__
 from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE
-from fwtui.errors import NoGpu, Refused
-from fwtui.streams import ready_streams, unwritten
-from fwtui.text import clean
+from fwtui.common import gc_pause
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.streams import ready_streams, unwritten
+from fwtui.common.text import clean
 
 
 class _Versions(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from fwtui.hardware import versions
+        from fwtui.machine.hardware import versions
 
         for name, version in versions().items():
             print(f"{name:16} {version}")
@@ -50,7 +51,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if arguments is None:  # a process of its own
-        collector.rest()
+        gc_pause.rest()
     words = sys.argv[1:] if arguments is None else arguments
     ready_streams()
     words = _joined(words)
@@ -58,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         words = ["dashboard", *words]
     try:
         given = parser(words[0] if words[0] in COMMANDS else "").parse_args(words)
-        collector.wake()
+        gc_pause.wake()
         return given.execute(given)
     except NoGpu as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)

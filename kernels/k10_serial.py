@@ -20,7 +20,7 @@ def build(shape: Shape, target: Target) -> Program:
     import numpy as np
     from numba import njit
 
-    from kernels.cpu_program import CpuProgram
+    from kernels.programs.cpu_program import CpuProgram
 
     number = np.dtype(shape.dtype).type
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kernels import blocked
+from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
 relax_registers: Any
@@ -18,8 +18,8 @@ def build(shape: Shape, target: Target) -> Program:
     import numpy as np
     from numba import njit, prange
 
-    from kernels.cpu_program import CpuProgram
-    from kernels.cpu_vectors import relax_registers, width_of
+    from kernels.numba_door.cpu_vectors import relax_registers, width_of
+    from kernels.programs.cpu_program import CpuProgram
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):

@@ -27,8 +27,8 @@ def sides(args: tuple[int, ...]) -> tuple[int, int]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
 

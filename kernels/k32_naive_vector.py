@@ -25,8 +25,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda, load4, store4
-    from kernels.cuda_program import CudaProgram, Op, pitched
-    from kernels.device import NUMBER, cuda, int32, jit, load4, store4
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit, load4, store4
+    from kernels.programs.cuda_program import CudaProgram, Op, pitched
 
     number = NUMBER[shape.dtype]
 

@@ -22,8 +22,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op, pitched
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op, pitched
 
     number = NUMBER[shape.dtype]
     results = shape.option("results")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels import blocked
 from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
+from kernels.parts import blocked
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 
 cuda: Any
@@ -43,8 +43,8 @@ def _area(rect: Rect) -> int:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import Args, CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import Args, CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

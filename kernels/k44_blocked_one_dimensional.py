@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels import blocked
 from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
+from kernels.parts import blocked
 from kernels.plan import Kernel, Program, Shape, Target
 
 cuda: Any
@@ -13,8 +13,8 @@ cuda: Any
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels import blocked
+from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
 if TYPE_CHECKING:
-    from kernels.cuda_program import Op
+    from kernels.programs.cuda_program import Op
 
 cuda: Any
 THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells")
@@ -22,8 +22,8 @@ def threads_of(shape: Shape) -> int:
 def pivot_and_panels(shape: Shape) -> dict[str, Op]:
     """The first two phases, which the rungs that change the third one share."""
     global cuda
-    from kernels.cuda_program import Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -94,8 +94,8 @@ def pivot_and_panels(shape: Shape) -> dict[str, Op]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

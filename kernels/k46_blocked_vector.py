@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels import blocked
+from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
 cuda: Any
@@ -22,8 +22,8 @@ def threads_of(shape: Shape) -> int:
 def build(shape: Shape, target: Target) -> Program:
     # globals, not closures: numba's disk cache misses for ever where a kernel closes over compiled functions
     global cuda, load4, store4, keep_less
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import ALIGN16, NUMBER, cuda, int32, jit, load4, store4
+    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit, load4, store4
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from kernels import blocked
 from kernels.k45_katz_kider import THREADS, threads_of
+from kernels.parts import blocked
 from kernels.plan import Kernel, Program, Shape, Step, Target
 
 cuda: Any
@@ -31,8 +31,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

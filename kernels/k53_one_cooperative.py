@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels import blocked
 from kernels.k45_katz_kider import THREADS, threads_of
+from kernels.parts import blocked
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
@@ -41,8 +41,8 @@ def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
 def build(shape: Shape, target: Target) -> Program:
     # a global, not a closure: numba's disk cache misses for ever where one closure calls another
     global cuda, relax_tile
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

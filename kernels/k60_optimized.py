@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels import blocked
+from kernels.parts import blocked
+from kernels.parts.tiles import RESULTS, pivot_and_panels
 from kernels.plan import Kernel, Program, Shape, Target
-from kernels.tiles import RESULTS, pivot_and_panels
 
 cuda: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

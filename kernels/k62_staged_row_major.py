@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels import blocked
+from kernels.parts import blocked
+from kernels.parts.tiles import pivot_and_panels, shares
 from kernels.plan import Kernel, Program, Shape, Target
-from kernels.tiles import pivot_and_panels, shares
 
 cuda: Any
 cell: Any
@@ -33,8 +33,8 @@ def middle_word(k: Any, j: Any, tile: Any) -> Any:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda, cell, to_at, middle_at
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
     number = NUMBER[shape.dtype]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels import blocked
+from kernels.parts import blocked
+from kernels.parts.tiles import order_of, pivot_and_panels, shares
 from kernels.plan import Kernel, Program, Shape, Target
-from kernels.tiles import order_of, pivot_and_panels, shares
 
 cuda: Any
 cell: Any
@@ -39,8 +39,8 @@ def first_k(i: Any, j: Any, cyclic: bool) -> Any:
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     """The staged kernel; `cyclic` turns each thread's order of k by its place in the 4x4 block."""
     global cuda, cell, to_at, middle_at
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
     number = NUMBER[shape.dtype]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernels import blocked
 from kernels.k63_staged_natural import program
+from kernels.parts import blocked
 from kernels.plan import Kernel, Program, Shape, Target
 
 

@@ -101,8 +101,8 @@ def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) 
 def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
     """The three multiplies as ops. Each takes (top, left, low, height, width, depth); every side is a multiple of the tile."""
     global ALIGN16, cuda, load4
-    from kernels.cuda_program import Op
-    from kernels.device import ALIGN16, NUMBER, cuda, int32, jit, load4
+    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit, load4
+    from kernels.programs.cuda_program import Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -210,8 +210,8 @@ def used(steps: Iterator[Step], ops: dict[str, Any]) -> dict[str, Any]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import NUMBER, cuda, int32, jit
+    from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernels import forms
-from kernels.forms import WORD_BYTES
+from kernels.parts import forms
+from kernels.parts.forms import WORD_BYTES
+from kernels.parts.products import ALL, CLOSED, CROSS, PANEL, program
 from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
-from kernels.products import ALL, CLOSED, CROSS, PANEL, program
 
 PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
 PAPERS = (

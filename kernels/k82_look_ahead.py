@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernels import k80_register_tiled as tiled
+from kernels.parts.products import ALL, BULK, CROSS, program
 from kernels.plan import Program, Shape, Step, Target
-from kernels.products import ALL, BULK, CROSS, program
 
 BESIDE, AHEAD = 0, 1  # lanes; of two that are ready the higher one goes first
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.forms import AMPERE, PLAIN, WORD_BYTES, older
 from kernels.k53_one_cooperative import plan
-from kernels.pivot import close_helpers
+from kernels.parts.forms import AMPERE, PLAIN, WORD_BYTES, older
+from kernels.parts.pivot import close_helpers
 from kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
 
 close: Any
@@ -31,8 +31,21 @@ PART = 4  # rows and columns of a tile in a thread
 
 def build(shape: Shape, target: Target) -> Program:
     global close, cuda, load4, load_words, relax_tile, four_lines, store4, store_words
-    from kernels.cuda_program import CudaProgram, Op
-    from kernels.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, load4, load_words, relax_tile, store4, store_words, uint32
+    from kernels.numba_door.device import (
+        ALIGN16,
+        NUMBER,
+        WORD,
+        cuda,
+        int32,
+        jit,
+        load4,
+        load_words,
+        relax_tile,
+        store4,
+        store_words,
+        uint32,
+    )
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     close = close_helpers()
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile

@@ -7,12 +7,12 @@ from collections.abc import Callable, Container
 from itertools import product
 from typing import Any
 
-from fwtui import settings
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed, defaults, kernel_named
-from fwtui.fields import FIELDS, Field
-from fwtui.settings import EXPERIMENT, Settings
-from fwtui.text import shown
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
+from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
+from fwtui.experiment.fields import FIELDS, Field
+from fwtui.machine import settings
+from fwtui.machine.settings import EXPERIMENT, Settings
 from kernels import registry
 from kernels.plan import Kernel
 

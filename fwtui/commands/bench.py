@@ -7,20 +7,21 @@ import json
 import signal
 from typing import Any
 
-from fwtui import hardware, units
-from fwtui.auto import backend_of
-from fwtui.bench import Bench, Entrant, Heat, is_peer
+from fwtui.analysis.report import markdown, outcome, table
+from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
 from fwtui.commands.narrating import say
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed, kernel_named
-from fwtui.fields import FIELDS
-from fwtui.live import Live
-from fwtui.report import markdown, outcome, table
-from fwtui.text import clean, shown
-from fwtui.tuned import config_of
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.experiment.experiment import Experiment, changed, kernel_named
+from fwtui.experiment.fields import FIELDS
+from fwtui.live.session import Live
+from fwtui.machine import hardware
+from fwtui.machine.auto import backend_of
+from fwtui.machine.tuned import config_of
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
 

@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fwtui import units
+from fwtui.analysis.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
+from fwtui.analysis.report import COMPARED, compared, table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.narrating import say_incomplete
-from fwtui.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
-from fwtui.errors import Refused
-from fwtui.report import COMPARED, compared, table
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
 from fwtui.sessions.library import load_model, resolve
-from fwtui.text import clean, shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

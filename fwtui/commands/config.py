@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 
-from fwtui import settings
+from fwtui.analysis.report import table
 from fwtui.commands import OK
-from fwtui.report import table
-from fwtui.settings import KEYMAP
-from fwtui.text import clean
+from fwtui.common.text import clean
+from fwtui.machine import settings
+from fwtui.machine.settings import KEYMAP
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def execute(given: argparse.Namespace) -> int:
     if given.path:
         print(settings.file_path())
         return OK
-    from fwtui.tui.look import check
+    from fwtui.tui.frame.look import check
 
     found = settings.load()
     check(found)

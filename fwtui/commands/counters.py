@@ -7,14 +7,14 @@ import json
 
 import msgspec
 
-from fwtui import hardware
-from fwtui.auto import resolved
+from fwtui.analysis.report import table
 from fwtui.commands import NO_GPU, OK, USAGE
 from fwtui.commands.asking import add_fields, experiments
 from fwtui.commands.narrating import say
-from fwtui.counters import METRICS, PROFILED, Counters, measure, shown
-from fwtui.experiment import Experiment, settle
-from fwtui.report import table
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.live.counters import METRICS, PROFILED, Counters, measure, shown
+from fwtui.machine import hardware
+from fwtui.machine.auto import resolved
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

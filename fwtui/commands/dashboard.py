@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui import hardware
 from fwtui.commands.looking import add_look, preferred
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.experiment import defaults
+from fwtui.experiment.experiment import defaults
+from fwtui.machine import hardware
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

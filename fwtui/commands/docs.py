@@ -8,7 +8,7 @@ from pathlib import Path
 from fwtui.commands import OK, WRONG
 from fwtui.commands.narrating import say
 from fwtui.commands.pictures import redraw
-from fwtui.docs import README, rewrite, update
+from fwtui.commands.readme_parts import README, rewrite, update
 from fwtui.sessions import schema
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fwtui import hardware
 from fwtui.commands import OK, WORKER_DIED
+from fwtui.commands.doctor_checks import limit_lines, print_report
 from fwtui.commands.narrating import say
-from fwtui.doctor import limit_lines, print_report
-from fwtui.driving import finish
-from fwtui.live import Live
-from fwtui.text import clean
+from fwtui.common.text import clean
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
+from fwtui.machine import hardware
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from fwtui.analysis import export
+from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands import OK, WRONG
 from fwtui.commands.narrating import say_incomplete
-from fwtui.errors import Refused
-from fwtui.sessions import export
-from fwtui.sessions.export import FORMATS, TABLES, Row
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
 from fwtui.sessions.folders import new_file, why
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load
-from fwtui.text import clean, shown
 
 WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
     "csv": export.write_csv,

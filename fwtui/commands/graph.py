@@ -7,10 +7,10 @@ import json
 
 import msgspec
 
-from fwtui.commands.apart import apart
 from fwtui.commands.asking import GRAPH, add_fields, experiments
-from fwtui.errors import Refused
-from fwtui.experiment import settle
+from fwtui.common.apart import apart
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import settle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,4 +28,4 @@ def execute(given: argparse.Namespace) -> int:
     asked = experiments(given, gpu=False)
     if len(asked) > 1:
         raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
-    return apart("fwtui.graphs", json.dumps(msgspec.to_builtins(settle(asked[0]))), given.out)
+    return apart("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(settle(asked[0]))), given.out)

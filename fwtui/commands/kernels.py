@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from fwtui.analysis.report import table
 from fwtui.commands import OK
-from fwtui.report import table
 from kernels import registry
 from kernels.plan import Kernel
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui import hardware
+from fwtui.analysis.report import table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.errors import Refused
-from fwtui.experiment import defaults
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
+from fwtui.experiment.experiment import defaults
 from fwtui.learn.course import step_named
 from fwtui.learn.lessons import lessons, listed
-from fwtui.report import table
-from fwtui.text import shown
+from fwtui.machine import hardware
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

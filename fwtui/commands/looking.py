@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui import settings
-from fwtui.settings import Settings
+from fwtui.machine import settings
+from fwtui.machine.settings import Settings
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ import re
 from fwtui.commands import OK, WRONG
 from fwtui.commands.merge import lost
 from fwtui.commands.narrating import say
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Mark, mark
-from fwtui.text import shown
 
 MOST_WORDS = 200  # as the dashboard's own markers
 _RUN = re.compile(r"(run|end) +(\d{1,9})", re.ASCII)

@@ -6,7 +6,7 @@ import argparse
 
 from fwtui.commands import OK, WRONG
 from fwtui.commands.narrating import say
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Written, merge
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from fwtui import events, units
-from fwtui.codec import Line
-from fwtui.text import clean
+from fwtui.common import units
+from fwtui.common.text import clean
+from fwtui.stream import events
+from fwtui.stream.codec import Line
 
 
 def narrate(line: Line) -> None:

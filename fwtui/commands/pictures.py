@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 from fwtui.commands import render
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from fwtui.sessions.folders import why
-from fwtui.text import shown
 
 _COMMENT = re.compile(r"^<!-- picture: fwtui render (.+) -->$", re.MULTILINE)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.errors import Refused
-from fwtui.live import Live
+from fwtui.common.errors import Refused
+from fwtui.live.session import Live
 
 LEAST_HZ, MOST_HZ = 0.01, 10
 

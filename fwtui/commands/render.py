@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fwtui.commands import OK
 from fwtui.commands.looking import add_look, preferred
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
-from fwtui.settings import Settings
-from fwtui.tui.places import place_names
+from fwtui.tui.frame.places import place_names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,18 +7,18 @@ import json
 import sys
 from collections.abc import Iterator
 
-from fwtui.codec import Line
+from fwtui.analysis.report import COLUMNS, result, row, table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.looking import add_look, preferred
 from fwtui.commands.narrating import say, say_incomplete
-from fwtui.errors import Refused
-from fwtui.events import RunStarted
-from fwtui.model import Model
-from fwtui.report import COLUMNS, result, row, table
-from fwtui.run import Run
+from fwtui.common.errors import Refused
 from fwtui.sessions.check import missing
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.stream import Inlet, piped
+from fwtui.stream.codec import Line
+from fwtui.stream.events import RunStarted
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 PIPE = "-"
 

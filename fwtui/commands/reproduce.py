@@ -7,22 +7,22 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from fwtui import hardware
+from fwtui.campaigns.reproduce import MODULES, presets
+from fwtui.campaigns.reproduce.answer_table import answered, lines
+from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce.claim import Answer, Claim
+from fwtui.campaigns.reproduce.claim_recorder import record
+from fwtui.campaigns.reproduce.execute import Performer
+from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.runs import Results
 from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.narrating import narrate, say, say_incomplete
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.errors import Refused
-from fwtui.model import Model
-from fwtui.reproduce import MODULES, presets
-from fwtui.reproduce.answers import answered, lines
-from fwtui.reproduce.campaign import held
-from fwtui.reproduce.claim import Answer, Claim
-from fwtui.reproduce.execute import Performer
-from fwtui.reproduce.preset import Preset, Scale
-from fwtui.reproduce.runs import Results
-from fwtui.reproduce.slim import record
+from fwtui.common.errors import Refused
+from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
-from fwtui.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.stream.model import Model
 
 ALL = "all"
 SAMPLING_HZ = 1.0

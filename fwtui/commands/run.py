@@ -13,19 +13,22 @@ import sys
 
 import msgspec
 
-from fwtui import answers, counters, events, hardware
+from fwtui.analysis import answers
+from fwtui.analysis.report import COLUMNS, result, row, table
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
 from fwtui.commands.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.narrating import narrate, say, show_progress
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.driving import finish
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
-from fwtui.live import Live
-from fwtui.report import COLUMNS, result, row, table
+from fwtui.common.errors import Refused
+from fwtui.common.signals import Stopped, on_signals, stop
+from fwtui.common.text import clean, shown
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import counters
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
+from fwtui.machine import hardware
 from fwtui.sessions.stream import Outlet
-from fwtui.signals import Stopped, on_signals, stop
-from fwtui.text import clean, shown
+from fwtui.stream import events
 
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 

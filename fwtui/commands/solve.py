@@ -6,8 +6,8 @@ import argparse
 import json
 import time
 
-from fwtui.commands.apart import apart
-from fwtui.errors import Refused
+from fwtui.common.apart import apart
+from fwtui.common.errors import Refused
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,4 +48,4 @@ def execute(given: argparse.Namespace) -> int:
         for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
         if (value := getattr(given, name))
     }
-    return apart("fwtui.solving", json.dumps({"file": given.graph, "begun": begun, **request}))
+    return apart("fwtui.solver", json.dumps({"file": given.graph, "begun": begun, **request}))

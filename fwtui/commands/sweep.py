@@ -10,26 +10,27 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui import hardware, units
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.report import outcome, result, table
+from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
+from fwtui.campaigns.sweep.findings import Findings, findings
+from fwtui.campaigns.sweep.grid import Cell, Grid
+from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import add_fields, experiments, kernel_options
 from fwtui.commands.narrating import narrate, say
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.compare import Entrant
-from fwtui.driving import DRAIN_EVERY
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed, kernel_named
-from fwtui.live import Live
-from fwtui.model import Model
-from fwtui.report import outcome, result, table
-from fwtui.run import Run
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.common.text import clean
+from fwtui.experiment.experiment import Experiment, changed, kernel_named
+from fwtui.live.protocols import DRAIN_EVERY
+from fwtui.live.session import Live
+from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
-from fwtui.signals import Stopped, handlers_kept, on_signals, stop
-from fwtui.sweep.axis import Axis, names, read_axis, value
-from fwtui.sweep.findings import Findings, findings
-from fwtui.sweep.grid import Cell, Grid
-from fwtui.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.text import clean
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 from kernels import registry
 
 WITHIN = 300.0

@@ -7,10 +7,10 @@ import math
 
 from fwtui.commands import OK, WRONG
 from fwtui.commands.merge import tell
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, Cut, trim
-from fwtui.text import shown
 
 LEAST_HZ, MOST_HZ = 0.001, 1000
 

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fwtui import units
-from fwtui.auto import backend_of
+from fwtui.analysis.report import table
+from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.asking import choices_of
 from fwtui.commands.narrating import say
 from fwtui.commands.recording import add_recording, live_session
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, kernel_named
-from fwtui.fields import FIELDS
-from fwtui.report import table
-from fwtui.text import clean
-from fwtui.tuned import Trial
-from fwtui.tuning import Problem, Tuner
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.experiment.experiment import Experiment, kernel_named
+from fwtui.experiment.fields import FIELDS
+from fwtui.machine.auto import backend_of
+from fwtui.machine.tuned import Trial
 from kernels.auto import AUTO, in_order
 from kernels.plan import Kernel
 

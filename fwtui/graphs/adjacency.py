@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwtui.experiment import GRID
+from fwtui.experiment.experiment import GRID
 from fwtui.graphs.graph import blocks
-from fwtui.graphs.lines import Arcs
+from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 

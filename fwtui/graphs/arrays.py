@@ -13,13 +13,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, count_finite, of_dense
-from fwtui.graphs.lines import Arcs
-from fwtui.graphs.objects import Rows, Unseen, of_array, of_matrix, of_rows, simple
+from fwtui.graphs.library_objects import Rows, Unseen, of_array, of_matrix, of_rows, simple
+from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.text import clean, shown
-from fwtui.units import memory
 
 _SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
 _SPARSE["coo"] = ("row", "col", "data", "shape")

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.graphs.graph import GraphInput
 from kernels.plan import NO_EDGE
 
@@ -90,7 +90,7 @@ def check_range(graph: GraphInput, dtype: str) -> str:
 
 def _searches(graph: GraphInput) -> tuple[np.ndarray, np.ndarray]:
     """Distances from vertex 0 and to vertex 0, or no less than them; +inf where there is no path."""
-    from fwtui.graphs.searches import distances_from
+    from fwtui.engine.searches import distances_from
 
     matrix = graph.matrix
     if graph.may_have_negative_cycles:

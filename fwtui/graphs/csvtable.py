@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwtui.errors import Refused
-from fwtui.graphs.lines import CHUNK, Arcs
-from fwtui.text import clean
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.graphs.number_lines import CHUNK, Arcs
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NAMES = (

@@ -11,9 +11,9 @@ import re
 
 import numpy as np
 
-from fwtui.errors import Refused
-from fwtui.graphs.lines import CHUNK, Arcs, Layout
-from fwtui.text import clean
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.graphs.number_lines import CHUNK, Arcs, Layout
 
 MOST_NUMBER = 2**53 - 1  # beyond it float64 skips whole numbers
 _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)

@@ -6,8 +6,8 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import EXACT_REAL
-from fwtui.graphs.demand import Demand, refused_for_room
 from fwtui.graphs.graph import GraphInput, blocks, survey
+from fwtui.graphs.limits import Demand, refused_for_room
 from fwtui.graphs.loading import load
 
 

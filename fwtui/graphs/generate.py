@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwtui.experiment import Experiment, changed
+from fwtui.experiment.experiment import Experiment, changed
 from fwtui.graphs.graph import GraphInput, survey
 from fwtui.graphs.recipe import Recipe, recipe_for
 
@@ -20,7 +20,7 @@ def generate(experiment: Experiment, fill: Fill | None = None) -> GraphInput:
     """
     recipe = recipe_for(experiment)
     if fill is None:
-        from fwtui.graphs.compiled import fill
+        from fwtui.engine.generate_cpu import fill
     matrix = np.empty((recipe.n, recipe.n), dtype=recipe.dtype)
     fill(matrix, recipe)
     edges, negative, low, high = survey(matrix)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.objects import of_networkx
-from fwtui.text import clean
+from fwtui.graphs.library_objects import of_networkx
 
 
 def read_graphml(file: io.BufferedReader, name: str) -> Adjacency:

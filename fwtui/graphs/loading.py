@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.graphs import arrays, csvtable, dimacs, edgelist, matrixmarket
 from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.demand import Demand, refused_for_room
 from fwtui.graphs.graphml import read_graphml
-from fwtui.graphs.lines import Arcs, Layout, arcs_in
-from fwtui.graphs.objects import Unseen, seen
+from fwtui.graphs.library_objects import Unseen, seen
+from fwtui.graphs.limits import Demand, refused_for_room
+from fwtui.graphs.number_lines import Arcs, Layout, arcs_in
 from fwtui.graphs.opening import MAX_BYTES, opened
 from fwtui.graphs.suffixes import suffix_of
 from fwtui.graphs.vertices import Vertices
-from fwtui.text import clean
 
 Reader = Callable[[io.BufferedReader, str, int, Demand], Adjacency | Unseen]
 ANY = Demand()

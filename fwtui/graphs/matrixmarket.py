@@ -6,9 +6,9 @@ import io
 
 import numpy as np
 
-from fwtui.errors import Refused
-from fwtui.graphs.lines import CHUNK, Arcs, Layout
-from fwtui.text import clean
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.graphs.number_lines import CHUNK, Arcs, Layout
 
 _FORMATS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 
 MAX_BYTES = 256 * 2**20  # of a file of text
 MOST_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwtui.errors import Refused
-from fwtui.experiment import GRID, Experiment
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import GRID, Experiment
 from fwtui.graphs.hashing import PLAIN
 from kernels.plan import NO_EDGE
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import psutil
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.common.units import memory
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.opening import MAX_BYTES
-from fwtui.text import clean
-from fwtui.units import memory
 from kernels.plan import ITEMSIZE
 
 KEEP_FREE = 1 << 28  # for everything else on the machine

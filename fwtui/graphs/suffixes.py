@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fwtui.errors import Refused
-from fwtui.text import shown
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 
 SUFFIXES = (".gr", ".mtx", ".txt", ".edges", ".el", ".snap", ".csv", ".tsv", ".npy", ".npz", ".graphml")
 PACKED = (".gz", ".bz2", ".xz")

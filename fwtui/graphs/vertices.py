@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 
-from fwtui.errors import Refused
-from fwtui.text import clean, shown
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
 
 
 class Vertices:

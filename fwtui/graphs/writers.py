@@ -13,11 +13,11 @@ from typing import IO
 
 import numpy as np
 
-from fwtui.errors import Refused
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.opening import MAX_BYTES
-from fwtui.graphs.whole import whole_file
-from fwtui.text import clean
 
 MOST_DRAWN = 64  # vertices in a .dot file: beyond it nothing can be seen in the picture
 NO_EDGE_SIGN = "."

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fwtui.compare import Entrant
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
+from fwtui.analysis.compare import Entrant
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import Step
 from fwtui.learn.lessons import Lessons, recorded_words
 from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
-from fwtui.model import Model
-from fwtui.run import Run
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 Guess = float | str | None  # a number, the key of a choice, or None where somebody only wanted the answer
 Planned = tuple[Step, Experiment]

@@ -8,17 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fwtui.compare import Entrant
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
+from fwtui.analysis.compare import Entrant
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.experiment.experiment import Experiment
 from fwtui.learn import placeholders
 from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
 from fwtui.learn.questions import Answer, Choice
-from fwtui.model import Model
-from fwtui.run import Run
 from fwtui.sessions.folders import SUFFIX, why
 from fwtui.sessions.library import load_model
-from fwtui.text import clean, shown
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 from kernels import registry
 
 BUDGET = 2.0  # seconds of timed passes of a step's run on this machine

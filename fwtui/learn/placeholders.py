@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from fwtui import events, units
-from fwtui.compare import Entrant
-from fwtui.errors import Refused
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.limits import limit_of
+from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.learn.questions import KINDS, times
-from fwtui.limits import limit_of
+from fwtui.stream import events
 from kernels.plan import ITEMSIZE
 
 BEFORE, PHASE = "before.", "phase."

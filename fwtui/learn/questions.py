@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import NamedTuple
 
-from fwtui import units
-from fwtui.compare import Entrant
-from fwtui.errors import Refused
-from fwtui.limits import limit_of
-from fwtui.occupancy import occupancy
-from fwtui.text import shown
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.limits import limit_of
+from fwtui.analysis.occupancy import occupancy
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from kernels.plan import WARP
 
 CLOSE = 1.25  # a guess within this factor of the answer is close

@@ -10,10 +10,10 @@ from threading import Event
 import msgspec
 import numpy as np
 
-from fwtui.environment import worker_environment
-from fwtui.experiment import Experiment
+from fwtui.common.environment import worker_environment
+from fwtui.common.text import clean
+from fwtui.experiment.experiment import Experiment
 from fwtui.learn.trace import Trace
-from fwtui.text import clean
 
 MOST_SECONDS = 120.0
 LISTENS_EVERY = 0.2
@@ -51,7 +51,7 @@ def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     weights = trace.distances[0]
     request = Request(experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights))
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "fwtui.measure.traced"],
+        [sys.executable, "-P", "-m", "fwtui.measure.step_target"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

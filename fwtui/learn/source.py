@@ -35,7 +35,7 @@ def source(kernel_id: str) -> Source:
     modules = _modules(build)
     module = next((module for module in modules if _compiled(inspect.getsource(module))), modules[0])
     text = inspect.getsource(module)
-    name = f"kernels/{module.__name__.rpartition('.')[2]}.py"
+    name = f"{module.__name__.replace('.', '/')}.py"
     lines, compiled = text.split("\n"), _compiled(text)
     if not compiled:
         return Source(name, 1, tuple(lines), frozenset())

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed, kernel_named, settle
-from fwtui.graphs.plain import fill_numpy
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.graphs.generate_numpy import fill_numpy
 from fwtui.graphs.recipe import recipe_for
 from fwtui.learn.trace import Cell, Moment, Trace, trace
 

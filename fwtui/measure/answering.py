@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from fwtui import events
 from fwtui.graphs.canonical import NO_DISTANCE
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.summary import stated, summarise
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving.summary import stated, summarise
+from fwtui.stream import events
 
 ALWAYS = 512  # vertices up to which it is told of every run: some milliseconds
 KEPT_BYTES = 1 << 30  # of distances that wait for somebody to ask

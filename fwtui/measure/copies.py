@@ -7,9 +7,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from fwtui import events
-from fwtui.measure.engine import Engine
-from fwtui.measure.teller import Teller
+from fwtui.engine.engine import Engine
+from fwtui.measure.events_out import Teller
+from fwtui.stream import events
 from kernels.plan import Buffers, Copied, Program, Shape
 
 MOST, SECONDS = 5, 0.1  # times that a copy is made for its median, as long as they take no longer

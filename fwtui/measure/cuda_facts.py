@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fwtui.events import Device
-from kernels.device import cuda
+from fwtui.stream.events import Device
+from kernels.numba_door.device import cuda
 
 
 def gpu_name(gpu: Any) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from fwtui import events
-from fwtui.errors import Refused
-from fwtui.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import Check, Engine
+from fwtui.engine.memory import check_memory
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.graphs.bounds import check_range
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate, warm_up
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure.engine import Check, Engine
-from fwtui.measure.memory import check_memory
-from fwtui.measure.teller import Teller
+from fwtui.measure.events_out import Teller
+from fwtui.stream import events
 from kernels.plan import Kernel
 
 GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from fwtui import events
-from fwtui.experiment import Experiment
+from fwtui.engine.engine import Check, Engine, one_of_each_op, stretches
+from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
-from fwtui.measure.engine import Check, Engine, one_of_each_op, stretches
+from fwtui.measure.events_out import Teller
 from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.resources import occupancies
 from fwtui.measure.statistics import Samples
-from fwtui.measure.teller import Teller
+from fwtui.stream import events
 from kernels.plan import Buffers, Copied, Kernel, Program, Step
 
 TELL_EVERY = 0.1  # seconds

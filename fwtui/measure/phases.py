@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fwtui.events import Part
-from fwtui.measure.engine import Stretch
+from fwtui.engine.engine import Stretch
+from fwtui.stream.events import Part
 
 MOST_ROUNDS = 64  # kept of one run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fwtui.occupancy import occupancy
+from fwtui.analysis.occupancy import occupancy
 from kernels.plan import WARP, Program, Target
 
 

@@ -9,18 +9,18 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from fwtui import events
-from fwtui.answers import RIGHT
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed, kernel_named
+from fwtui.analysis.answers import RIGHT
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import Cancelled, Check, Engine
+from fwtui.engine.verify import Verifier
+from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure import answering, copies, statistics
-from fwtui.measure.engine import Cancelled, Check, Engine
+from fwtui.measure.events_out import Teller
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.passes import Passes
-from fwtui.measure.teller import Teller
-from fwtui.verify import Verifier
+from fwtui.stream import events
 from kernels import registry
 from kernels.plan import Copied, Kernel, Shape, Step
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from fwtui import units
-from fwtui.errors import Refused
-from fwtui.events import Header
+from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.sessions.summary import summarise
+from fwtui.stream.events import Header
 
 WHOLE, DAMAGED, REFUSED = 0, 1, 2
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
-from fwtui.errors import Refused
-from fwtui.text import clean
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 
 SUFFIX = ".fwt.jsonl"
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

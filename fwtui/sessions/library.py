@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from fwtui.errors import Refused
-from fwtui.events import Header
-from fwtui.model import Model
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder, why
 from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.summary import summarise
-from fwtui.text import clean
+from fwtui.stream.events import Header
+from fwtui.stream.model import Model
 
 _MOST_NAMED = 12
 SHIPPED, OWN = "shipped", "own"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
-from fwtui import units
+from fwtui.common import units
+from fwtui.common.text import clean, shortened
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, find, some
-from fwtui.text import clean, shortened
 
 COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
 RIGHT = frozenset({"runs", "best", "length", "size"})  # whose numbers end in the same place

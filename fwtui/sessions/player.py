@@ -10,8 +10,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from fwtui.codec import Line
-from fwtui.events import Marker, Round, RunStarted, Telemetry
+from fwtui.stream.codec import Line
+from fwtui.stream.events import Marker, Round, RunStarted, Telemetry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fwtui.codec import MAX_LINE, Line, decode, decode_lines
-from fwtui.errors import Corrupt, Refused
-from fwtui.events import FORMAT, VERSION, End, Header
+from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.text import clean
 from fwtui.sessions.folders import why
-from fwtui.text import clean
+from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
+from fwtui.stream.events import FORMAT, VERSION, End, Header
 
 MAX_BYTES = 256 * 2**20
 MAX_LINES = 2_000_000  # held in memory at once

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from fwtui.codec import Line, encode
-from fwtui.errors import Refused
-from fwtui.events import End, Header, RunDone, Telemetry
+from fwtui.common.errors import Refused
+from fwtui.common.signals import held
+from fwtui.common.text import clean
 from fwtui.sessions.folders import NEW, SUFFIX, new_file, own_folder, why
-from fwtui.signals import held
-from fwtui.text import clean
+from fwtui.stream.codec import Line, encode
+from fwtui.stream.events import End, Header, RunDone, Telemetry
 
 _MAX_SAME_NAME = 1000
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from fwtui import codec, events
-from fwtui.codec import Line, Unknown
-from fwtui.errors import Corrupt, Refused
+from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.text import clean
 from fwtui.sessions.reader import Loaded, load
 from fwtui.sessions.recorder import Recorder
-from fwtui.text import clean
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line, Unknown
 
 INCOMPLETE = "incomplete source"  # reason of an end whose source had none
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

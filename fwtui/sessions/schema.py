@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from fwtui import events
 from fwtui.sessions.folders import shipped_folder
+from fwtui.stream import events
 
 FILE = f"schema-v{events.VERSION}.json"
 _CRC = {"type": "string", "pattern": "^[0-9a-f]{8}$", "description": "CRC-32 of the line's bytes before this, its last member"}

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from fwtui.codec import MAX_LINE
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
 from fwtui.sessions.folders import SUFFIX, own_folder, why
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.recorder import safe_slug
 from fwtui.sessions.rewrite import retitled
-from fwtui.text import clean, shown
+from fwtui.stream.codec import MAX_LINE
 
 BIN = ".deleted"  # a folder beside the sessions
 MOST_DELETED = 20  # that are kept there

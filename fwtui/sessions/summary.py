@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from fwtui.events import Device, Event, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.sessions.reader import Condition, Session
+from fwtui.stream.events import Device, Event, Header, Planned, RunDone, RunStarted, Verdict
 
 
 @dataclass(slots=True)

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fwtui import collector
-from fwtui.errors import Refused
+from fwtui.common import gc_pause
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
 from fwtui.sessions.folders import why
-from fwtui.text import clean, shown
-from fwtui.tui import terminal
-from fwtui.tui.places import place_names
+from fwtui.tui.app import terminal
+from fwtui.tui.frame.places import place_names
 
 if TYPE_CHECKING:
-    from fwtui.experiment import Experiment
-    from fwtui.live import Live
+    from fwtui.experiment.experiment import Experiment
+    from fwtui.live.session import Live
+    from fwtui.machine.settings import Settings
     from fwtui.sessions.stream import Inlet, Listener
-    from fwtui.settings import Settings
 
 __all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
@@ -43,11 +43,11 @@ def run_dashboard(
         if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; serve a replay instead")
         _need_terminal("the dashboard")
-        collector.rest()  # until the first frame is there
-        from fwtui import hardware
-        from fwtui.experiment import defaults
-        from fwtui.tui.app import FwtuiApp
-        from fwtui.tui.look import Look, look_of
+        gc_pause.rest()  # until the first frame is there
+        from fwtui.experiment.experiment import defaults
+        from fwtui.machine import hardware
+        from fwtui.tui.app.app import FwtuiApp
+        from fwtui.tui.frame.look import Look, look_of
 
         look = look_of(settings) if settings is not None else Look()
         first = experiment or defaults(hardware.driver_present())
@@ -97,9 +97,9 @@ def _play(what: Path | Listener, speed: float, start: float, max_gap: float | No
     check_moment(start)
     check_gap(max_gap)
     _need_terminal("the replay")
-    collector.rest()  # until the first frame is there
-    from fwtui.tui.app import FwtuiApp
-    from fwtui.tui.look import Look, look_of
+    gc_pause.rest()  # until the first frame is there
+    from fwtui.tui.app.app import FwtuiApp
+    from fwtui.tui.frame.look import Look, look_of
 
     look = look_of(settings) if settings is not None else Look()
     app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look)
@@ -133,8 +133,8 @@ def render(
     with _same_everywhere():
         import asyncio
 
-        from fwtui.tui.look import Look, look_of
-        from fwtui.tui.picture import picture
+        from fwtui.tui.app.picture import picture
+        from fwtui.tui.frame.look import Look, look_of
 
         look = look_of(settings) if settings is not None else Look()
         text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt", place=screen, look=look))

@@ -40,7 +40,7 @@ def _steps(shape: Shape, passes: int) -> Iterator[Step]:
 def _numpy(shape: Shape, target: Target) -> Program:
     import numpy as np
 
-    from kernels.cpu_program import CpuProgram
+    from kernels.programs.cpu_program import CpuProgram
 
     sums = np.empty((shape.n, shape.n), shape.dtype)
 
@@ -55,7 +55,7 @@ def _numpy(shape: Shape, target: Target) -> Program:
 def _torch_on_cpu(shape: Shape, target: Target) -> Program:
     import torch  # pyright: ignore[reportMissingImports]
 
-    from kernels.cpu_program import CpuProgram
+    from kernels.programs.cpu_program import CpuProgram
 
     sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype))
 

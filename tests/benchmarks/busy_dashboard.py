@@ -32,7 +32,7 @@ SETTLE = 3.0  # seconds until it is looked at
 
 def flood(arguments: list[str]) -> None:
     """The worker: one run that never ends and never stops talking."""
-    from fwtui import codec, events, requests
+    from fwtui.stream import codec, events, requests
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int)
@@ -68,19 +68,19 @@ def flood(arguments: list[str]) -> None:
 
 def dashboard() -> int:
     """The program itself, with that worker."""
-    from fwtui import live
-    from fwtui.child import Child
-    from fwtui.experiment import defaults
+    from fwtui.experiment.experiment import defaults
+    from fwtui.live import session
+    from fwtui.live.child import Child
     from fwtui.tui import run_dashboard
 
     here = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
 
     def hire(module: str, arguments: list[str], origin: float, environment: dict[str, str] | None = None) -> Child:
-        fake = module == "fwtui.worker"
+        fake = module == "fwtui.measure.worker"
         return Child(Path(__file__).stem if fake else module, arguments, origin, {**(environment or {}), "PYTHONPATH": here})
 
-    live.Child = hire  # type: ignore[assignment, misc]
-    return run_dashboard(live.Live(telemetry_hz=10), defaults(False))
+    session.Child = hire  # type: ignore[assignment, misc]
+    return run_dashboard(session.Live(telemetry_hz=10), defaults(False))
 
 
 class Terminal:

@@ -19,9 +19,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from fwtui.events import RunDone, RunStarted
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.reader import load
+from fwtui.stream.events import RunDone, RunStarted
 
 PROGRAM = [sys.executable, "-P", "-m", "fwtui"]
 LONGEST = 120.0  # seconds that a dashboard gets for one run

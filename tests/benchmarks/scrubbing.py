@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
 
 import scenes  # pyright: ignore[reportMissingImports]
 
-from fwtui import events
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.opening import recording
-from fwtui.tui.recording import Recording
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.opening import recording
+from fwtui.tui.frame.recording import Recording
 
 SIZE = (120, 40)
 HOUR = 3600.0
@@ -84,7 +84,7 @@ async def jumps(played: Recording, count: int, place: str) -> list[Took]:
 
 
 def main(count: int, hours: float) -> None:
-    from fwtui.tui.places import place_names
+    from fwtui.tui.frame.places import place_names
 
     with tempfile.TemporaryDirectory() as folder:
         path = session(Path(folder), hours)

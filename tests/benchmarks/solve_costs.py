@@ -26,8 +26,8 @@ import numpy as np
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency, Weights
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving import device
-from kernels import predecessors
+from fwtui.solver import on_gpu
+from kernels.paths import predecessors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
 turned_rows = import_module("path_checks").turned_rows
@@ -67,7 +67,7 @@ def _tell(name: str, weights: np.ndarray, dtype: str) -> None:
 
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
-    engine = device.engine_for(None, n, needed=True)
+    engine = on_gpu.engine_for(None, n, needed=True)
     assert engine is not None
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
@@ -76,7 +76,7 @@ def streaming(n: int, gibibytes: float) -> None:
         if cap is not None:
             engine.free_bytes = lambda cap=cap: cap
         begin = time.perf_counter()
-        solved = device.run(graph, "int32", None, engine, lambda share: None)
+        solved = on_gpu.run(graph, "int32", None, engine, lambda share: None)
         spent = time.perf_counter() - begin
         print(f"n = {n} {solved.kernel} (tile {solved.tile}): {_stages(solved.seconds)}; in all {spent:.1f}")
         del solved

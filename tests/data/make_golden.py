@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fwtui import codec
-from fwtui.events import (
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import codec
+from fwtui.stream.events import (
     Device,
     End,
     Event,
@@ -33,7 +34,6 @@ from fwtui.events import (
     Telemetry,
     Verdict,
 )
-from fwtui.experiment import Experiment
 
 GOLDEN = Path(__file__).with_name("golden-v1.fwt.jsonl")
 PHASES = (PhaseName("pivot", "pivot tile"), PhaseName("panels", "row and column panels"), PhaseName("rest", "the rest"))

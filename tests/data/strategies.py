@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from fwtui import events
-from fwtui.text import clean
+from fwtui.common.text import clean
+from fwtui.stream import events
 
 TEXT = st.text(max_size=30).map(clean)
 

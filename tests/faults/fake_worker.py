@@ -1,4 +1,4 @@
-"""A worker that misbehaves as the environment variable FAKE_WORKER says; started in place of fwtui.worker."""
+"""A worker that misbehaves as the environment variable FAKE_WORKER says; started in place of fwtui.measure.worker."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import signal
 import sys
 import time
 
-from fwtui import codec, events, requests
-from fwtui.experiment import changed
+from fwtui.experiment.experiment import changed
+from fwtui.stream import codec, events, requests
 
 MEGABYTE = b"x" * 2**20
 
@@ -62,7 +62,7 @@ def main() -> None:
             sys.stdin.buffer.readline()
             os._exit(3)
         case "crash in many threads":
-            frames = b'  File "fwtui/worker.py", line 71 in _listen\n' * 100
+            frames = b'  File "fwtui/measure/worker.py", line 71 in _listen\n' * 100
             os.write(2, b"Fatal Python error: Segmentation fault\n\nThread 0x1 (most recent call first):\n" + frames)
             os.write(2, b'Current thread 0x2 (most recent call first):\n  File "fwtui/measure/runner.py", line 1 in measure\n')
             os.write(2, b"\nExtension modules: " + b"numpy._core, " * 400 + b"(total: 400)\n")

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fwtui import codec, events
-from fwtui.errors import Corrupt, Refused
+from fwtui.common.errors import Corrupt, Refused
 from fwtui.sessions import reader
 from fwtui.sessions.check import check
 from fwtui.sessions.reader import Loaded, load, open_session
 from fwtui.sessions.recorder import Recorder
+from fwtui.stream import codec, events
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()
@@ -287,7 +287,7 @@ class TestFullDisk:
         program = textwrap.dedent("""
             import resource, sys
             from pathlib import Path
-            from fwtui import codec, events
+            from fwtui.stream import codec, events
             from fwtui.sessions.recorder import Recorder
             limit = int(sys.argv[2])
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -320,7 +320,7 @@ def test_a_recorder_that_is_killed_leaves_every_line_it_took(tmp_path: Path) -> 
     program = textwrap.dedent("""
         import os, signal, sys
         from pathlib import Path
-        from fwtui import codec, events
+        from fwtui.stream import codec, events
         from fwtui.sessions.recorder import Recorder
         session = Recorder.at(Path(sys.argv[1]), events.Header(t=0, program="p", created="c"))
         for count in range(50):

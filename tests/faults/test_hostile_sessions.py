@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from msgspec import inspect
 
-from fwtui import codec, docs, events
 from fwtui.__main__ import main
-from fwtui.commands import COMMANDS
+from fwtui.commands import COMMANDS, readme_parts
 from fwtui.sessions.folders import SUFFIX
+from fwtui.stream import codec, events
 from fwtui.tui import render
 
 DATA = Path(__file__).parents[1] / "data"
@@ -76,7 +76,7 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     shelf, out = tmp_path / "data" / "fwtui" / "sessions", tmp_path / "out"
     shelf.mkdir(parents=True)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(docs, "shipped_folder", lambda: shelf)
+    monkeypatch.setattr(readme_parts, "shipped_folder", lambda: shelf)
     monkeypatch.chdir(tmp_path)
 
     def bring(door: str, path: Path) -> tuple[int, str]:

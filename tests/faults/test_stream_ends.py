@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fwtui import codec, events
-from fwtui.driving import finish
-from fwtui.experiment import Experiment
-from fwtui.live import Live
+from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.experiment.experiment import Experiment
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
 from fwtui.sessions.reader import load
-from fwtui.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.stream import codec, events
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = ("run", "--stream", "-k", "serial", "-n", "1500", "--repeats", "1000", "--budget", "60")

@@ -32,7 +32,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: signal.Signals) -> None:
     with PtyRun("dashboard", environment=environment) as run:
         run.read_until(b"Press r to run")
-        run.wait_for_child("fwtui.sampler")
+        run.wait_for_child("fwtui.machine.telemetry.sampler")
         assert run.kill(number) < 3.0
         assert run.process.returncode == 128 + number
         assert [mode for mode in RESTORED if mode not in run.output] == []
@@ -55,7 +55,7 @@ def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp
     with PtyRun("dashboard", "--record", str(path), environment=environment) as run:
         run.read_until(b"Press r to run")
         run.press(b"r")
-        run.wait_for_child("fwtui.worker")
+        run.wait_for_child("fwtui.measure.worker")
         run.kill(signal.SIGTERM)
         assert run.process.returncode == 128 + signal.SIGTERM
         assert run.orphans == []
@@ -67,7 +67,7 @@ def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp
 def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], controlling: bool) -> None:
     with PtyRun("dashboard", environment=environment, controlling=controlling) as run:
         run.read_until(b"Press r to run")
-        run.wait_for_child("fwtui.sampler")
+        run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.vanish()
         assert run.wait() < 3.0
         assert run.process.returncode == 128 + signal.SIGHUP
@@ -77,7 +77,7 @@ def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], 
 def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, str], tmp_path: Path) -> None:
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
-        "import fwtui.tui.strip as s\n"
+        "import fwtui.tui.frame.telemetry_strip as s\n"
         "def fail(self, model): raise RuntimeError('a broken widget')\n"
         "s.TelemetryStrip.show = fail\n"
     )
@@ -103,7 +103,7 @@ def broken(folder: Path, code: str) -> dict[str, str]:
 
 
 BUSY = """
-import fwtui.live as l, fwtui.tui.run_screen as r
+import fwtui.live.session as l, fwtui.tui.run.live_screen as r
 kill = l.Live.kill
 def killed(self):
     kill(self)
@@ -131,7 +131,7 @@ def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tm
 
 
 IN_THE_MAKING = """
-import fwtui.tui.run_screen as r, os, signal, time
+import fwtui.tui.run.live_screen as r, os, signal, time
 compose = r.RunScreen.compose
 def told(self):
     os.kill(os.getpid(), signal.SIGTERM)
@@ -150,7 +150,7 @@ def test_a_signal_ends_a_dashboard_that_is_still_being_made(environment: dict[st
 
 
 SLOW_END = """
-import fwtui.live as l, time
+import fwtui.live.session as l, time
 close = l.Live.close
 def slow(self, reason="closed"):
     print(end="closing", file=__import__("sys").__stderr__, flush=True)
@@ -166,7 +166,7 @@ def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], 
     everything = {**environment, **broken(tmp_path, SLOW_END)}
     with PtyRun("dashboard", "--record", str(path), environment=everything) as run:
         run.read_until(b"Press r to run")
-        run.wait_for_child("fwtui.sampler")
+        run.wait_for_child("fwtui.machine.telemetry.sampler")
         os.kill(run.process.pid, number)
         run.read_until(b"closing")
         os.kill(run.process.pid, number)
@@ -189,7 +189,8 @@ def test_no_byte_on_standard_input_ends_the_dashboard(environment: dict[str, str
 
 
 def test_an_error_in_the_input_ends_with_an_exit_code(environment: dict[str, str], tmp_path: Path) -> None:
-    code = "import fwtui.tui.driver as d\ndef fail(self): raise RuntimeError('broken input')\nd.TerminalDriver._read = fail\n"
+    code = "import fwtui.tui.app.terminal_input as d\ndef fail(self): raise RuntimeError('broken input')\n"
+    code += "d.TerminalDriver._read = fail\n"
     with PtyRun("dashboard", environment={**environment, **broken(tmp_path, code)}) as run:
         run.read_until(b"\x1b[?1049h")
         run.press(b"x")

@@ -16,16 +16,16 @@ from typing import Any
 import psutil
 import pytest
 
-from fwtui import codec, events
-from fwtui import live as live_module
-from fwtui.child import STDERR_KEPT, Child, during, epitaph
-from fwtui.errors import Refused
-from fwtui.events import End
-from fwtui.experiment import Experiment
-from fwtui.live import Live
-from fwtui.model import Model
-from fwtui.run import Run
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import session as live_module
+from fwtui.live.child import STDERR_KEPT, Child, during, epitaph
+from fwtui.live.session import Live
 from fwtui.sessions.reader import load
+from fwtui.stream import codec, events
+from fwtui.stream.events import End
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -133,7 +133,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def behave(how: str) -> None:
         def hire(module: str, arguments: Any, origin: float, environment: Any = None) -> Child:
-            assert module == "fwtui.worker"
+            assert module == "fwtui.measure.worker"
             path = os.pathsep.join((str(HERE), str(ROOT)))
             return Child("fake_worker", arguments, origin, {**(environment or {}), "FAKE_WORKER": how, "PYTHONPATH": path})
 

@@ -13,15 +13,16 @@ from covering import covering
 from path_checks import by_scipy, check_paths, random_matrix
 from scipy.sparse import csr_array
 
-from fwtui import events
-from fwtui.experiment import Experiment, settle
-from fwtui.graphs.objects import accept, unseen
-from fwtui.measure.cuda_engine import CudaEngine
+from fwtui.engine.cuda_engine import CudaEngine
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.graphs.library_objects import accept, unseen
 from fwtui.measure.runner import Runner
-from fwtui.solving import device
-from fwtui.solving.solver import answer
-from kernels import out_of_core, registry
+from fwtui.solver import on_gpu
+from fwtui.solver.solve import answer
+from fwtui.stream import events
+from kernels import registry
 from kernels.plan import Shape, Target
+from kernels.streaming import out_of_core
 
 
 def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: int = 2) -> list[Experiment]:
@@ -91,7 +92,7 @@ def solve_capped(engine: Any, n: int) -> None:
     tile = min(out_of_core.KERNEL.tiles)
     free, engine.free_bytes = (
         engine.free_bytes,
-        lambda: device.SPARE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
+        lambda: on_gpu.SPARE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
         result = answer(accept(matrix), dtype="int32", engine=engine)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fwtui.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, settle
 from kernels import registry
 
 pytestmark = pytest.mark.gpu
@@ -17,7 +17,7 @@ CASES = 200
 
 @pytest.fixture(scope="module")
 def engine():
-    from fwtui.measure.cuda_engine import CudaEngine
+    from fwtui.engine.cuda_engine import CudaEngine
 
     return CudaEngine()
 
@@ -25,8 +25,8 @@ def engine():
 @pytest.fixture(scope="module")
 def run(engine: Any):
     """Runs an experiment and gives its verdict; one runner, so that kernels on the same graph are compared."""
-    from fwtui import events
     from fwtui.measure.runner import Runner
+    from fwtui.stream import events
 
     told: list[events.Event] = []
     runner = Runner(told.append, lambda: 0.0, lambda kernel, asked: engine)

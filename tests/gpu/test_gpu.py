@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, settle
 
 pytestmark = pytest.mark.gpu
 HERE = Path(__file__).parent
@@ -22,14 +22,14 @@ SMALL = HERE / "small_runs.py"
 
 @pytest.fixture(scope="module")
 def engine():
-    from fwtui.measure.cuda_engine import CudaEngine
+    from fwtui.engine.cuda_engine import CudaEngine
 
     return CudaEngine()
 
 
 def _verdict(engine: Any, experiment: Experiment) -> tuple[Any, list[Any]]:
-    from fwtui import events
     from fwtui.measure.runner import Runner
+    from fwtui.stream import events
 
     told: list[events.Event] = []
     Runner(told.append, lambda: 0.0, lambda kernel, asked: engine).run(1, experiment, lambda: None)
@@ -79,8 +79,8 @@ def test_a_negative_cycle_is_found(engine, kernel):
 
 
 def test_the_generator_writes_the_same_bytes_as_numpy(engine):
-    from fwtui.graphs.compiled_cuda import fill_cuda
-    from fwtui.graphs.plain import fill_numpy
+    from fwtui.engine.generate_cuda import fill_cuda
+    from fwtui.graphs.generate_numpy import fill_numpy
     from fwtui.graphs.recipe import recipe_for
 
     exact = {"exact": True}
@@ -99,8 +99,8 @@ def test_the_generator_writes_the_same_bytes_as_numpy(engine):
 
 
 def test_our_occupancy_table_agrees_with_the_drivers_calculator(engine):
-    from fwtui import events
-    from fwtui.occupancy import occupancy
+    from fwtui.analysis.occupancy import occupancy
+    from fwtui.stream import events
 
     for kernel, tiles in (("naive", (0,)), ("katz-kider", (8, 16, 32))):
         for tile in tiles:
@@ -113,7 +113,7 @@ def test_our_occupancy_table_agrees_with_the_drivers_calculator(engine):
 
 
 def test_phases_of_a_captured_pass_are_all_there(engine):
-    from fwtui import events
+    from fwtui.stream import events
 
     _, told = _verdict(engine, settle(Experiment(kernel="katz-kider", n=1000, launch="graph", repeats=2)))
     (phases,) = [e for e in told if isinstance(e, events.Phases)]
@@ -126,7 +126,7 @@ def test_an_illegal_address_ends_the_worker_and_is_named():
     code = (
         "import numpy as np\n"
         "from numba import cuda\n"
-        "from fwtui.worker import _diagnosis\n"
+        "from fwtui.measure.worker import _diagnosis\n"
         "@cuda.jit\n"
         "def wild(a):\n"
         "    a[1 << 40] = 1\n"
@@ -140,7 +140,7 @@ def test_an_illegal_address_ends_the_worker_and_is_named():
 
 
 def test_live_worker_killed_while_the_gpu_works():
-    from fwtui.live import Live
+    from fwtui.live.session import Live
 
     live = Live()
     try:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from fwtui import events, hardware
-from fwtui.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.machine import hardware
+from fwtui.stream import events
 
 pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,15 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    from fwtui.measure.cuda_engine import CudaEngine
+    from fwtui.engine.cuda_engine import CudaEngine
 
     return CudaEngine()
 
 
 def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:
     """The probes compare their results with NumPy's themselves."""
-    from fwtui.measure.limits import measure
-    from kernels.probe_forms import forms_of
+    from fwtui.measure.probe import measure
+    from kernels.probes.probe_forms import forms_of
 
     told: list[events.Limits] = []
     measure(engine, told.append, lambda: 0.0)

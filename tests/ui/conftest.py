@@ -11,13 +11,13 @@ import scenes
 from fake_live import FakeLive
 from packed_picture import PackedPicture
 
-from fwtui import events
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions import reader
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.picture import screen_text
-from fwtui.tui.recording import Recording, named
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.recording import Recording, named
 
 
 @pytest.fixture(autouse=True)

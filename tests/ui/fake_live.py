@@ -1,4 +1,4 @@
-"""A live session whose children are a script: what fwtui.live.Live is to the dashboard, without processes."""
+"""A live session whose children are a script: what fwtui.live.session.Live is to the dashboard, without processes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import scenes
 
-from fwtui import codec, events
-from fwtui.codec import Line
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, kernel_named, settle
-from fwtui.model import Model
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.sessions.recorder import Recorder
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line
+from fwtui.stream.model import Model
 
 
 class FakeLive:

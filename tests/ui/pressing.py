@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from textual.pilot import Pilot
 
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.picture import screen_text
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 
 WIDE, NARROW = (120, 40), (80, 24)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from fwtui import events
 from fwtui.sessions import reader
+from fwtui.stream import events
 
 
 def medians(path: Path) -> dict[int, float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from fwtui import codec, events
-from fwtui.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.stream import codec, events
 
 TITLE = "synthetic, for tests"
 GIB = 2**30

@@ -12,14 +12,15 @@ from fake_live import FakeLive
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
-from fwtui import answers, events
-from fwtui.experiment import Experiment
-from fwtui.tui.answers_screen import AnswersScreen, Histogram
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.heat import DistanceMap
-from fwtui.tui.picture import screen_text
-from fwtui.tui.plain import plain
-from fwtui.tui.run_screen import RunScreen
+from fwtui.analysis import answers
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.ascii_only import plain
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.run.answers_dialog import AnswersScreen, Histogram
+from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.widgets.heat import DistanceMap
 
 SIZE = (120, 40)
 CHECKSUM = "9f3c2a77b18d40e1"  # what scenes.run says

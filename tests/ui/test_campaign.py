@@ -10,19 +10,19 @@ import scenes
 from fake_live import FakeLive
 from textual.pilot import Pilot
 
-from fwtui import events
-from fwtui.experiment import Experiment
-from fwtui.reproduce import presets
-from fwtui.reproduce.claim import HOLDS, Answer
-from fwtui.reproduce.preset import Preset
-from fwtui.reproduce.runs import ask
+from fwtui.campaigns.reproduce import presets
+from fwtui.campaigns.reproduce.claim import HOLDS, Answer
+from fwtui.campaigns.reproduce.preset import Preset
+from fwtui.campaigns.reproduce.runs import ask
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.claims import Answered, ClaimsScreen, whole
-from fwtui.tui.commands import Command
-from fwtui.tui.counters import CountersScreen
-from fwtui.tui.picture import screen_text
-from fwtui.tui.run_screen import RunScreen
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.claims import Answered, ClaimsScreen, whole
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.palette import Command
+from fwtui.tui.run.counters_dialog import CountersScreen
+from fwtui.tui.run.live_screen import RunScreen
 
 SIZE = (120, 40)
 
@@ -48,8 +48,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     sing = presets()["sing"]
     wanted = (ask("serial", 12), ask("naive", 12), ask("scipy", 12))
     made: Preset = replaced(sing, runs=lambda results, scale: iter(wanted))
-    monkeypatch.setattr("fwtui.reproduce.campaign.presets", lambda: {"sing": made})
-    monkeypatch.setattr("fwtui.tui.claims.presets", lambda: {"sing": made})
+    monkeypatch.setattr("fwtui.campaigns.reproduce.campaign.presets", lambda: {"sing": made})
+    monkeypatch.setattr("fwtui.tui.app.claims.presets", lambda: {"sing": made})
 
 
 async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from fwtui import units
+from fwtui.common import units
 from fwtui.tui.charts import Axis, Figure, Rule, Series, finite
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw

@@ -13,22 +13,22 @@ from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from fwtui import events
-from fwtui.compare import Entrant, compare
-from fwtui.experiment import changed
-from fwtui.model import Model
-from fwtui.race import SECONDS, by_time, course
+from fwtui.analysis.compare import Entrant, compare
+from fwtui.analysis.race import SECONDS, by_time, course
+from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
-from fwtui.tui import race_clock
-from fwtui.tui.app import FwtuiApp
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare_detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
-from fwtui.tui.compare_screen import Brought, CompareScreen
-from fwtui.tui.compare_table import CompareTable, Line, cells, columns
-from fwtui.tui.dialogs import SessionsScreen
-from fwtui.tui.history import HistoryTable
-from fwtui.tui.picture import screen_text
-from fwtui.tui.recording import Recording, named
+from fwtui.tui.compare import race_clock
+from fwtui.tui.compare.detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
+from fwtui.tui.compare.screen import Brought, CompareScreen
+from fwtui.tui.compare.table import CompareTable, Line, cells, columns
+from fwtui.tui.frame.dialogs import SessionsScreen
+from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.run.history import HistoryTable
 
 SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
 RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"

@@ -9,11 +9,11 @@ import scenes
 from textual.app import App, ComposeResult
 from textual.content import Content
 
-from fwtui import events
-from fwtui.model import Model
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.cost import Cost, CostLine, Meter, sampling
-from fwtui.tui.drawn import Drawn, line
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.cost import Cost, CostLine, Meter, sampling
+from fwtui.tui.widgets.drawn import Drawn, line
 
 
 def read(*told: events.Event) -> Model:

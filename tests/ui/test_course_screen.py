@@ -8,18 +8,18 @@ from pressing import keyed
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import AskScreen, HelpScreen
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
 from fwtui.tui.learn.course import CourseWords
 from fwtui.tui.learn.grid import DistanceGrid
 from fwtui.tui.learn.guess import GuessScreen
 from fwtui.tui.learn.screen import LearnScreen
-from fwtui.tui.matrix import MatrixPicture
+from fwtui.tui.widgets.matrix import MatrixPicture
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 STEPS = len(load_course())

@@ -8,13 +8,13 @@ from fake_live import FakeLive
 from pressing import NARROW, WIDE, go
 from textual.widgets import Button, Input, Select
 
-from fwtui import events
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import MarkerScreen
-from fwtui.tui.history import HistoryTable
-from fwtui.tui.run_screen import RunScreen
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.dialogs import MarkerScreen
+from fwtui.tui.run.history import HistoryTable
+from fwtui.tui.run.live_screen import RunScreen
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])

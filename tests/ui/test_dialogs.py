@@ -7,11 +7,11 @@ from pressing import NARROW, WIDE, go
 from textual.binding import Binding
 from textual.widgets import Input
 
-from fwtui import events
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import FormScreen, HelpScreen, LogScreen
-from fwtui.tui.glossary import GLOSSARY, NUMBERS
-from fwtui.tui.run_screen import RunScreen
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.dialogs import FormScreen, HelpScreen, LogScreen
+from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.run.live_screen import RunScreen
 
 
 async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:

@@ -12,15 +12,20 @@ import msgspec
 import pytest
 import scenes
 
-from fwtui import events, measure, units
-from fwtui.child import DURING
-from fwtui.limits import limit_of
-from fwtui.model import Evidence, Model
-from fwtui.text import shortened
-from fwtui.tui import charts, history, notices, readout, strip, wording
-from fwtui.tui.drawn import apart, hanging, line
-from fwtui.tui.readout import Subject
-from fwtui.tui.transport import Band, timeline
+from fwtui import measure
+from fwtui.analysis.limits import limit_of
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.live.child import DURING
+from fwtui.stream import events
+from fwtui.stream.model import Evidence, Model
+from fwtui.tui import charts
+from fwtui.tui.frame import notices, telemetry_strip
+from fwtui.tui.frame.transport import Band, timeline
+from fwtui.tui.run import history
+from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets.drawn import apart, hanging, line
+from fwtui.tui.widgets.readout import Subject
 from kernels import registry
 
 
@@ -71,31 +76,33 @@ def test_a_gap_is_not_a_zero() -> None:
 
 
 def test_sparks_leave_gaps_and_stay_inside_their_scale() -> None:
-    assert strip.spark([0.0, 0.5, 1.0, 2.0, -1.0, None, math.nan], 0, 1) == "▁▅██▁  "
-    assert strip.spark([1.0], 1, 1) == " "
+    assert telemetry_strip.spark([0.0, 0.5, 1.0, 2.0, -1.0, None, math.nan], 0, 1) == "▁▅██▁  "
+    assert telemetry_strip.spark([1.0], 1, 1) == " "
 
 
 def test_history_is_means_of_half_seconds() -> None:
     readings = [events.Telemetry(t=t / 10, gpu_utilisation=1.0 if t >= 95 else 0.0) for t in range(0, 100)]
-    assert strip.history(readings, lambda r: r.gpu_utilisation)[-2:] == (0.0, 1.0)
-    assert strip.history(readings, lambda r: r.gpu_power_watts) == (None,) * strip.BINS
-    assert strip.history([], lambda r: r.t) == (None,) * strip.BINS
+    assert telemetry_strip.history(readings, lambda r: r.gpu_utilisation)[-2:] == (0.0, 1.0)
+    assert telemetry_strip.history(readings, lambda r: r.gpu_power_watts) == (None,) * telemetry_strip.BINS
+    assert telemetry_strip.history([], lambda r: r.t) == (None,) * telemetry_strip.BINS
 
 
 def test_what_was_not_read_is_na_and_never_0() -> None:
     empty = model_of([scenes.header(), scenes.GPU])
-    for quantity in strip.quantities(empty):
+    for quantity in telemetry_strip.quantities(empty):
         assert quantity.text == "n/a"
-    assert {q.text for q in strip.quantities(model_of([scenes.header(), scenes.NO_GPU]))} == {"n/a"}
+    assert {q.text for q in telemetry_strip.quantities(model_of([scenes.header(), scenes.NO_GPU]))} == {"n/a"}
 
 
 @pytest.mark.parametrize(("width", "rows"), [(118, 2), (78, 2), (58, 1), (20, 2), (1, 1)])
 def test_the_strip_is_never_wider_than_its_place(width: int, rows: int) -> None:
     model = model_of(scenes.gpu_session())
-    lines = strip.arranged(strip.quantities(model), width, rows)
+    lines = telemetry_strip.arranged(telemetry_strip.quantities(model), width, rows)
     assert len(lines) <= rows
     for row in lines[:-1] if len(lines) > 1 else []:
-        cells = sum(quantity.cells(with_history) for quantity, with_history in row) + len(strip.gap(row[0][1])) * (len(row) - 1)
+        cells = sum(quantity.cells(with_history) for quantity, with_history in row) + len(telemetry_strip.gap(row[0][1])) * (
+            len(row) - 1
+        )
         assert cells <= max(width, row[0][0].cells(row[0][1]))
 
 
@@ -104,7 +111,7 @@ def test_places_on_the_strip_do_not_move_when_numbers_change() -> None:
     widths = set()
     for stop in (40, len(told) // 2, len(told)):
         model = model_of(told[:stop])
-        widths.add(tuple("".join(q.parts(True)).__len__() for q in strip.quantities(model) if q.label != "throttle"))
+        widths.add(tuple("".join(q.parts(True)).__len__() for q in telemetry_strip.quantities(model) if q.label != "throttle"))
     assert len(widths) == 1
 
 
@@ -119,14 +126,14 @@ def test_labels_and_values_are_apart_whatever_is_read(gpu: bool) -> None:
         host_memory_bytes=128 * scenes.GIB,
         throttle=0,
     )
-    quantities = strip.quantities(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
+    quantities = telemetry_strip.quantities(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
     for quantity in quantities:
         for with_history in (True, False):
             drawn = "".join(quantity.parts(with_history))
             assert drawn.startswith(f"{quantity.label} ") and f" {quantity.text}" in drawn
     if gpu:  # four beside each other on 120 columns
-        assert len(strip.arranged(quantities, 118, 2)[0]) == 4
-        assert all(with_history for _, with_history in strip.arranged(quantities, 118, 2)[0])
+        assert len(telemetry_strip.arranged(quantities, 118, 2)[0]) == 4
+        assert all(with_history for _, with_history in telemetry_strip.arranged(quantities, 118, 2)[0])
 
 
 def test_timeline_shows_runs_markers_faults_and_the_position() -> None:
@@ -380,8 +387,8 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
 
 
 def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
-    assert strip.fitting("1000000000 W", 6) == "…" and strip.fitting("315 W", 6) == "315 W"
-    assert strip.fitting("power cap, thermal", 10) == "power cap…"
+    assert telemetry_strip.fitting("1000000000 W", 6) == "…" and telemetry_strip.fitting("315 W", 6) == "315 W"
+    assert telemetry_strip.fitting("power cap, thermal", 10) == "power cap…"
 
 
 def test_a_name_without_room_says_that_it_is_cut() -> None:

@@ -13,20 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from fwtui import events
-from fwtui.experiment import Experiment
-from fwtui.occupancy import TABLE
+from fwtui.analysis.occupancy import TABLE
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions.library import load_model
-from fwtui.telemetry.facts import Hardware
+from fwtui.stream import events
 from fwtui.tui import render
-from fwtui.tui.app import FwtuiApp
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
-from fwtui.tui.explain_screen import PANELS, TITLES
-from fwtui.tui.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
-from fwtui.tui.picture import screen_text
-from fwtui.tui.roofline import figure
-from fwtui.tui.slider import Slider
+from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
+from fwtui.tui.explain.roofline import figure
+from fwtui.tui.explain.screen import PANELS, TITLES
+from fwtui.tui.widgets.slider import Slider
 
 Replay = Callable[..., FwtuiApp]
 SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"

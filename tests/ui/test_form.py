@@ -1,4 +1,4 @@
-"""The form: what it offers is what fwtui.experiment and the kernels offer, and nothing is said twice."""
+"""The form: what it offers is what fwtui.experiment.experiment and the kernels offer, and nothing is said twice."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 from fake_live import FakeLive
 from textual.widgets import Input, Select
 
-from fwtui.auto import resolved
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, settle
-from fwtui.fields import FIELDS
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.draft import OPTION, Draft
-from fwtui.tui.form import ExperimentForm
-from fwtui.tui.picture import screen_text
-from fwtui.tui.run_screen import RunScreen
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.fields import FIELDS
+from fwtui.machine.auto import resolved
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.widgets.draft import OPTION, Draft
+from fwtui.tui.widgets.form import ExperimentForm
 from kernels import registry
 from kernels.plan import Kernel
 

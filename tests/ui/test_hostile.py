@@ -17,12 +17,12 @@ import scenes
 from fake_live import FakeLive
 from textual.widgets import DataTable
 
-from fwtui import events
-from fwtui.experiment import Experiment
-from fwtui.telemetry.facts import Hardware
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream import events
 from fwtui.tui import render
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.picture import screen_text
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 
 MARKUP = [
     "[@click=app.pwn]free[/]",

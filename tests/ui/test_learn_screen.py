@@ -8,15 +8,15 @@ from pressing import keyed
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
 from fwtui.learn import real
 from fwtui.learn.real import Agreement
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import AskScreen
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.learn.grid import DistanceGrid, shown
 from fwtui.tui.learn.screen import LearnScreen
-from fwtui.tui.picture import screen_text
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 

@@ -10,17 +10,17 @@ import scenes
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
-from fwtui import events
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.cue_card import CueCard
-from fwtui.tui.picture import screen_text
-from fwtui.tui.playback import Playback
-from fwtui.tui.recording import Recording
-from fwtui.tui.run_panel import Meters, Phases
-from fwtui.tui.view import View
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.cue_card import CueCard
+from fwtui.tui.frame.playback import Playback
+from fwtui.tui.frame.recording import Recording
+from fwtui.tui.frame.view import View
+from fwtui.tui.run.run_panel import Meters, Phases
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
 SIZES = [(80, 24), (120, 40), (200, 60)]

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 import scenes
 
-from fwtui import events
-from fwtui.ledger import LAUNCH_SECONDS, formula, ledger, roofs, tiles_per_launch
-from fwtui.model import Model
-from fwtui.peak import shared_bytes_per_second
-from fwtui.run import Run
+from fwtui.analysis.data_sheet import shared_bytes_per_second
+from fwtui.analysis.ledger import LAUNCH_SECONDS, formula, ledger, roofs, tiles_per_launch
 from fwtui.sessions.reader import load
-from fwtui.tui.ledger_panel import limited
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.explain.ledger_panel import limited
 
 SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
 PEAK = 4.8e12

@@ -13,15 +13,15 @@ import scenes
 from fake_live import FakeLive
 from rich.cells import cell_len
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
-from fwtui.settings import KEYMAP, Settings, Value
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.settings import KEYMAP, Settings, Value
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.charts.figure import MARKERS
-from fwtui.tui.look import Look, look_of, screens, themes
-from fwtui.tui.places import place_names
-from fwtui.tui.plain import plain
+from fwtui.tui.frame.look import Look, look_of, screens, themes
+from fwtui.tui.frame.places import place_names
 
 ROOT = Path(__file__).resolve().parents[2]
 

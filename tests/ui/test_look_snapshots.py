@@ -8,8 +8,8 @@ import pytest
 import scenes
 from test_matrix import slow_run
 
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.look import Look
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.look import Look
 
 Compare = Callable[..., bool]
 

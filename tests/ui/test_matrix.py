@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import scenes
 
-from fwtui import events
-from fwtui.film import Scene
-from fwtui.tui import matrix
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.matrix import FILLED, READ, REST, WRITTEN, MatrixPicture, pixels
-from fwtui.tui.run_panel import RunPanel
+from fwtui.analysis.plan_film import Scene
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.run.run_panel import RunPanel
+from fwtui.tui.widgets import matrix
+from fwtui.tui.widgets.matrix import FILLED, READ, REST, WRITTEN, MatrixPicture, pixels
 from kernels.plan import Rect
 
 

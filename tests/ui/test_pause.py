@@ -7,8 +7,8 @@ from collections.abc import Callable
 import scenes
 from fake_live import FakeLive
 
-from fwtui.model import Model
-from fwtui.tui.app import FwtuiApp
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
 
 
 async def test_the_view_stands_still_and_the_data_does_not(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fwtui.commands.pictures import redraw
-from fwtui.docs import README
-from fwtui.errors import Refused
+from fwtui.commands.readme_parts import README
+from fwtui.common.errors import Refused
 
 GOLDEN = README.parent / "tests" / "data" / "golden-v1.fwt.jsonl"
 

@@ -14,20 +14,20 @@ from textual.events import Key
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
 
-from fwtui import events
 from fwtui.__main__ import main
-from fwtui.experiment import Experiment
-from fwtui.telemetry.facts import Hardware
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream import events
 from fwtui.tui import render
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.bindings import TO_PLACES
-from fwtui.tui.dialogs import HelpScreen
-from fwtui.tui.driver import Keys
-from fwtui.tui.frame import Frame
-from fwtui.tui.picture import screen_text
-from fwtui.tui.places import PLACES, place_names
-from fwtui.tui.topbar import Tab, Top, TopBar
-from fwtui.tui.view import View
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.app.terminal_input import Keys
+from fwtui.tui.frame.bindings import TO_PLACES
+from fwtui.tui.frame.dialogs import HelpScreen
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.places import PLACES, place_names
+from fwtui.tui.frame.topbar import Tab, Top, TopBar
+from fwtui.tui.frame.view import View
 
 Replay = Callable[..., FwtuiApp]
 RECORDED = [place for place in PLACES if place.recorded]

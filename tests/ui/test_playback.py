@@ -15,19 +15,20 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, ProgressBar
 
-from fwtui import codec, events
-from fwtui.errors import Refused
-from fwtui.model import Model
+from fwtui.common.errors import Refused
 from fwtui.sessions import reader
 from fwtui.sessions.stream import Inlet, Listener
-from fwtui.tui import check_gap, opening
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.frame import Frame
-from fwtui.tui.opening import Opening, OpeningScreen, Waiting
-from fwtui.tui.picture import screen_text
-from fwtui.tui.playback import Playback
-from fwtui.tui.recording import MOST_BANDS, Marks
-from fwtui.tui.transport import Band, Timeline, aim
+from fwtui.stream import codec, events
+from fwtui.stream.model import Model
+from fwtui.tui import check_gap
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame import opening
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.opening import Opening, OpeningScreen, Waiting
+from fwtui.tui.frame.playback import Playback
+from fwtui.tui.frame.recording import MOST_BANDS, Marks
+from fwtui.tui.frame.transport import Band, Timeline, aim
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
@@ -286,7 +287,7 @@ class Slow:
             return real(path, watch)
 
         monkeypatch.setattr(opening, "reader", SimpleNamespace(load=load))
-        monkeypatch.setattr("fwtui.tui.opens.PATIENCE", 0.01)
+        monkeypatch.setattr("fwtui.tui.frame.opens.PATIENCE", 0.01)
 
 
 class TestOpening:

@@ -10,14 +10,14 @@ import scenes
 from fake_live import FakeLive
 from textual.widgets import Digits
 
-from fwtui.experiment import Experiment
-from fwtui.model import Model
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.figures import NOTHING, Figure, figures
-from fwtui.tui.look import Look
-from fwtui.tui.readout import Subject
-from fwtui.tui.strip import TelemetryStrip
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.telemetry_strip import TelemetryStrip
+from fwtui.tui.run.large_figures import NOTHING, Figure, figures
+from fwtui.tui.widgets.readout import Subject
 
 
 def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> Subject:

@@ -10,16 +10,16 @@ import scenes
 from pressing import keyed
 from textual.binding import Binding
 
-from fwtui import codec
-from fwtui.errors import Refused
-from fwtui.model import Model
+from fwtui.common.errors import Refused
+from fwtui.stream import codec
+from fwtui.stream.model import Model
 from fwtui.tui import render
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import HelpScreen
-from fwtui.tui.picture import screen_text
-from fwtui.tui.playback import Playback
-from fwtui.tui.replay_screen import ReplayScreen
-from fwtui.tui.transport import Timeline
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.dialogs import HelpScreen
+from fwtui.tui.frame.playback import Playback
+from fwtui.tui.frame.transport import Timeline
+from fwtui.tui.run.replay_screen import ReplayScreen
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)

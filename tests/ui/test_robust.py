@@ -11,17 +11,18 @@ from textual.events import Key
 from textual.widgets import Select
 from textual.widgets._select import SelectOverlay
 
-from fwtui import events
 from fwtui.__main__ import main
-from fwtui.errors import Refused
-from fwtui.model import Model
+from fwtui.common.errors import Refused
 from fwtui.sessions import reader
-from fwtui.tui import playback, render, run_replay
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.commands import Palette
-from fwtui.tui.driver import Keys
-from fwtui.tui.playback import Playback
-from fwtui.tui.recording import Recording, named
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.tui import render, run_replay
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.terminal_input import Keys
+from fwtui.tui.frame import playback
+from fwtui.tui.frame.palette import Palette
+from fwtui.tui.frame.playback import Playback
+from fwtui.tui.frame.recording import Recording, named
 
 SIZE = (120, 40)
 PAGES = ("page_down", "page_up", "first", "last", "cursor_up", "select")

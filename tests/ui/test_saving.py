@@ -12,12 +12,12 @@ import pytest
 import scenes
 from textual.command import CommandList
 
-from fwtui import report
-from fwtui.errors import Refused
-from fwtui.model import Model
-from fwtui.tui import saved
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.saving import FORMS
+from fwtui.analysis import report
+from fwtui.common.errors import Refused
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame import saved
+from fwtui.tui.frame.saving import FORMS
 
 
 def model() -> Model:

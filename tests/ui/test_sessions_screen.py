@@ -12,17 +12,18 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from fwtui import codec, events
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import Entry
 from fwtui.sessions.listing import cells
 from fwtui.sessions.reader import load
-from fwtui.tui import opens, places, sessions_screen
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.frame import Frame
-from fwtui.tui.picture import screen_text
-from fwtui.tui.sessions_screen import SessionsScreen
-from fwtui.tui.sessions_table import SessionsTable, columns
+from fwtui.stream import codec, events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame import opens, places
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.sessions import screen
+from fwtui.tui.sessions.screen import SessionsScreen
+from fwtui.tui.sessions.table import SessionsTable, columns
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
@@ -34,11 +35,11 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folders = tmp_path / "own", tmp_path / "shipped"
     for folder in folders:
         folder.mkdir()
-    for module in ("fwtui.sessions.library", "fwtui.tui.sessions_screen", "fwtui.sessions.listing"):
+    for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen", "fwtui.sessions.listing"):
         monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     monkeypatch.setattr(opens, "PATIENCE", 60)
-    sessions_screen.shelf.cache_clear()
+    screen.shelf.cache_clear()
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
     scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)
     scenes.write(folders[0] / f"20250103-cut{SUFFIX}", [_made("2025-01-03", "the one that was cut"), *gpu[1:60]], closed=False)
@@ -211,7 +212,7 @@ async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay,
     place = places.Place("3", "compare", "Compare", "beside each other", "sessions_screen:Beside", "sessions_screen:Beside")
     others = [known for known in places.PLACES if known.name != "compare"]
     monkeypatch.setattr(places, "PLACES", (*others[:1], place, *others[1:]))
-    monkeypatch.setattr(sessions_screen, "Beside", Beside, raising=False)
+    monkeypatch.setattr(screen, "Beside", Beside, raising=False)
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot, "7")

@@ -9,9 +9,9 @@ import scenes
 from fake_live import FakeLive
 from pressing import keyed
 
-from fwtui.experiment import Experiment
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.frame import Frame
+from fwtui.experiment.experiment import Experiment
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.frame import Frame
 
 # what another binding of the same key does, or what is seen not to move: at the top of a panel, on the first place
 ROOM = 80 - 2 - len("   00:00  ")

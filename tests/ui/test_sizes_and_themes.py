@@ -9,12 +9,12 @@ import scenes
 from fake_live import FakeLive
 from textual.theme import BUILTIN_THEMES
 
-from fwtui import events
-from fwtui.experiment import Experiment
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.frame import LEAST
-from fwtui.tui.picture import screen_text
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.frame import LEAST
 
 SIZES = [(80, 24), (120, 40), (200, 60), (60, 16), (59, 15), (59, 40), (120, 15), (20, 5), (1, 1), (3, 60), (200, 1)]
 

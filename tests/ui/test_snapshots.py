@@ -14,11 +14,11 @@ import scenes
 from fake_live import FakeLive
 from textual.pilot import Pilot
 
-from fwtui import events
 from fwtui.sessions import reader
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.places import place_names
-from fwtui.tui.recording import Recording, named
+from fwtui.stream import events
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.places import place_names
+from fwtui.tui.frame.recording import Recording, named
 
 Compare = Callable[..., bool]
 

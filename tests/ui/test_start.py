@@ -12,11 +12,11 @@ from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from fwtui.experiment import Experiment
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.places import PLACES, Place
-from fwtui.tui.sizes import HEIGHTS, WIDTHS, classes_at
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.places import PLACES, Place
+from fwtui.tui.frame.sizes import HEIGHTS, WIDTHS, classes_at
 
 SIZE = (120, 40)
 

@@ -12,21 +12,21 @@ from pressing import WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from fwtui import events
-from fwtui.experiment import Experiment, settle
-from fwtui.model import Model
-from fwtui.sweep.running import Sweep
-from fwtui.sweep.squares import of_runs, of_sweep
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.dialogs import FormScreen, HelpScreen
-from fwtui.tui.picture import screen_text
-from fwtui.tui.sweep_chart import figure
-from fwtui.tui.sweep_dots import DotPlot, Ranked
-from fwtui.tui.sweep_draft import SweepDraft
-from fwtui.tui.sweep_live import LiveSweepScreen
-from fwtui.tui.sweep_map import HeatMap, cut
-from fwtui.tui.sweep_screen import RecordedSweepScreen
+from fwtui.campaigns.sweep.running import Sweep
+from fwtui.campaigns.sweep.squares import of_runs, of_sweep
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
+from fwtui.tui.sweep.curves import figure
+from fwtui.tui.sweep.dots import DotPlot, Ranked
+from fwtui.tui.sweep.draft import SweepDraft
+from fwtui.tui.sweep.heat_map import HeatMap, cut
+from fwtui.tui.sweep.live_screen import LiveSweepScreen
+from fwtui.tui.sweep.screen import RecordedSweepScreen
 from kernels import registry
 
 SIZES = [(80, 24), (120, 40), (200, 60)]

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import SelectionList
 
-from fwtui import events
-from fwtui.experiment import Experiment
-from fwtui.model import Model
-from fwtui.telemetry.facts import Hardware
-from fwtui.tui.app import FwtuiApp
-from fwtui.tui.lane_chart import LaneChart
-from fwtui.tui.lane_rows import GUTTER
-from fwtui.tui.lanes import HOLD_SECONDS, QUANTITIES, Bins, moments, span_for, usual
-from fwtui.tui.picture import screen_text
-from fwtui.tui.telemetry_screen import LanesScreen
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.telemetry.lane_chart import LaneChart
+from fwtui.tui.telemetry.lane_rows import GUTTER
+from fwtui.tui.telemetry.lanes import HOLD_SECONDS, QUANTITIES, Bins, moments, span_for, usual
+from fwtui.tui.telemetry.screen import LanesScreen
 
 Replay = Callable[..., FwtuiApp]
 

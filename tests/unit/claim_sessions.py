@@ -6,9 +6,9 @@ from typing import Any
 
 from made_sessions import Made, int16, int32
 
-from fwtui.experiment import Experiment
-from fwtui.reproduce import sing
-from fwtui.reproduce.runs import ask
+from fwtui.campaigns.reproduce import sing
+from fwtui.campaigns.reproduce.runs import ask
+from fwtui.experiment.experiment import Experiment
 from kernels import registry
 
 

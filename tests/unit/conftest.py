@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 from fake_ncu import Fake
 
-from fwtui import hardware, ncu
+from fwtui.live import ncu
+from fwtui.machine import hardware
 
 FAKE = Path(__file__).resolve().parents[1] / "faults" / "fake_nvml.c"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.cuda.simulator.kernel import BlockThread  # type: ignore[import-not-found]
 
-from kernels.device import SIM
+from kernels.numba_door.device import SIM
 from kernels.plan import Kernel
 
 assert SIM

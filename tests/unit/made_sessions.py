@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fwtui import events
-from fwtui.experiment import Experiment, changed
-from fwtui.model import Model
-from fwtui.reproduce import presets
-from fwtui.reproduce.runs import Results, ask
+from fwtui.campaigns.reproduce import presets
+from fwtui.campaigns.reproduce.runs import Results, ask
+from fwtui.experiment.experiment import Experiment, changed
+from fwtui.stream import events
+from fwtui.stream.model import Model
 from kernels import registry
 
 GPU = events.Device(

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fwtui import codec, events, hardware
+from fwtui.machine import hardware
+from fwtui.stream import codec, events
 
 PATIENCE = 20.0  # seconds, for a process that should need a fraction of one
 
@@ -52,7 +53,7 @@ def sample(environment: Mapping[str, str], *arguments: str, readings: int = 3, h
 def start(arguments: list[str], environment: Mapping[str, str], *descriptors: int) -> subprocess.Popen[bytes]:
     inherited = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "fwtui.sampler", *arguments],
+        [sys.executable, "-P", "-m", "fwtui.machine.telemetry.sampler", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

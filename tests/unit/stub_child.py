@@ -1,4 +1,4 @@
-"""A child process that is none: answers requests with events at once, in place of fwtui.child.Child."""
+"""A child process that is none: answers requests with events at once, in place of fwtui.live.child.Child."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fwtui import codec, events, requests
-from fwtui.codec import Line
+from fwtui.stream import codec, events, requests
+from fwtui.stream.codec import Line
 
 Answer = Callable[[Any], Iterable[events.Event]]
 

@@ -16,25 +16,25 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 from stub_child import StubChild, answering
 
-from fwtui import answers, codec, events, requests
-from fwtui import live as live_module
+from fwtui.analysis import answers, export
+from fwtui.analysis.report import result
 from fwtui.commands.run import _answer
-from fwtui.driving import finish
-from fwtui.errors import Corrupt, Refused
-from fwtui.experiment import Experiment, settle
+from fwtui.common.errors import Corrupt, Refused
+from fwtui.engine.engine import Cancelled
+from fwtui.engine.host_engine import HostEngine
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH
+from fwtui.graphs.summary import stated, summarise
 from fwtui.graphs.vertices import Vertices
-from fwtui.live import Live
+from fwtui.live import session as live_module
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
 from fwtui.measure import answering as worker_side
 from fwtui.measure import passes
-from fwtui.measure.engine import Cancelled
-from fwtui.measure.host_engine import HostEngine
 from fwtui.measure.runner import Runner
-from fwtui.model import Model
-from fwtui.report import result
-from fwtui.sessions import export
 from fwtui.sessions.reader import load
-from fwtui.solving.summary import stated, summarise
+from fwtui.stream import codec, events, requests
+from fwtui.stream.model import Model
 from kernels.plan import Target
 
 

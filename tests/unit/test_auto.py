@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from fwtui import events, hardware, kept, requests, tuned
-from fwtui import live as live_module
 from fwtui.__main__ import main
-from fwtui.auto import KNOWN, MEASURED, resolved
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, settle
-from fwtui.live import Live
-from fwtui.tuned import Config, Trial, config_of
-from fwtui.tuning import Problem, Tuner, next_config
+from fwtui.campaigns.tuning import Problem, Tuner, next_config
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.live import session as live_module
+from fwtui.live.session import Live
+from fwtui.machine import device_cache, hardware, tuned
+from fwtui.machine.auto import KNOWN, MEASURED, resolved
+from fwtui.machine.tuned import Config, Trial, config_of
+from fwtui.stream import events, requests
 from kernels import registry
 from kernels.auto import AUTO, BEST, in_order
 from kernels.plan import DTYPES, Shape
@@ -35,7 +36,7 @@ TILED = registry()["tiled-cpu"]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kept.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     return tmp_path
 

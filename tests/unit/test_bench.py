@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from fwtui import events, hardware, kept, requests
-from fwtui import live as live_module
 from fwtui.__main__ import main
-from fwtui.bench import Bench
-from fwtui.experiment import Experiment
-from fwtui.live import Live
+from fwtui.campaigns.bench import Bench
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import session as live_module
+from fwtui.live.session import Live
+from fwtui.machine import device_cache, hardware
 from fwtui.sessions.reader import load
+from fwtui.stream import events, requests
 from kernels import peers as package
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -32,7 +33,7 @@ LIMIT = events.Limits(t=0.0, backend="cpu", forms=(events.FormLimit("float32", 5
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No GPU, nothing kept, and of the packages NumPy alone."""
-    monkeypatch.setattr(kept.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     monkeypatch.setattr(package, "find_spec", lambda name: name == "numpy" or None)
 
@@ -228,7 +229,8 @@ def test_kernels_and_packages_really_run_side_by_side(tmp_path: Path) -> None:
     kept_there = tmp_path / "fwtui"
     words = ["bench", "--json", "-n", "48", "-k", "serial", "--peers", "scipy,numpy", "--rounds", "2", "--repeats", "2"]
     script = (
-        "import sys; from fwtui import limits; from fwtui.__main__ import main; from fwtui.events import Limits, FormLimit; "
+        "import sys; from fwtui.analysis import limits; from fwtui.__main__ import main; "
+        "from fwtui.stream.events import Limits, FormLimit; "
         "limits.save(Limits(t=0.0, backend='cpu', forms=(FormLimit('float32', 1e11),), complete=True)); "
         "sys.exit(main(sys.argv[1:]))"
     )

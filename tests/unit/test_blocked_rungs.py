@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from in_simulator import answers, mutant
 
-from kernels import blocked, k62_staged_row_major, k63_staged_natural, registry
+from kernels import k62_staged_row_major, k63_staged_natural, registry
 from kernels.k43_blocked_many_launches import plan as many_launches
 from kernels.k46_blocked_vector import threads_of
+from kernels.parts import blocked
+from kernels.parts.tiles import place, shares
 from kernels.plan import Rect, Shape, Step, Target
-from kernels.tiles import place, shares
 
 TILE, THREADS, HALF_WARP, BANKS = 32, 64, 16, 16
 
@@ -159,7 +160,7 @@ SHARED = {"optimized": 3 * 4096, "register-tile": 2 * 4096, "staged-row-major": 
 def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None:
     core = pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    from kernels.cuda_program import signature
+    from kernels.programs.cuda_program import signature
 
     kernel, shape = registry()[kernel_id], Shape(100, 32)
     program: Any = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1))
@@ -180,9 +181,9 @@ import numpy as np
 from distances import floyd_warshall
 from late_threads import kernel_in, tell
 from kernels import registry
-from kernels.device import cuda
+from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
-from kernels.tiles import place
+from kernels.parts.tiles import place
 
 def right(kernel, n, tile, dtype, threads, seed):
     r = np.random.default_rng(seed)

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from fwtui import codec, events
-from fwtui.errors import Corrupt
-from fwtui.text import MAX_LENGTH, clean
+from fwtui.common.errors import Corrupt
+from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.stream import codec, events
 
 DATA = Path(__file__).parents[1] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
-from fwtui import events, hardware
 from fwtui.__main__ import main
-from fwtui.codec import as_line
 from fwtui.commands import run as run_command
 from fwtui.commands.narrating import narrate
-from fwtui.live import Live
-from fwtui.signals import handlers_kept
+from fwtui.common.signals import handlers_kept
+from fwtui.live.session import Live
+from fwtui.machine import hardware
+from fwtui.stream import events
+from fwtui.stream.codec import as_line
 from kernels import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -285,7 +286,7 @@ class Scripted(Live):
 
 
 def told_by(run: int, verdict: str = "verified", outcome: str = "done") -> list[events.Event]:
-    from fwtui.experiment import Experiment
+    from fwtui.experiment.experiment import Experiment
 
     return [
         events.RunStarted(t=1, run=run, experiment=Experiment(kernel="serial", n=8), title="Serial", backend="cpu", phases=()),

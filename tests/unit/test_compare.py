@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from scipy.stats import mannwhitneyu
 
-from fwtui import events
 from fwtui.__main__ import main
-from fwtui.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, compare, judge, pairs
-from fwtui.experiment import Experiment, changed, identity, settle
-from fwtui.interval import _rank, ratio
-from fwtui.model import Model
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, compare, judge, pairs
+from fwtui.common.ratio_interval import _rank, ratio
+from fwtui.experiment.experiment import Experiment, changed, identity, settle
+from fwtui.stream import events
+from fwtui.stream.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
@@ -77,7 +77,7 @@ def test_the_interval_is_as_wide_as_tables_of_mann_and_whitney_say(few: int, man
 
 def test_the_approximation_for_many_passes_agrees_with_the_exact_count(monkeypatch: pytest.MonkeyPatch) -> None:
     approximate = _rank(31, 31)
-    monkeypatch.setattr("fwtui.interval._EXACT_UP_TO", 100)
+    monkeypatch.setattr("fwtui.common.ratio_interval._EXACT_UP_TO", 100)
     assert abs(_rank.__wrapped__(31, 31) - approximate) <= 2
 
 

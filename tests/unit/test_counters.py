@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from fake_ncu import Fake
 
-from fwtui import counters, events, hardware, ncu
 from fwtui.__main__ import main
-from fwtui.counters import MARK, METRICS, Launch, measure, read, shown
-from fwtui.experiment import Experiment, settle
+from fwtui.analysis.report import result
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.live import counters, ncu
+from fwtui.live.counters import MARK, METRICS, Launch, measure, read, shown
+from fwtui.machine import hardware
 from fwtui.measure.representative import representatives
-from fwtui.model import Model
-from fwtui.report import result
+from fwtui.stream import events
+from fwtui.stream.model import Model
 from kernels import registry
 from kernels.plan import Cost, Step
 
@@ -188,7 +190,7 @@ class TestMeasure:
         assert (option["--profile-from-start"], option["--page"], option["--print-units"]) == ("off", "raw", "base")
         assert set(option["--metrics"].split(",")) == {m.names[0] for m in METRICS if m.names}
         *program, experiment = asked[asked.index(sys.executable) :]
-        assert program == [sys.executable, "-P", "-m", "fwtui.measure.counted"]
+        assert program == [sys.executable, "-P", "-m", "fwtui.measure.profile_target"]
         assert json.loads(experiment)["options"] == {"threads": 64} and json.loads(experiment)["launch"], "it is settled"
 
     def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: Fake) -> None:
@@ -339,10 +341,10 @@ def test_a_later_count_of_an_op_replaces_the_earlier() -> None:
 def test_the_profiled_program_launches_each_op_once_under_the_profiler(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counted = pytest.importorskip("fwtui.measure.counted", exc_type=ImportError)
-    from fwtui.measure.host_engine import HostEngine
-    from kernels.cpu_program import CpuProgram
+    counted = pytest.importorskip("fwtui.measure.profile_target", exc_type=ImportError)
+    from fwtui.engine.host_engine import HostEngine
     from kernels.plan import Target
+    from kernels.programs.cpu_program import CpuProgram
 
     done: list[tuple[str, tuple[int, ...]]] = []
     on = [False]

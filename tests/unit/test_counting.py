@@ -10,10 +10,11 @@ import psutil
 import pytest
 from fake_ncu import Fake
 
-from fwtui import counters, events
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
-from fwtui.live import Live
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import counters
+from fwtui.live.session import Live
+from fwtui.stream import events
 
 KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
 

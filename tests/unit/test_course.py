@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from course_files import BOTH, FIRST, SECOND
 
-from fwtui import units
-from fwtui.errors import Refused
+from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.attending import Attending
 from fwtui.learn.course import load_course, step_named
 from fwtui.learn.lessons import lessons, session_path
-from fwtui.model import Model
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model
+from fwtui.stream.model import Model
 
 
 @pytest.fixture

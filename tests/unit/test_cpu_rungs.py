@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import cpu_vectors, k20_tiled_cpu, registry
-from kernels.cpu_vectors import REGISTERS, vector_bytes, width_of
+from kernels import k20_tiled_cpu, registry
+from kernels.numba_door import cpu_vectors
+from kernels.numba_door.cpu_vectors import REGISTERS, vector_bytes, width_of
 from kernels.plan import NO_EDGE, Shape, Target
 
 TILED = registry()["tiled-cpu"]

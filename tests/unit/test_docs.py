@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fwtui import codec, docs, events
 from fwtui.__main__ import main
-from fwtui.docs import LADDER_N, README, champion, ladder, rewrite
-from fwtui.experiment import Experiment
+from fwtui.commands import readme_parts
+from fwtui.commands.readme_parts import LADDER_N, README, champion, ladder, rewrite
+from fwtui.experiment.experiment import Experiment
 from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
+from fwtui.stream import codec, events
 from kernels import registry
 
 EMPTY = (
@@ -125,7 +126,7 @@ def test_the_champion_at_every_size_that_was_verified(tmp_path: Path) -> None:
 class TestRewrite:
     @pytest.fixture
     def readme(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.setattr(docs, "shipped_folder", lambda: tmp_path)
+        monkeypatch.setattr(readme_parts, "shipped_folder", lambda: tmp_path)
         path = tmp_path / "README.md"
         path.write_text(EMPTY)
         return path

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fwtui import experiment as experiments
-from fwtui import requests
 from fwtui.commands import asking
-from fwtui.errors import Refused
-from fwtui.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
-from fwtui.fields import FIELDS, Field
+from fwtui.common.errors import Refused
+from fwtui.experiment import experiment as experiments
+from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
+from fwtui.experiment.fields import FIELDS, Field
+from fwtui.stream import requests
 from kernels import registry
 from kernels.plan import Kernel, Shape
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from fwtui import events, film
-from fwtui.experiment import Experiment, settle
-from fwtui.film import Film, Scene, film_of, scene, slow_scene
-from fwtui.run import Run, started
+from fwtui.analysis import plan_film
+from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.stream import events
+from fwtui.stream.run import Run, started
 from kernels import registry
 from kernels.plan import Kernel, Rect, Shape
 
@@ -80,7 +81,7 @@ def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> No
 
 
 def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(film, "MOST_FRAMES", 10)
+    monkeypatch.setattr(plan_film, "MOST_FRAMES", 10)
     kernel = registry()["katz-kider"]
     made = Film(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
     assert made.develop()
@@ -95,9 +96,9 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest
     made = developed(run_of(KATZ))
     slow = made.slowly()
     assert len(slow) == 24 and [frame.phase for frame in slow[:4]] == ["pivot", "panels", "rest", "pivot"]
-    monkeypatch.setattr(film, "SLOW_ROUNDS", 3)
+    monkeypatch.setattr(plan_film, "SLOW_ROUNDS", 3)
     assert [frame.round for frame in made.slowly()] == [1, 1, 1, 4, 4, 4, 7, 7, 7]
-    monkeypatch.setattr(film, "SLOW_STEPS", 2)
+    monkeypatch.setattr(plan_film, "SLOW_STEPS", 2)
     assert [frame.phase for frame in made.slowly()] == ["pivot", "rest"] * 3
     run = run_of(KATZ, state="done")
     shown = [slow_scene(made, run, place) for place in range(7)]
@@ -106,7 +107,7 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest
 
 
 def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(film, "MOST_STEPS", 50)
+    monkeypatch.setattr(plan_film, "MOST_STEPS", 50)
     made = Film(registry()["naive"], shape_of(registry()["naive"], 60))
     assert not made.develop() and not made.develop()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fwtui.experiment import settle
+from fwtui.experiment.experiment import settle
 from kernels import registry
 from kernels.plan import Target
 

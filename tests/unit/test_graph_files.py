@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.engine.reference import reference
 from fwtui.graphs import loading, opening
 from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.files import read
 from fwtui.graphs.opening import MAX_BYTES
-from fwtui.graphs.reference import reference
 from fwtui.graphs.suffixes import PACKED, SUFFIXES
 from kernels.plan import NO_EDGE
 
@@ -50,7 +50,7 @@ def test_gr_in_float32(tmp_path: Path) -> None:
 
 
 def test_gr_over_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.graphs.lines.CHUNK", 64)
+    monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 64)
     rng = np.random.default_rng(3)
     arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
     lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)

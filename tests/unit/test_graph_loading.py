@@ -17,8 +17,8 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.generate import generate
 from fwtui.graphs.loading import load
@@ -66,7 +66,7 @@ class TestFormats:
         assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
 
     def test_edge_lists_over_several_chunks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.graphs.lines.CHUNK", 64)
+        monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 64)
         path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
         assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
         with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):

@@ -18,14 +18,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fwtui.__main__ import main
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs import room, writers
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput, survey
-from fwtui.graphs.saving import save
 from fwtui.graphs.writers import picture, write
+from fwtui.measure.save_graph import save
 from kernels.plan import DTYPES, NO_EDGE
 
 TEXT = ("gr", "mtx")
@@ -216,7 +216,7 @@ class TestCommand:
         assert "ours" in (tmp_path / "link.gr").read_text()
 
     def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.graphs.saving.generate", lambda *_: pytest.fail("it was generated first"))
+        monkeypatch.setattr("fwtui.measure.save_graph.generate", lambda *_: pytest.fail("it was generated first"))
         for asked, out, words in (
             (Experiment(n=25), "", "too large to print"),
             (Experiment(n=4), "g.png", "none of .gr"),
@@ -248,7 +248,7 @@ class TestCommand:
     def test_a_reader_that_goes_away_is_no_error(self) -> None:
         read_end, write_end = os.pipe()
         os.close(read_end)
-        command = [sys.executable, "-P", "-m", "fwtui.graphs", '{"n": 5}', ""]
+        command = [sys.executable, "-P", "-m", "fwtui.measure.graph_process", '{"n": 5}', ""]
         done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
         os.close(write_end)
         assert (done.returncode, done.stderr) == (141, "")

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from distances import floyd_warshall
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment
-from fwtui.graphs import bounds, compiled
+from fwtui.common.errors import Refused
+from fwtui.engine import generate_cpu
+from fwtui.engine.searches import distances_from, unreachable_pairs
+from fwtui.experiment.experiment import Experiment
+from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight, negative_cycle
 from fwtui.graphs.generate import generate
+from fwtui.graphs.generate_numpy import fill_numpy
 from fwtui.graphs.graph import GraphInput, survey
 from fwtui.graphs.hashing import PLAIN
-from fwtui.graphs.plain import fill_numpy
 from fwtui.graphs.recipe import expected_share, potential_range, recipe_for
-from fwtui.graphs.searches import distances_from, unreachable_pairs
 from kernels.plan import NO_EDGE
 
 GOLDEN = (
@@ -68,7 +69,7 @@ def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any
         recipe = recipe_for(Experiment(n=n, dtype=dtype, **kind))
         by_numpy, by_numba = np.zeros((2, n, n), dtype=dtype)
         fill_numpy(by_numpy, recipe)
-        compiled.fill(by_numba, recipe)
+        generate_cpu.fill(by_numba, recipe)
         assert by_numpy.tobytes() == by_numba.tobytes(), n
         assert not by_numpy.diagonal().any()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 from sampler_process import probe
 
-from fwtui import hardware
+from fwtui.machine import hardware
 
 
 @pytest.mark.parametrize(("code", "words"), [(4, "--gpus all"), (9, "not loaded"), (18, "updated"), (999, "does not start")])

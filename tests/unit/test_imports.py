@@ -15,7 +15,7 @@ import pytest
 
 import fwtui
 import kernels
-from fwtui.tui.places import PLACES
+from fwtui.tui.frame.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
 ONCE = {"textual", "numba", "scipy"}  # takes a quarter of a second or more, and starts no thread
@@ -23,22 +23,22 @@ HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "pynvml")
 # what each package may bring along; whatever is not named may bring nothing of HEAVY
 MAY: dict[str, tuple[str, ...]] = {
     "fwtui.tui": ("textual", "plotext"),
-    "fwtui.telemetry.nvml": ("pynvml",),
-    "fwtui.telemetry.gpm": ("pynvml",),
-    "fwtui.sampler": ("pynvml",),
-    "fwtui.graphs": ("numba", "llvmlite", "scipy"),
+    "fwtui.machine.telemetry.nvml": ("pynvml",),
+    "fwtui.machine.telemetry.gpm": ("pynvml",),
+    "fwtui.machine.telemetry.sampler": ("pynvml",),
+    "fwtui.graphs": ("scipy",),
+    "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui.solving.trees": ("numba", "llvmlite", "scipy"),
-    "fwtui.verify": ("numba", "llvmlite", "scipy"),
-    "kernels.device": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.cpu_vectors": ("numba", "llvmlite", "scipy"),
-    "kernels.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.minplus": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.streamed_ops": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.rectangles": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.simulator": (),
-    "kernels.vectors": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
+    "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
+    "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.numba_door.minplus": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.streaming.streamed_ops": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.streaming.streamed_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.numba_door.rectangles": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.numba_door.simulator": (),
+    "kernels.numba_door.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
 # one process; each import in a fork of it, so that the next one is as clean
@@ -106,31 +106,37 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
     assert not broken
     too_much = {name: extra for name, brought in told.items() if (extra := set(brought) - allowed(name))}
     assert not too_much
-    assert "textual" in told["fwtui.tui.app"], "the check sees what is imported"
+    assert "textual" in told["fwtui.tui.app.app"], "the check sees what is imported"
 
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used
 LATE = (
     *(
-        "fwtui.reproduce",
-        "fwtui.sweep",
+        "fwtui.campaigns.reproduce",
+        "fwtui.campaigns.sweep",
         "fwtui.learn.course",
-        "fwtui.report",
-        "fwtui.doctor",
-        "fwtui.counters",
+        "fwtui.analysis.report",
+        "fwtui.commands.doctor_checks",
+        "fwtui.live.counters",
         "fwtui.commands.run",
     ),
-    *("fwtui.sessions.reader", "fwtui.sessions.player", "fwtui.sessions.library", "fwtui.sessions.export"),
-    *("fwtui.tui.claims", "fwtui.tui.cue_card", "fwtui.tui.playback", "fwtui.tui.opening", "fwtui.tui.transport"),
-    *("fwtui.tui.answers_screen", "fwtui.tui.saved", "fwtui.tui.charts.chart", "plotext", "numpy"),
+    *("fwtui.sessions.reader", "fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export"),
+    *(
+        "fwtui.tui.app.claims",
+        "fwtui.tui.frame.cue_card",
+        "fwtui.tui.frame.playback",
+        "fwtui.tui.frame.opening",
+        "fwtui.tui.frame.transport",
+    ),
+    *("fwtui.tui.run.answers_dialog", "fwtui.tui.frame.saved", "fwtui.tui.charts.chart", "plotext", "numpy"),
 )
 
 FIRST_FRAME = """
 import asyncio, json, sys
 import fwtui.commands.dashboard
-from fwtui.experiment import defaults
-from fwtui.live import Live
-from fwtui.tui.app import FwtuiApp
+from fwtui.experiment.experiment import defaults
+from fwtui.live.session import Live
+from fwtui.tui.app.app import FwtuiApp
 async def main():
     live = Live(telemetry_hz=0)
     app = FwtuiApp(live, defaults(False), still=True)
@@ -149,7 +155,7 @@ def test_the_first_frame_of_the_dashboard_brings_nothing_that_it_does_not_show()
     )
     assert done.returncode == 0, done.stderr
     footer, loaded = json.loads(done.stdout)
-    assert footer > 3 and "fwtui.tui.run_screen" in loaded
+    assert footer > 3 and "fwtui.tui.run.live_screen" in loaded
     others = {f"fwtui.tui.{where.partition(':')[0]}" for place in PLACES[1:] for where in (place.live, place.recorded) if where}
     assert len(others) > 5 and {*others, *LATE} <= set(modules()) | {"plotext", "numpy"}, "each is there to be imported"
     assert not {*others, *LATE} & set(loaded)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.experiment import Experiment
+from fwtui.engine.reference import reference
+from fwtui.engine.verify import Verifier
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.reference import reference
-from fwtui.verify import Verifier
 from kernels import registry
 from kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Target
 

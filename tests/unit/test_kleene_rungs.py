@@ -12,8 +12,8 @@ import pytest
 from in_simulator import answers
 
 from kernels import k71_kleene_base, registry
+from kernels.checks.order import races
 from kernels.k70_kleene import beta
-from kernels.order import races
 from kernels.plan import Shape, Step, Target
 
 KLEENE, BASE = registry()["kleene"], registry()["kleene-base"]
@@ -131,7 +131,7 @@ import numpy as np
 from distances import floyd_warshall
 from late_threads import kernel_in, tell
 from kernels import registry
-from kernels.device import cuda
+from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
 
 warnings.simplefilter("ignore")  # sums over a negative cycle wrap around

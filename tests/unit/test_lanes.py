@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kernels import registry
-from kernels.order import ancestors
+from kernels.checks.order import ancestors
 from kernels.plan import Shape, Step
 
 START, END = "start", "end"
@@ -37,7 +37,7 @@ class Program:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A CudaEngine on such streams, without a driver."""
-    module = pytest.importorskip("fwtui.measure.cuda_engine", reason="the CUDA packages are not installed")
+    module = pytest.importorskip("fwtui.engine.cuda_engine", reason="the CUDA packages are not installed")
     made: list[Stream] = []
 
     def create(flags: int, priority: int) -> tuple[Any, int]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from distances import floyd_warshall
 
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, changed
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed
 from fwtui.graphs.generate import generate
 from fwtui.learn import real
 from fwtui.learn.source import source
@@ -197,7 +197,7 @@ def test_the_lines_that_relax_are_marked() -> None:
     assert len(marked("naive")) == 1 and "min(" in marked("naive")[0] and marked("naive")[0].startswith("distance[i, j] = ")
     assert marked("serial") == ["if via < distance[i, j]:", "distance[i, j] = via"]
     assert source("staged-load").file == "kernels/k63_staged_natural.py", "whose program it has built"
-    assert source("look-ahead").file == source("register-tiled").file == "kernels/products.py"
+    assert source("look-ahead").file == source("register-tiled").file == "kernels/parts/products.py"
     assert all("relax_tile(" in line for line in marked("look-ahead")) and marked("look-ahead")
     assert all(source(kernel.id).marked for kernel in KERNELS if kernel.id != "scipy")
     assert marked("blocked-branch") == ["if via < own[r, x]:", "own[r, x] = via"]

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from fwtui.__main__ import main
-from fwtui.errors import Refused
-from fwtui.events import Marker, RunDone, RunStarted
+from fwtui.common.errors import Refused
 from fwtui.learn.cue import PANELS, cue
 from fwtui.learn.questions import KINDS
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
+from fwtui.stream.events import Marker, RunDone, RunStarted
 
 SESSION = shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"

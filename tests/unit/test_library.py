@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from session_lines import done, planned, record, started, verdict
 
-from fwtui import codec, events, units
-from fwtui.errors import Refused
+from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.sessions import folders, library, listing
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.summary import summarise
+from fwtui.stream import codec, events
 
 
 @pytest.fixture

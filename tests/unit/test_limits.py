@@ -16,22 +16,24 @@ import numpy as np
 import pytest
 from in_simulator import in_simulator
 
-from fwtui import events, hardware, kept, limits, requests
-from fwtui import live as live_module
 from fwtui.__main__ import main
-from fwtui.errors import Refused
-from fwtui.events import FormLimit, Limits
-from fwtui.experiment import Experiment
-from fwtui.limits import limit_of
-from fwtui.live import Live
-from fwtui.model import Model
-from fwtui.report import COLUMNS, result, row
-from kernels import probe_cpu, probe_cuda
-from kernels.forms import FORMS as INNER_LOOPS
-from kernels.forms import HOPPER
+from fwtui.analysis import limits
+from fwtui.analysis.limits import limit_of
+from fwtui.analysis.report import COLUMNS, result, row
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import session as live_module
+from fwtui.live.session import Live
+from fwtui.machine import device_cache, hardware
+from fwtui.stream import events, requests
+from fwtui.stream.events import FormLimit, Limits
+from fwtui.stream.model import Model
+from kernels.parts.forms import FORMS as INNER_LOOPS
+from kernels.parts.forms import HOPPER
 from kernels.plan import DTYPES
-from kernels.probe_cpu import Tile
-from kernels.probe_forms import FORMS, forms_of, right_for
+from kernels.probes import probe_cpu, probe_cuda
+from kernels.probes.probe_cpu import Tile
+from kernels.probes.probe_forms import FORMS, forms_of, right_for
 
 sys.path.insert(0, str(Path(__file__).parent))
 from stub_child import StubChild, answering
@@ -53,7 +55,7 @@ GPU = Limits(
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kept.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     return tmp_path
 
@@ -76,9 +78,9 @@ def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
 
 TWINS = """
 import json, numpy as np
-from kernels import probe_cuda as p
-from kernels.device import SIM
-from kernels.forms import FORMS
+from kernels.probes import probe_cuda as p
+from kernels.numba_door.device import SIM
+from kernels.parts.forms import FORMS
 assert SIM
 random = np.random.default_rng(3)
 told = []
@@ -100,10 +102,10 @@ def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
 MEASURED = """
 import sys, time
 from types import SimpleNamespace
-from kernels import probe_cuda
-from kernels.device import SIM, cuda
-from kernels.probe_forms import FORMS
-from fwtui.measure import limits
+from kernels.probes import probe_cuda
+from kernels.numba_door.device import SIM, cuda
+from kernels.probes.probe_forms import FORMS
+from fwtui.measure import probe as limits
 assert SIM
 
 class Timer:
@@ -111,7 +113,7 @@ class Timer:
     def wait(self): pass
     def seconds_until(self, later): return later.t - self.t
 
-sys.modules["fwtui.measure.cuda_engine"] = SimpleNamespace(Timer=Timer)
+sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
 limits.SECONDS, limits.TURNS = 0.0, 1
 engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
 form = next(f for f in FORMS if f.key == "int16-mixed")
@@ -171,8 +173,8 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
 
 @pytest.mark.parametrize("form", ["float32-bits", "int16"])
 def test_the_cpu_probe_is_checked_before_its_time_counts(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fwtui.measure import limits as measured
-    from kernels.cpu_vectors import vector_bytes
+    from fwtui.measure import probe as measured
+    from kernels.numba_door.cpu_vectors import vector_bytes
 
     monkeypatch.setattr(measured, "SECONDS", 0.01)
     probe = probe_cpu.build(form, Tile(4, 2))
@@ -184,8 +186,8 @@ def test_the_cpu_probe_is_checked_before_its_time_counts(form: str, monkeypatch:
 
 
 def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fwtui.measure import limits as measured
-    from fwtui.measure.host_engine import HostEngine
+    from fwtui.engine.host_engine import HostEngine
+    from fwtui.measure import probe as measured
     from kernels.plan import Target
 
     rates = iter((1e9, 3e9) * 4)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fwtui import events
-from fwtui.live import Live
-from fwtui.model import Model
+from fwtui.live.session import Live
 from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded, load
+from fwtui.stream import events
+from fwtui.stream.model import Model
 
 SESSIONS = [*sorted(shipped_folder().glob(f"*{SUFFIX}")), Path(__file__).parents[1] / "data" / f"golden-v1{SUFFIX}"]
 PLACES = 100

@@ -14,15 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fwtui import events
-from fwtui.errors import Refused
-from fwtui.measure import memory, statistics
-from fwtui.measure.engine import Cancelled, Stretch, one_of_each_op, stretches
-from fwtui.measure.host_engine import HostEngine
-from fwtui.measure.memory import check_memory
+from fwtui.common.errors import Refused
+from fwtui.engine import memory
+from fwtui.engine.engine import Cancelled, Stretch, one_of_each_op, stretches
+from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.memory import check_memory
+from fwtui.measure import statistics
 from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
 from fwtui.measure.resources import occupancies
-from kernels import blocked, registry
+from fwtui.stream import events
+from kernels import registry
+from kernels.parts import blocked
 from kernels.plan import Cost, Rect, Resources, Shape, Step, Target
 
 PHASES = ("pivot", "panels", "rest")

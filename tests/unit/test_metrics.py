@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from fwtui import events
 from fwtui.__main__ import main
+from fwtui.analysis.data_sheet import FP32_LANES, fp32_flops
+from fwtui.analysis.occupancy import TABLE
+from fwtui.analysis.report import COLUMNS, result, row
 from fwtui.commands import run as run_command
 from fwtui.commands.asking import of_every_kernel
-from fwtui.errors import NoGpu, Refused
-from fwtui.experiment import Experiment, settle
-from fwtui.measure.host_engine import HostEngine
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.engine.host_engine import HostEngine
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.measure.runner import Runner
-from fwtui.model import Model
-from fwtui.occupancy import TABLE
-from fwtui.peak import FP32_LANES, fp32_flops
-from fwtui.report import COLUMNS, result, row
+from fwtui.stream import events
+from fwtui.stream.model import Model
 from kernels import registry
 from kernels.plan import Target
 

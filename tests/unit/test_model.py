@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fwtui import codec, events, model, report
-from fwtui.codec import Unknown
-from fwtui.experiment import Experiment
-from fwtui.model import Model, merged
-from fwtui.run import MOST_TOLD, Run
+from fwtui.analysis import report
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import codec, events, model
+from fwtui.stream.codec import Unknown
+from fwtui.stream.model import Model, merged
+from fwtui.stream.run import MOST_TOLD, Run
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[1] / "data" / "strategies.py"))
 ANY_EVENT = STRATEGIES["any_event"]()

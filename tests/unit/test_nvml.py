@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fwtui.telemetry.nvml import Gpu, Nvml
+from fwtui.machine.telemetry.nvml import Gpu, Nvml
 
 
 class Driver:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fwtui.occupancy import occupancy
+from fwtui.analysis.occupancy import occupancy
 
 # compute capability -> warps, block slots, shared memory, most of it per block, reserved, unit, barriers (None: no limit);
 # written out again here, so that a slip in the table shows

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from fwtui.occupancy import REGISTERS
+from fwtui.analysis.occupancy import REGISTERS
 from kernels import registry
 from kernels.plan import ITEMSIZE, Kernel, Shape, Target
 
@@ -42,7 +42,7 @@ class Compiled(NamedTuple):
 def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:
     """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it. `bounds`: its launch_bounds."""
     core = importlib.import_module("cuda.core")
-    from kernels.device import cuda
+    from kernels.numba_door.device import cuda
 
     arch = f"sm_{cc[0]}{cc[1]}" + ("a" if cc >= (9, 0) else "")
     ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir", launch_bounds=bounds)
@@ -60,7 +60,7 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bou
 
 def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
     """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
-    from kernels.cuda_program import signature
+    from kernels.programs.cuda_program import signature
 
     function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
     types = signature(shape, args, len(op.buffers((0,) * args)))
@@ -181,8 +181,8 @@ def test_the_hot_loop_takes_minima_by_one_instruction(
 
 @pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
 def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
-    from kernels.cuda_program import signature
-    from kernels.device import cuda
+    from kernels.numba_door.device import cuda
+    from kernels.programs.cuda_program import signature
 
     def compare(distance, k):
         i = cuda.grid(1)
@@ -199,7 +199,7 @@ def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
 def test_the_generator_compiles(dtype: str, cc: tuple[int, int]) -> None:
     from numba import boolean, float64, from_dtype, int64, uint64
 
-    from fwtui.graphs.compiled_cuda import THREADS, build
+    from fwtui.engine.generate_cuda import THREADS, build
 
     number = float64 if dtype == "float32" else int64
     signature = (

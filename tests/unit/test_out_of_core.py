@@ -12,10 +12,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from kernels import k80_register_tiled, out_of_core
-from kernels.order import legal_order, races
-from kernels.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
+from kernels import k80_register_tiled
+from kernels.checks.order import legal_order, races
 from kernels.plan import Shape, Step
+from kernels.streaming import out_of_core
+from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,12 +114,12 @@ import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
-from fwtui.graphs.objects import accept
-from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import device
-from fwtui.solving.solver import answer
-from kernels import out_of_core
-from kernels.device import cuda
+from fwtui.graphs.library_objects import accept
+from fwtui.engine.host_engine import HostEngine
+from fwtui.solver import on_gpu
+from fwtui.solver.solve import answer
+from kernels.streaming import out_of_core
+from kernels.numba_door.device import cuda
 from kernels.plan import Target
 
 class Small(HostEngine):
@@ -127,7 +128,7 @@ class Small(HostEngine):
         return self.free
 
 engine = Small(Target("simulator"), cuda.stream())
-device.SPARE = 0
+on_gpu.SPARE = 0
 object.__setattr__(out_of_core.KERNEL, "tiles", (8, 16))
 rng = np.random.default_rng(4)
 for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, -2), (19, 4200, 0.5, 1), (20, 1 << 30, 1, 1)):
@@ -170,8 +171,8 @@ def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
     pytest.importorskip("numba.cuda")
     from test_off_gpu import compiled
 
-    from kernels.cuda_program import signature
     from kernels.plan import Target
+    from kernels.programs.cuda_program import signature
 
     shape = Shape(8192, 4096, dtype, options=(("form", 0),))
     program = out_of_core.build(shape, Target("cuda", (9, 0), multiprocessors=1))

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from fwtui import codec, events, sampler
-from fwtui.sampler import Pace
+from fwtui.machine.telemetry import sampler
+from fwtui.machine.telemetry.sampler import Pace
+from fwtui.stream import codec, events
 
 
 def test_the_pace_halves_down_to_once_a_second_and_comes_back() -> None:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.errors import NoGpu, Refused
-from fwtui.experiment import Experiment, kernel_named, settle
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.engine.verify import Verifier
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.generate import generate
-from fwtui.graphs.plain import fill_numpy
-from fwtui.placement import is_simulated
-from fwtui.verify import Verifier
+from fwtui.graphs.generate_numpy import fill_numpy
+from fwtui.machine.placement import is_simulated
 from kernels import peers as package
 from kernels import registry
 from kernels.peers import PACKAGES, RUNGS, installed, peers
@@ -191,7 +191,7 @@ def test_what_is_not_installed_is_refused_in_words(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fwtui import hardware
+    from fwtui.machine import hardware
 
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     for device in ("auto", "simulator"):

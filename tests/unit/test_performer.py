@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from made_sessions import CLAIMS, Made, int32
 
-from fwtui import events
+from fwtui.campaigns.reproduce import off_gpu, presets
+from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce.claim import UNTESTABLE
+from fwtui.campaigns.reproduce.execute import MOST_SECONDS, Performer, expect
+from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.runs import LEFT_OUT, Results, ask, label
 from fwtui.commands.reproduce import lines
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, settle
-from fwtui.live import Live
-from fwtui.reproduce import off_gpu, presets
-from fwtui.reproduce.campaign import held
-from fwtui.reproduce.claim import UNTESTABLE
-from fwtui.reproduce.execute import MOST_SECONDS, Performer, expect
-from fwtui.reproduce.preset import Preset, Scale
-from fwtui.reproduce.runs import LEFT_OUT, Results, ask, label
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.live.session import Live
+from fwtui.stream import events
 from kernels import registry
 
 
@@ -107,7 +107,7 @@ def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
 @pytest.mark.parametrize("name", presets())
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.reproduce.cs542200.written", lambda graph, path: iter([None, ""]))
+    monkeypatch.setattr("fwtui.campaigns.reproduce.cs542200.written", lambda graph, path: iter([None, ""]))
     live: Any = NoLive(Made())
     refused: list[str] = []
 
@@ -135,11 +135,11 @@ def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest
     live.now, live.tell, live.without_sampler = 5.0, live.model.apply, nullcontext
     said: list[str] = []
     performer = Performer(live, presets()["cs542200"], Scale(True), 100.0, said.append)
-    monkeypatch.setattr("fwtui.counters.measure", lambda wanted: {"rest": {"seconds": float(wanted.n)}})
+    monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: {"rest": {"seconds": float(wanted.n)}})
     performer.count(Results(live.model))
     assert Results(live.model).counter(int32("katz-kider", 1024, tile=8), "rest", "seconds") == 1024.0
     assert "no counters of blocked-branch: blocked-branch was not run" in said
-    monkeypatch.setattr("fwtui.counters.measure", lambda wanted: "ncu is not here")
+    monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: "ncu is not here")
     performer.count(Results(live.model))
     assert said[-1] == "no counters: ncu is not here"
 

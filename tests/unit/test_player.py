@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fwtui import codec, events
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.player import SPEEDS, Player
+from fwtui.stream import codec, events
 
 
 def started(t: float, run: int) -> codec.Line:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from in_simulator import in_simulator
 
-from kernels import few_arcs, predecessors, short_arcs, trace
-from kernels.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
+from kernels.paths import few_arcs, predecessors, short_arcs, trace
+from kernels.paths.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,9 +21,9 @@ HARNESS = """
 import json, sys
 from types import SimpleNamespace
 import numpy as np
-from fwtui.solving.tracing import terms_of
-from kernels import few_arcs, predecessors, short_arcs, trace
-from kernels.device import cuda
+from fwtui.solver.device_predecessors import terms_of
+from kernels.paths import few_arcs, predecessors, short_arcs, trace
+from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE
 
 stream = cuda.stream()
@@ -250,7 +250,7 @@ MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
 FAR = """
 from types import SimpleNamespace
 import numpy as np
-from kernels import few_arcs
+from kernels.paths import few_arcs
 follow = few_arcs.functions(4).follow.fn
 n, pitch, asked = 140_001, 16384, []
 few_arcs.cuda = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockIdx=SimpleNamespace(x=n - 1, y=0))

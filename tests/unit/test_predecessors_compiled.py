@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels import few_arcs, short_arcs, trace
-from kernels.forms import FORMS
-from kernels.predecessors import BLOCK, PAIRS, SINGLE, Way
+from kernels.parts.forms import FORMS
+from kernels.paths import few_arcs, short_arcs, trace
+from kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
 
 
 @pytest.mark.parametrize("dtype", ["int32", "rounded", *(pytest.param(t, marks=pytest.mark.slow) for t in ("float32", "int16"))])

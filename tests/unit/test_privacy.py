@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fwtui import codec, events, privacy
-from fwtui.privacy import anonymous, without_names
+from fwtui.stream import codec, events, privacy
+from fwtui.stream.privacy import anonymous, without_names
 
 ROOT = Path(__file__).resolve().parents[2]
 # every process of the program believes that it is called this: site imports sitecustomize in all of them

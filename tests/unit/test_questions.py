@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from course_files import BOTH
 
-from fwtui.compare import Entrant
-from fwtui.errors import Refused
-from fwtui.events import FormLimit, Limits
+from fwtui.analysis.compare import Entrant
+from fwtui.common.errors import Refused
 from fwtui.learn.placeholders import FILLED, fill
 from fwtui.learn.questions import KINDS, parse_guess, verdict
-from fwtui.model import Model
-from fwtui.run import Run
 from fwtui.sessions.library import load_model
+from fwtui.stream.events import FormLimit, Limits
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 
 def entrant(model: Model, run: Run | int) -> Entrant:

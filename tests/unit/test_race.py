@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fwtui import events
-from fwtui.race import by_round, by_time, course
-from fwtui.run import Run
+from fwtui.analysis.race import by_round, by_time, course
 from fwtui.sessions.library import load_model
+from fwtui.stream import events
+from fwtui.stream.run import Run
 
 RECORDED = Path(__file__).resolve().parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
 

@@ -6,10 +6,11 @@ import pytest
 from claim_sessions import pair
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui import events
-from fwtui.reproduce import catinello, causes, sing
-from fwtui.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE
-from fwtui.reproduce.runs import Missing, ask
+from fwtui.campaigns.reproduce import causes, sing
+from fwtui.campaigns.reproduce.catinello import claims
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE
+from fwtui.campaigns.reproduce.runs import Missing, ask
+from fwtui.stream import events
 from kernels import registry
 
 
@@ -23,8 +24,8 @@ def naive_blocks(small: float, large: float, n: int = 4096) -> Made:
 
 def heights(best: int) -> Made:
     made = naive_blocks(1.6e9, 1.5e9)
-    simple = catinello.by_threads("naive", 256)(4096)
-    for height in catinello.HEIGHTS:
+    simple = claims.by_threads("naive", 256)(4096)
+    for height in claims.HEIGHTS:
         took = made.results.seconds(simple)
         made.add(int16("pseudo-blocked", 4096, results=height), took / 2 if height == best else took)
     return made

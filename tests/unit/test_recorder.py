@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from session_lines import HEADER, done, notice, record, started, telemetry
 
-from fwtui import codec, events
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.sessions import recorder
 from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder, safe_slug
+from fwtui.stream import codec, events
 
 SOME = runpy.run_path(str(Path(__file__).parents[1] / "data" / "strategies.py"))
 

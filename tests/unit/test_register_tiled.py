@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from distances import floyd_warshall, random_matrix
 
-from kernels import products, registry
-from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
-from kernels.order import legal_order, races
+from kernels import registry
+from kernels.checks.order import legal_order, races
+from kernels.parts import products
+from kernels.parts.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
+from kernels.parts.products import BULK, CROSS, PANEL
+from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import DTYPES, Shape, Step, Target
-from kernels.products import BULK, CROSS, PANEL
-from kernels.tuning import Product, tuning_of
 
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
 POISON = -1e6

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from in_simulator import answers
 
-from kernels import k84_resident, pivot, products
-from kernels.forms import AUTO, ONE_K, TWO_K
+from kernels import k84_resident
+from kernels.parts import pivot, products
+from kernels.parts.forms import AUTO, ONE_K, TWO_K
+from kernels.parts.tuning import REGISTERS, tuning_of
 from kernels.plan import Shape, Target
-from kernels.tuning import REGISTERS, tuning_of
 
 HARNESS = """
 import importlib
@@ -23,15 +24,15 @@ import numpy as np
 from distances import floyd_warshall
 from in_simulator import mutant
 from late_threads import tell
-from kernels import products, registry
-from kernels.device import cuda
+from kernels.parts import products; from kernels import registry
+from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
-from kernels.tuning import Product, Tuning
+from kernels.parts.tuning import Product, Tuning
 
 
 def replaced(edits):
     # the module's own code with some of it changed, compiled under the module's own file name
-    for name in ("kernels.pivot", "kernels.products"):
+    for name in ("kernels.parts.pivot", "kernels.parts.products"):
         module = importlib.import_module(name)
         source = open(module.__file__).read()
         for where, old, new, occurrence in edits:
@@ -118,7 +119,7 @@ def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
     assert False in told
 
 
-P, Q = "kernels.pivot", "kernels.products"
+P, Q = "kernels.parts.pivot", "kernels.parts.products"
 BARRIER = "cuda.syncthreads()\n"
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
     "no barrier in the pivot": (P, BARRIER, "pass\n", 0),

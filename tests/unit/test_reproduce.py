@@ -11,11 +11,12 @@ import pytest
 from claim_sessions import by_tile
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui import events
-from fwtui.model import Model
-from fwtui.reproduce import break_even, henriod, lund_smith, off_gpu, sing
-from fwtui.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
-from fwtui.reproduce.runs import Missing, Results, Time, ask
+from fwtui.campaigns.reproduce import break_even, henriod, off_gpu, sing
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
+from fwtui.campaigns.reproduce.lund_smith import claims
+from fwtui.campaigns.reproduce.runs import Missing, Results, Time, ask
+from fwtui.stream import events
+from fwtui.stream.model import Model
 from kernels import registry
 from kernels.plan import Cost, Rect, Step
 
@@ -64,9 +65,9 @@ def test_two_gpus_are_compared_between_two_sessions() -> None:
 
 
 def test_index_patterns_of_the_staged_slices() -> None:
-    assert lund_smith.conflict(cyclic=False, banks=16, broadcasts=False) == 4
-    assert lund_smith.conflict(cyclic=True, banks=16, broadcasts=False) == 1
-    assert lund_smith.conflict(cyclic=False, banks=32, broadcasts=True) == 1
+    assert claims.conflict(cyclic=False, banks=16, broadcasts=False) == 4
+    assert claims.conflict(cyclic=True, banks=16, broadcasts=False) == 1
+    assert claims.conflict(cyclic=False, banks=32, broadcasts=True) == 1
     # without a GPU the pattern itself is the answer
     assert CLAIMS["LS11"].answer(Made(gpu=None).results).verdict == HOLDS
 

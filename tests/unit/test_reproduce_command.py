@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from fwtui.__main__ import main
+from fwtui.campaigns.reproduce import presets
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
+from fwtui.campaigns.reproduce.preset import Scale
+from fwtui.campaigns.reproduce.runs import Results
 from fwtui.commands import OK, USAGE
-from fwtui.experiment import Experiment, changed
-from fwtui.reproduce import presets
-from fwtui.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
-from fwtui.reproduce.preset import Scale
-from fwtui.reproduce.runs import Results
+from fwtui.experiment.experiment import Experiment, changed
 
 
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine without a GPU, and graphs of a few vertices."""
-    monkeypatch.setattr("fwtui.hardware.driver_present", lambda: False)
+    monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
     small = presets()["sing"]
 
     def runs(results: Results, scale: Scale) -> Iterator[Experiment]:

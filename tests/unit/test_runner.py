@@ -15,19 +15,21 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
 import kernels
-from fwtui import events, experiment
-from fwtui.events import SAMPLES_TOLD
-from fwtui.experiment import Experiment, settle
+from fwtui.engine import memory
+from fwtui.engine.engine import Cancelled
+from fwtui.engine.host_engine import HostEngine
+from fwtui.experiment import experiment
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH, fletcher64
 from fwtui.graphs.generate import generate
-from fwtui.measure import copies, inputs, memory
-from fwtui.measure.engine import Cancelled
-from fwtui.measure.host_engine import HostEngine
+from fwtui.measure import copies, inputs
 from fwtui.measure.runner import Runner
-from fwtui.model import Model
+from fwtui.stream import events
+from fwtui.stream.events import SAMPLES_TOLD
+from fwtui.stream.model import Model
 from kernels import registry
-from kernels.cpu_program import CpuProgram
 from kernels.plan import Kernel, Shape, Target
+from kernels.programs.cpu_program import CpuProgram
 
 
 def never() -> None:

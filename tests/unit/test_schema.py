@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from msgspec import inspect, structs
 
-from fwtui import codec, events
-from fwtui.errors import Corrupt
-from fwtui.model import Model
+from fwtui.common.errors import Corrupt
 from fwtui.sessions import schema
 from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.reader import load
+from fwtui.stream import codec, events
+from fwtui.stream.model import Model
 
 DATA = Path(__file__).parents[1] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))

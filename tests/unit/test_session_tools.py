@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 from session_lines import GOLDEN, HEADER, done, notice, planned, record, started, telemetry, verdict
 
-from fwtui import codec, events
 from fwtui.__main__ import main
-from fwtui.errors import Refused
-from fwtui.model import Model
-from fwtui.report import result
-from fwtui.sessions import export, shelf
+from fwtui.analysis import export
+from fwtui.analysis.report import result
+from fwtui.common.errors import Refused
+from fwtui.sessions import shelf
 from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.reader import Loaded, load
 from fwtui.sessions.rewrite import Cut, merge, trim
 from fwtui.sessions.shelf import Shelf
+from fwtui.stream import codec, events
+from fwtui.stream.model import Model
 
 LATER = codec.seal(b'{"kind":"heatmap","t":2.5,"run":1,"cells":[1,2,{"a":18446744073709551615}]}')[:-1]
 LATER_LINE = codec.Line(LATER, codec.decode(LATER))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from session_lines import GOLDEN, HEADER, notice, record
 
-from fwtui import codec, events
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.sessions.check import check
 from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
+from fwtui.stream import codec, events
 
 MADE = runpy.run_path(str(GOLDEN.with_name("make_golden.py")))
 

@@ -10,13 +10,13 @@ from threading import Thread
 
 import pytest
 
-from fwtui import settings
 from fwtui.__main__ import main, parser
 from fwtui.commands.asking import experiments, of_every_kernel
-from fwtui.errors import Refused
-from fwtui.experiment import Experiment, defaults, settle
-from fwtui.fields import FIELDS
-from fwtui.settings import Settings, Value
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, defaults, settle
+from fwtui.experiment.fields import FIELDS
+from fwtui.machine import settings
+from fwtui.machine.settings import Settings, Value
 from kernels import registry
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.reproduce import presets
-from fwtui.reproduce.campaign import held
-from fwtui.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, Answer
+from fwtui.campaigns.reproduce import presets
+from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, Answer
 from fwtui.sessions.library import load_model
 
 SESSIONS = Path(__file__).parents[2] / "sessions"

@@ -20,13 +20,13 @@ BETWEEN = ("blocked-global", "blocked-branch", "blocked-many-launches", "blocked
 HARNESS = """
 import numpy as np
 from late_threads import kernel_in, tell
-from fwtui.experiment import Experiment
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.generate import generate
-from fwtui.graphs.plain import fill_numpy
-from fwtui.verify import Verifier
+from fwtui.graphs.generate_numpy import fill_numpy
+from fwtui.engine.verify import Verifier
 from kernels import registry
-from kernels.device import cuda
+from kernels.numba_door.device import cuda
 from kernels.plan import Shape, Target
 
 def verdict(kernel, n, tile, dtype, threads=None, **graph):
@@ -182,7 +182,7 @@ def test_a_block_gets_one_shared_array_for_each_line() -> None:
         import numpy as np
         from numba.cuda.simulator.kernelapi import FakeCUDAShared
         unmended = FakeCUDAShared.array
-        import kernels.device
+        import kernels.numba_door.device
 
         mended, plain_empty = FakeCUDAShared.array, np.empty
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fwtui import events
-from fwtui.codec import as_line
-from fwtui.reproduce import presets
-from fwtui.reproduce.runs import ask
-from fwtui.reproduce.slim import TELEMETRY_HZ, SlimRecorder, rounded
+from fwtui.campaigns.reproduce import presets
+from fwtui.campaigns.reproduce.claim_recorder import TELEMETRY_HZ, SlimRecorder, rounded
+from fwtui.campaigns.reproduce.runs import ask
 from fwtui.sessions.reader import load
+from fwtui.stream import events
+from fwtui.stream.codec import as_line
 
 
 def test_a_session_without_repetitions_is_small_and_says_the_same(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import scipy.sparse
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 
 import fwtui
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.lines import Arcs
+from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving.solver import solve
+from fwtui.solver.solve import solve
 
 KINDS = ("directed", "undirected", "negative", "disconnected", "zeros", "parallel", "loops", "real")
 

@@ -9,9 +9,9 @@ import pytest
 from in_simulator import in_simulator
 from scipy.sparse import coo_array, csc_array, csr_array
 
-from fwtui.errors import Refused
-from fwtui.graphs.objects import Rows, unseen
-from fwtui.solving.clock import Clock
+from fwtui.common.errors import Refused
+from fwtui.graphs.library_objects import Rows, unseen
+from fwtui.solver.clock import Clock
 
 SIMULATED = """
 import json
@@ -19,16 +19,16 @@ import sys
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import NegativeCycleError
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.lines import Arcs
-from fwtui.graphs.objects import accept, unseen
+from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.library_objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
-from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import carried, compiling, device, launching
-from fwtui.solving.choice import choices, reach_of
-from fwtui.solving.solver import answer
-from kernels.device import cuda
+from fwtui.engine.host_engine import HostEngine
+from fwtui.solver import device_graph, compiling, on_gpu, launching
+from fwtui.solver.number_type import choices, reach_of
+from fwtui.solver.solve import answer
+from kernels.numba_door.device import cuda
 from kernels.plan import Target
 
 launching.THREADS, launching.BLOCKS = 4, 3
@@ -42,7 +42,7 @@ SAME = (
     + """
 OFTEN_ENOUGH = {"dense float32", "dense with NaN and loops", "dense whole", "dense odd"}
 OFTEN_ENOUGH |= {"arcs of int32", "arcs rounded", "arcs in a ring"}
-looked, carry = [], carried.carry
+looked, carry = [], device_graph.carry
 launch = launching.launch
 
 def launched_alone(*given):
@@ -60,10 +60,10 @@ def compare(name, graph, kernel="katz-kider", **asked):
     paths = name in ("dense by columns", "rows", "arcs of both signs")
     first = answer(graph, engine=engine, predecessors=paths, kernel=kernel, **asked)
     assert not looked, f"{name}: the host laid it out"
-    carried.carry = lambda *given: (None, {})
+    device_graph.carry = lambda *given: (None, {})
     seen = graph if isinstance(graph, Adjacency) else graph.adjacency
     again = answer(seen, engine=engine, predecessors=paths, kernel=kernel, **asked)
-    carried.carry = carry
+    device_graph.carry = carry
     assert looked, name
     assert first.distances.dtype == again.distances.dtype, name
     assert (first.distances.view(np.int32) == again.distances.view(np.int32)).all(), name
@@ -71,7 +71,7 @@ def compare(name, graph, kernel="katz-kider", **asked):
     assert (first.stats.edges, first.stats.exact) == (again.stats.edges, again.stats.exact), name
     stages = {"set-up", "compile", "copy in", "allocate", "prepare", "kernels", "copy out"}
     assert first.stats.device == "simulator" and stages == set(first.stats.seconds) - {"paths"}
-    host, there = reach_of(seen, 0), carried.carry(graph, engine)[0].reach(0)
+    host, there = reach_of(seen, 0), device_graph.carry(graph, engine)[0].reach(0)
     assert host == there or name.startswith("dense"), (name, host, there)
     assert not host[1] or there[0] >= first.distances.max()
     told[name] = [first.stats.dtype, first.stats.proof, first.distances.dtype.name]
@@ -154,9 +154,9 @@ out = {
 before = answer(unseen(far), engine=engine)
 out["path"] = before.path(0, 4)
 # where there is no room for the graph beside its distances, the host lays it out
-engine.free_bytes = lambda: device.SPARE + (1 << 20)
+engine.free_bytes = lambda: on_gpu.SPARE + (1 << 20)
 # the arcs say the same as the matrix
-from fwtui.solving import solver
+from fwtui.solver import solve as solver
 solver.escaped = lambda *given: sys.exit("the host looked for it")
 for dtype, proof in (("int16", "short"), ("int16", "long")):
     matrix = near if proof == "short" else far
@@ -167,9 +167,9 @@ wide = np.full((40, 40), np.inf)
 wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far for 16 bits
 out["two words of sources"] = said(unseen(wide), dtype="int16")
 big = np.where(rng.random((24, 24)) < 0.5, rng.integers(1, 9, (24, 24)), np.inf)
-assert carried.carry(unseen(big), engine)[0] is not None
-engine.free_bytes = lambda: device.SPARE + 24 * 24 * 8
-assert carried.carry(unseen(big), engine)[0] is None
+assert device_graph.carry(unseen(big), engine)[0] is not None
+engine.free_bytes = lambda: on_gpu.SPARE + 24 * 24 * 8
+assert device_graph.carry(unseen(big), engine)[0] is None
 out["no room"] = bool((answer(unseen(big), engine=engine).distances == answer(accept(big), device="cpu").distances).all())
 print(json.dumps(out))
 """

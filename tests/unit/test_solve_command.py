@@ -14,17 +14,17 @@ import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
 
 from fwtui.__main__ import main
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.signals import handlers_kept
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
-from fwtui.signals import handlers_kept
-from fwtui.solving import __main__ as child
-from fwtui.solving.command import carry_out
-from fwtui.solving.progress import Progress
-from fwtui.solving.request import Request
-from fwtui.solving.solver import answer
-from fwtui.solving.summary import summarise
-from fwtui.solving.words import summary_lines
+from fwtui.graphs.summary import summarise
+from fwtui.solver import __main__ as child
+from fwtui.solver.command import carry_out
+from fwtui.solver.progress import Progress
+from fwtui.solver.request import Request
+from fwtui.solver.solve import answer
+from fwtui.solver.words import summary_lines
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
 
@@ -141,7 +141,7 @@ class TestMistakes:
     def test_a_place_that_cannot_be_written_is_refused_before_the_work(
         self, towns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("fwtui.solving.command.load_unseen", lambda *_: pytest.fail("it was read first"))
+        monkeypatch.setattr("fwtui.solver.command.load_unseen", lambda *_: pytest.fail("it was read first"))
         (tmp_path / "folder.npy").mkdir()
         for out, said in (
             ("nowhere/out.npy", "no such file or directory"),
@@ -202,7 +202,7 @@ class TestProgress:
         n, arcs = roads(20)
         told: list[float] = []
         from fwtui.graphs.adjacency import Adjacency
-        from fwtui.graphs.lines import Arcs
+        from fwtui.graphs.number_lines import Arcs
         from fwtui.graphs.vertices import Vertices
 
         graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))

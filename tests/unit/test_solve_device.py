@@ -8,8 +8,8 @@ import pytest
 from in_simulator import in_simulator
 
 import fwtui
-from fwtui.errors import NoGpu, Refused
-from fwtui.solving import device
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.solver import on_gpu
 from kernels import registry
 
 SIMULATED = """
@@ -17,14 +17,14 @@ import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
-from fwtui.graphs.objects import accept
-from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import device, paths
-from fwtui.solving.solver import answer
-from kernels.cuda_program import CudaProgram
-from kernels.device import SIM, cuda
+from fwtui.graphs.library_objects import accept
+from fwtui.engine.host_engine import HostEngine
+from fwtui.solver import on_gpu, paths
+from fwtui.solver.solve import answer
+from kernels.programs.cuda_program import CudaProgram
+from kernels.numba_door.device import SIM, cuda
 from kernels.plan import Target
-from kernels.predecessors import BLOCK, device_bytes
+from kernels.paths.predecessors import BLOCK, device_bytes
 assert SIM
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(4)
@@ -65,7 +65,7 @@ n = 12
 zeros = np.ma.array(np.zeros((n, n)))
 arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
-    engine.free_bytes = lambda: device.SPARE + device_bytes(n, BLOCK) + free
+    engine.free_bytes = lambda: on_gpu.SPARE + device_bytes(n, BLOCK) + free
     found.clear()
     result = answer(accept(zeros), kernel="naive", predecessors=True, engine=engine)
     assert found == ([] if sources else [n]), found
@@ -87,34 +87,34 @@ class TestChoice:
         def none(index: int) -> None:
             raise RuntimeError("no driver\nin many lines")
 
-        monkeypatch.setattr(device, "_cuda_engine", none)
-        monkeypatch.setattr("fwtui.hardware.driver_present", lambda: True)
-        assert device.engine_for(None, 5000, needed=False) is None
-        assert device.engine_for("cpu", 5000, needed=False) is None
+        monkeypatch.setattr(on_gpu, "_cuda_engine", none)
+        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
+        assert on_gpu.engine_for(None, 5000, needed=False) is None
+        assert on_gpu.engine_for("cpu", 5000, needed=False) is None
         for asked, needed in ((0, False), ("1", False), (None, True)):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver\); run `fwtui doctor`"):
-                device.engine_for(asked, 5, needed)
+                on_gpu.engine_for(asked, 5, needed)
         with pytest.raises(Refused, match="'cpu' is not the one"):
-            device.engine_for("cpu", 5, needed=True)
+            on_gpu.engine_for("cpu", 5, needed=True)
 
     def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(device, "_cuda_engine", lambda index: pytest.fail("it was started"))
-        monkeypatch.setattr("fwtui.hardware.driver_present", lambda: True)
-        assert device.engine_for(None, device.WORTH - 1, needed=False) is None
-        monkeypatch.setattr("fwtui.hardware.driver_present", lambda: False)
-        assert device.engine_for(None, device.WORTH, needed=False) is None
+        monkeypatch.setattr(on_gpu, "_cuda_engine", lambda index: pytest.fail("it was started"))
+        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
+        assert on_gpu.engine_for(None, on_gpu.WORTH - 1, needed=False) is None
+        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
+        assert on_gpu.engine_for(None, on_gpu.WORTH, needed=False) is None
 
     def test_every_type_has_a_kernel(self) -> None:
-        from fwtui.measure.host_engine import HostEngine
+        from fwtui.engine.host_engine import HostEngine
         from kernels.plan import Target
 
         engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
         for dtype in ("int16", "int32", "float32"):
             for n in (1, 500, 5000, 50000):
-                kernel, shape = device.suited(None, n, dtype, True, engine)
+                kernel, shape = on_gpu.suited(None, n, dtype, True, engine)
                 assert dtype in kernel.dtypes and kernel.refuses(shape) is None
         naive = registry()["naive"]
-        assert device.suited(naive, 50, "int32", True, engine)[0] is naive
+        assert on_gpu.suited(naive, 50, "int32", True, engine)[0] is naive
 
     def test_refusals_of_the_library(self) -> None:
         import numpy as np
@@ -128,9 +128,9 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
     pytest.importorskip("numba.cuda")
     from numba import float32, float64, int16, int32, int64, uint32
 
-    from fwtui.solving import arc_cells, cells
+    from fwtui.solver import arc_kernels, matrix_kernels
 
-    do, list_of = cells.functions(), arc_cells.functions()
+    do, list_of = matrix_kernels.functions(), arc_kernels.functions()
     found, words = float64[::1], (int16, int32, float32)
     cases = []
     for given in (float64[:, ::1], float32[::1, :], int64[:, :]):
@@ -155,5 +155,5 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
     cases.append((do.escaped, (float64[:, ::1], int32, uint32[:, ::1], found)))
     cases.append((list_of.escaped, (int32[::1], int32[::1], float64[::1], uint32[:, ::1], found)))
     for function, signature in cases:
-        code, _ = cells.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+        code, _ = matrix_kernels.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
         assert code

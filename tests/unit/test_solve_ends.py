@@ -16,7 +16,7 @@ import pytest
 
 import fwtui
 from fwtui.__main__ import main
-from fwtui.signals import masked
+from fwtui.common.signals import masked
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out:
     lines = [f"{v},{v + 1},1" for v in range(300)]
     Path(towns).write_text("\n".join(lines))
     done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns, 'out': out})}'"],
+        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui.solver '{json.dumps({'file': towns, 'out': out})}'"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -90,7 +90,7 @@ class TestStopping:
         """A signal to a process that was just started comes when it knows what to do about it."""
         with masked():
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "fwtui.solving", json.dumps({"file": towns})],
+                [sys.executable, "-P", "-m", "fwtui.solver", json.dumps({"file": towns})],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
@@ -127,13 +127,13 @@ class TestStopping:
         assert "there is no vertex 'caf'" in capfd.readouterr().err
 
     def test_whoever_reads_may_leave(self, towns: str) -> None:
-        command = f"{sys.executable} -P -m fwtui.solving '{json.dumps({'file': towns})}' | true"
+        command = f"{sys.executable} -P -m fwtui.solver '{json.dumps({'file': towns})}' | true"
         assert b"Traceback" not in subprocess.run(["sh", "-c", command], capture_output=True).stderr
 
 
 INTERRUPTED = """
 import os, signal, sys
-from fwtui.solving import __main__, command
+from fwtui.solver import __main__, command
 
 def told():
     os.kill(os.getpid(), signal.SIGTERM)
@@ -164,7 +164,7 @@ sys.exit(__main__.main())
 """
 SLOW_WRITER = """
 import sys, time
-from fwtui.solving import __main__, output
+from fwtui.solver import __main__, output
 plain = output.plain
 output.plain = lambda distance: time.sleep(0.001) or plain(distance)
 sys.exit(__main__.main())

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from test_solve import KINDS, check_paths, least, random_arcs
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.lines import Arcs
+from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving import paths, room, solver
-from fwtui.solving.room import check_room
-from fwtui.solving.solver import solve
+from fwtui.solver import memory, paths
+from fwtui.solver import solve as solver
+from fwtui.solver.memory import check_room
+from fwtui.solver.solve import solve
 
 
 class TestPaths:
@@ -63,7 +64,7 @@ class TestPaths:
         """Weights over ten decades and more, some too small for float32: every path is as long as its distance."""
         monkeypatch.setattr(paths, "_WITHOUT_NUMBA", -1 if compiled else 1 << 60)
         if not compiled:
-            monkeypatch.delitem(sys.modules, "fwtui.solving.trees", raising=False)
+            monkeypatch.delitem(sys.modules, "fwtui.solver.cpu_predecessors", raising=False)
         for seed in range(8):
             rng = np.random.default_rng(seed)
             n = 17
@@ -106,7 +107,7 @@ class TestRoom:
         cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
         free = 0
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
-        monkeypatch.setattr(room, "KEEP_FREE", 0)
+        monkeypatch.setattr(memory, "KEEP_FREE", 0)
         whole = 8 * n * n
         for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
             free = needed
@@ -122,8 +123,8 @@ class TestRoom:
     def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 130
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 256**2 - 1}))
-        monkeypatch.setattr(room, "KEEP_FREE", 0)
-        monkeypatch.setattr(solver.host, "run", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(memory, "KEEP_FREE", 0)
+        monkeypatch.setattr(solver.on_cpu, "run", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"130 vertices in int32 need 768 KiB"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
@@ -131,7 +132,7 @@ class TestRoom:
     def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 60_000
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1 << 30}))
-        monkeypatch.setattr(solver.host, "run", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(solver.on_cpu, "run", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
         with pytest.raises(Refused, match="60,000 vertices in int16 need"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs))

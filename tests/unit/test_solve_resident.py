@@ -6,8 +6,8 @@ import pytest
 from in_simulator import in_simulator
 
 import fwtui
-from fwtui.errors import NoGpu, Refused
-from fwtui.solving import device
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.solver import on_gpu
 
 # the file's own module global `cuda` is what the simulator swaps
 RESIDENT = """
@@ -15,16 +15,16 @@ import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
-from fwtui.errors import Refused
-from fwtui.measure.host_engine import HostEngine
-from fwtui.solving import launching, resident
+from fwtui.common.errors import Refused
+from fwtui.engine.host_engine import HostEngine
+from fwtui.solver import launching, on_gpu_resident
 from kernels import registry
-from kernels.device import cuda
+from kernels.numba_door.device import cuda
 from kernels.plan import Target
 engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):
-    return resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine, True)
+    return on_gpu_resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine, True)
 
 rng = np.random.default_rng(4)
 chain = np.full((5, 5), np.inf)
@@ -55,11 +55,11 @@ for kernel, low, scale, dtype, back in (
         assert path[0] == i and path[-1] == j
         assert np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6 * (scale == 0.1), atol=0)
 # where rounding hides the paths of two sources, the host searches for those alone
-from fwtui.solving import paths
+from fwtui.solver import paths
 matrix = np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.inf)
 np.fill_diagonal(matrix, 0)
 expected = shortest_path(csr_array(np.where(np.isfinite(matrix), matrix, 0)), method="FW")
-whole, mend, asked = resident.on_device, paths.Paths.by_dijkstra, []
+whole, mend, asked = on_gpu_resident.on_device, paths.Paths.by_dijkstra, []
 
 def spoilt(search, *given):
     found = whole(search, *given)
@@ -68,7 +68,7 @@ def spoilt(search, *given):
     search.unfound = lambda: np.array([2, 7])
     return found
 
-resident.on_device = spoilt
+on_gpu_resident.on_device = spoilt
 every = paths.Paths.predecessors
 paths.Paths.predecessors = lambda *given: sys.exit("all paths were found again")
 paths.Paths.by_dijkstra = lambda self, sources: asked.extend(sources.tolist()) or mend(self, sources)
@@ -81,7 +81,7 @@ for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
         path = result.path(i, j)
         assert path[0] == i and np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6, atol=0)
     asked.clear()
-resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
+on_gpu_resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 # its own chores are compiled once, like the kernels; here each takes a thousand seconds
@@ -159,7 +159,7 @@ def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) ->
     def none(index: int) -> None:
         raise RuntimeError("no driver")
 
-    monkeypatch.setattr(device, "_cuda_engine", none)
+    monkeypatch.setattr(on_gpu, "_cuda_engine", none)
     with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
         fwtui.solve(OnDevice())
 
@@ -172,8 +172,8 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
-    monkeypatch.setattr(device, "engine_for", lambda *given, **named: Engine())
+    monkeypatch.setattr(on_gpu, "engine_for", lambda *given, **named: Engine())
     monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
-    monkeypatch.setattr("fwtui.solving.resident.answer", lambda *given: told.append("answer"))
+    monkeypatch.setattr("fwtui.solver.on_gpu_resident.answer", lambda *given: told.append("answer"))
     fwtui.solve(OnDevice(), device=1)
     assert told == ["this GPU, whichever was the last one", "array", "answer"]

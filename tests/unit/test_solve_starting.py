@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fwtui.solving import device, starting
-from fwtui.solving.request import Request
-from fwtui.solving.words import spent
+from fwtui.solver import on_gpu, starting
+from fwtui.solver.request import Request
+from fwtui.solver.words import spent
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         started.append(index)
         raise RuntimeError("no such GPU, which somebody else will say")
 
-    monkeypatch.setattr(device, "_cuda_engine", start)
-    monkeypatch.setattr("fwtui.hardware.driver_present", lambda: True)
+    monkeypatch.setattr(on_gpu, "_cuda_engine", start)
+    monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
     monkeypatch.setattr(starting, "_TEXT", 100)
     monkeypatch.setattr(starting, "_ARRAYS", 200)
     return started
@@ -57,21 +57,21 @@ def test_when_it_pays(
     tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, Any], expected: list[int]
 ) -> None:
     start = starting.start_gpu(Request(file=file_of(tmp_path, name, size), **asked))
-    start.wait(device.WORTH)
+    start.wait(on_gpu.WORTH)
     assert engines == expected
 
 
 def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(device.WORTH)
-    starting.start_gpu(Request(file="zero\0byte.gr")).wait(device.WORTH)
-    monkeypatch.setattr("fwtui.hardware.driver_present", lambda: False)
-    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(device.WORTH)
+    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(on_gpu.WORTH)
+    starting.start_gpu(Request(file="zero\0byte.gr")).wait(on_gpu.WORTH)
+    monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
+    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(on_gpu.WORTH)
     assert engines == []
 
 
 def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     read = Event()
-    monkeypatch.setattr("fwtui.solving.cells.functions", lambda: pytest.fail("it went on"))
+    monkeypatch.setattr("fwtui.solver.matrix_kernels.functions", lambda: pytest.fail("it went on"))
     work = starting.Start._work
 
     def when_read(self: starting.Start) -> None:
@@ -81,7 +81,7 @@ def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.Monkey
     monkeypatch.setattr(starting.Start, "_work", when_read)
     start = starting.Start(0)
     monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
-    start.wait(device.WORTH - 1)
+    start.wait(on_gpu.WORTH - 1)
     assert engines == [] and not start._thread.is_alive()
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fwtui import codec, events
-from fwtui.codec import Line
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
+from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
 from fwtui.sessions import stream
 from fwtui.sessions.check import missing
 from fwtui.sessions.reader import TooNew, load
 from fwtui.sessions.stream import Inlet, Listener, Outlet, piped
-from fwtui.signals import Stopped, handlers_kept, held, on_signals, stop
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()

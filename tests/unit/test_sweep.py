@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from made_sessions import Made
 
-from fwtui import events
-from fwtui.errors import Refused
-from fwtui.expected import one_pass, whole_run
-from fwtui.experiment import Experiment, changed, identity, settle
-from fwtui.model import Model
-from fwtui.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
-from fwtui.sweep.grid import Grid, Known, levels
-from fwtui.sweep.running import Sweep
+from fwtui.analysis.estimate import one_pass, whole_run
+from fwtui.campaigns.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
+from fwtui.campaigns.sweep.grid import Grid, Known, levels
+from fwtui.campaigns.sweep.running import Sweep
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed, identity, settle
+from fwtui.stream import events
+from fwtui.stream.model import Model
 from kernels import registry
 
 CPU = settle(Experiment(kernel="tiled-cpu", n=256))

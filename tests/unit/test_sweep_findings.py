@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_sessions import Made
 
-from fwtui.experiment import Experiment, settle
-from fwtui.model import Model
-from fwtui.sweep.findings import best, bracket, break_even, findings, finished, fit, series
+from fwtui.campaigns.sweep.findings import best, bracket, break_even, findings, finished, fit, series
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.stream.model import Model
 
 
 def lines(**seconds: dict[int, float]) -> Any:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fwtui.telemetry import bounds, host
-from fwtui.telemetry.throttle import throttled
+from fwtui.machine.telemetry import bounds, host
+from fwtui.stream.throttle import throttled
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.experiment import Experiment
-from fwtui.graphs import reference as references
+from fwtui.engine import reference as references
+from fwtui.engine.verify import SOURCES, Finding, Verifier
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.canonical import NO_PATH, canonical, fletcher64
 from fwtui.graphs.cycles import cycle_weight
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
-from fwtui.verify import SOURCES, Finding, Verifier
 
 HOWS = ("full", "sample")
 KINDS: tuple[dict[str, Any], ...] = (
@@ -302,7 +302,7 @@ def test_weights_off_the_grid_are_compared_within_units_in_the_last_place(tmp_pa
 
 
 def test_findings_fit_the_event() -> None:
-    from fwtui.events import Verdict
+    from fwtui.stream.events import Verdict
 
     graph = generate(Experiment(n=12, low=-8, dtype="int32"))
     finding = check(graph, solved(graph), "auto")

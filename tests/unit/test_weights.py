@@ -12,10 +12,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from fwtui import solve
-from fwtui.experiment import GRID
+from fwtui.experiment.experiment import GRID
 from fwtui.graphs.adjacency import Adjacency, Weights
 from fwtui.graphs.vertices import Vertices
-from fwtui.solving import choice
+from fwtui.solver import number_type
 
 
 def brute(dense: np.ndarray) -> Weights:
@@ -56,7 +56,7 @@ def test_small_integers_are_weights_like_any(dtype: type) -> None:
 
 @pytest.mark.parametrize("looked_at", [0, 40, 1 << 24])
 def test_the_search_from_vertex_0_is_dijkstras(monkeypatch: pytest.MonkeyPatch, looked_at: int) -> None:
-    monkeypatch.setattr(choice, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(number_type, "_LOOKED_AT", looked_at)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 30))
@@ -66,7 +66,7 @@ def test_the_search_from_vertex_0_is_dijkstras(monkeypatch: pytest.MonkeyPatch, 
         np.minimum.at(matrix, (u, v), w)
         rows, columns = np.nonzero(np.isfinite(matrix) & ~np.eye(n, dtype=bool))
         expected = dijkstra(coo_array((matrix[rows, columns], (rows, columns)), shape=(n, n)).tocsr(), indices=0)
-        found = choice.from_first(n, u, v, w)
+        found = number_type.from_first(n, u, v, w)
         if looked_at > 40:
             assert found.tolist() == expected.tolist()
         else:  # where SciPy goes on, it adds up parallel arcs
@@ -78,4 +78,4 @@ def test_a_road_is_searched_without_loading_scipy(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(sys.modules, name, None)
     n = 2000
     ends = np.arange(n - 1)
-    assert choice.from_first(n, ends, ends + 1, np.full(n - 1, 3.0)).tolist() == (3.0 * np.arange(n)).tolist()
+    assert number_type.from_first(n, ends, ends + 1, np.full(n - 1, 3.0)).tolist() == (3.0 * np.arange(n)).tolist()

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from made_sessions import Made, int32
 
-from fwtui import events
-from fwtui.experiment import Experiment
+from fwtui.campaigns.reproduce import graph_files as module
+from fwtui.campaigns.reproduce.execute import Performer
+from fwtui.campaigns.reproduce.graph_files import written
+from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.runs import Results, ask
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.files import read
-from fwtui.reproduce import written as module
-from fwtui.reproduce.execute import Performer
-from fwtui.reproduce.preset import LeftOut, Preset, Scale
-from fwtui.reproduce.runs import Results, ask
-from fwtui.reproduce.written import written
+from fwtui.stream import events
 
 
 def drained(steps: Iterator[str | None]) -> list[str | None]:

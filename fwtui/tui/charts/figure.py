@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fwtui import units
+from fwtui.common import units
 
 MARKERS = "●◆▲■○◇△□✚✖"  # told apart by shape alone
 

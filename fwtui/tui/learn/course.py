@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui import units
+from fwtui.common import units
+from fwtui.common.text import shortened
 from fwtui.learn.attending import Page
 from fwtui.learn.course import MOST_COLUMNS
 from fwtui.learn.questions import times
-from fwtui.text import shortened
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, Piece, line
-from fwtui.tui.learn.answer import LEAST_BAR, MOST_BAR, WORDS, parts_lines
-from fwtui.tui.readout import meter
+from fwtui.tui.widgets.answer_bars import LEAST_BAR, MOST_BAR, WORDS, parts_lines
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
+from fwtui.tui.widgets.readout import meter
 
 LABEL = 20
 

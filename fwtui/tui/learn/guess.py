@@ -12,7 +12,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from fwtui.learn.questions import Choice
-from fwtui.tui.dialogs import Dialog
+from fwtui.tui.frame.dialogs import Dialog
 
 NO_GUESS = "no guess: show the answer"
 

@@ -15,20 +15,20 @@ from textual.containers import Container, VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
 
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.learn import real
 from fwtui.learn.course import Step
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping, parse_weight, stepping
-from fwtui.tui import bindings
-from fwtui.tui.commands import Command
-from fwtui.tui.dialogs import AskScreen
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.palette import Command
+from fwtui.tui.frame.view import View
 from fwtui.tui.learn.course import CourseWords
 from fwtui.tui.learn.grid import DistanceGrid, shown
 from fwtui.tui.learn.taught import COURSE_KEYS, Taught
 from fwtui.tui.learn.words import LessonWords, Shown, StepWords, place
-from fwtui.tui.matrix import MatrixPicture
-from fwtui.tui.view import View
+from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
 SECONDS = 0.6  # of one k while it plays

@@ -9,17 +9,17 @@ from typing import ClassVar
 
 from textual.binding import Binding
 
-from fwtui import hardware
-from fwtui.errors import Refused
+from fwtui.common.errors import Refused
 from fwtui.learn.attending import Attending, Page
 from fwtui.learn.course import Step, step_named
 from fwtui.learn.lessons import Cited, lessons
-from fwtui.tui.commands import Command
-from fwtui.tui.dialogs import AskScreen
-from fwtui.tui.frame import Frame
+from fwtui.machine import hardware
+from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.palette import Command
+from fwtui.tui.frame.view import View
 from fwtui.tui.learn.course import Keys, Lesson
 from fwtui.tui.learn.guess import GuessScreen
-from fwtui.tui.view import View
 
 COURSE_KEYS = (
     Binding("t", "course", "Course", id="learn.course", tooltip="the course, from one core to the fastest kernel; on and off"),

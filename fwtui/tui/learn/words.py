@@ -11,8 +11,8 @@ from textual.content import Content
 from fwtui.learn.real import Agreement
 from fwtui.learn.source import Source, source
 from fwtui.learn.stepping import Stepping
-from fwtui.tui.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.learn.grid import shown
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 LABEL = 8
 

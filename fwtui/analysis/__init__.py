@@ -1,0 +1,1 @@
+"""What measured numbers mean: comparisons, limits, occupancy, estimates, and reports."""

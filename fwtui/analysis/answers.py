@@ -1,0 +1,136 @@
+"""What all distances of a graph say, in words and shares: for the command line and the dashboard alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fwtui.common import units
+
+if TYPE_CHECKING:
+    from fwtui.stream import events
+    from fwtui.stream.run import Run
+
+SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
+MOST = 32768  # vertices beyond which it takes more than ten seconds to find
+RIGHT = ("verified", "unverified")  # verdicts on distances that may be told of
+_BAR = 40
+MAP = "mean distance, sources down, targets across"
+
+
+def number(value: float) -> str:
+    """A distance: whole numbers in full, others with as many digits as float32 has."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
+
+
+def pairs(a: events.Answers) -> int:
+    """Ordered pairs of different vertices."""
+    return a.vertices * max(a.vertices - 1, 0)
+
+
+def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
+    """What there is to say in a line each, under a name."""
+    told = [("vertices", f"{a.vertices:,}")]
+    if edges is not None:
+        told.append(("edges", f"{edges:,}"))
+    told += [
+        ("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"),
+        ("strong components", f"{a.components:,}, the largest of {a.largest:,} vertices"),
+    ]
+    if a.diameter is not None and a.mean is not None:
+        note = "" if a.reachable == pairs(a) else ", of the pairs that have a path"
+        told.append(("diameter", f"{number(a.diameter)}, from {' to '.join(a.farthest)}{note}"))
+        told.append(("mean distance", number(round(a.mean, 4))))
+    if a.radius is not None:
+        more = f" and {a.centres - len(a.centre):,} more" if a.centres > len(a.centre) else ""
+        told.append(("radius", f"{number(a.radius)}, from the centre: {', '.join(a.centre)}{more}"))
+    elif a.vertices > 1:
+        told.append(("radius", "none: no vertex reaches all others"))
+    return told
+
+
+def in_short(a: events.Answers) -> list[str]:
+    """The same in a few words."""
+    if a.note:
+        return [a.note]
+    told = [f"{name} {number(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
+    told += [f"mean {number(round(a.mean, 2))}"] if a.mean is not None else []
+    return [*told, f"{_share(a)} reachable"]
+
+
+def histogram(a: events.Answers) -> list[tuple[str, int]]:
+    """The bins of the histogram in words, and how many pairs each has."""
+    whole = all(edge == int(edge) for edge in a.edges)
+    told = []
+    for low, high, count in zip(a.edges, a.edges[1:], a.counts, strict=False):
+        last = high - 1 if whole else high
+        told.append((number(low) if whole and last == low else f"{number(low)} to {number(last)}", count))
+    return told
+
+
+def span(a: events.Answers) -> tuple[float, float] | None:
+    """The least and the greatest of the map's means; None where no block has a path."""
+    known = [mean for row in a.heat for mean in row if mean is not None]
+    return (min(known), max(known)) if known else None
+
+
+def shares(a: events.Answers) -> list[list[float | None]]:
+    """The map as shares of its span: 0 the nearest, 1 the farthest; None for no path."""
+    ends = span(a)
+    if ends is None:
+        return [[None] * len(row) for row in a.heat]
+    low, wide = ends[0], ends[1] - ends[0]
+    return [[None if mean is None else (mean - low) / wide if wide > 0 else 0.0 for mean in row] for row in a.heat]
+
+
+def lines(told: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
+    """Facts under their names, then the histogram and the map of distances."""
+    width = max(len(name) for name, _ in facts)
+    drawn = [f"{name:<{width}}  {value}" for name, value in facts]
+    if told.counts:
+        drawn += ["", "pairs by distance", *_bars(told), "", *_map(told)]
+    return drawn
+
+
+def _bars(told: events.Answers) -> list[str]:
+    bins = histogram(told)
+    width, most = max(len(label) for label, _ in bins), max(1, *(count for _, count in bins))
+    return [f"{label:>{width}}  {'█' * round(_BAR * count / most):<{_BAR}}  {count:,}" for label, count in bins]
+
+
+def _map(told: events.Answers) -> list[str]:
+    """Mean distances of blocks of pairs as shades."""
+    signs = ["".join(shade(share) for share in row) for row in shares(told)]
+    return [f"{MAP}: '{SHADES[0]}' near to '{SHADES[-1]}' far, '{NO_PATH}' no path", *signs]
+
+
+def shade(share: float | None) -> str:
+    """A share of the map's span as a character."""
+    return NO_PATH if share is None else SHADES[int((len(SHADES) - 1) * min(max(share, 0.0), 1.0) + 0.5)]
+
+
+def answers_of(run: Run, runs: Iterable[Run]) -> events.Answers | None:
+    """What was told of the run's distances, or of the same distances that another run computed on the same graph."""
+    if run.answers is not None:
+        return run.answers
+    checksum = run.verdict.checksum if run.verdict is not None else ""
+    for other in runs if checksum else ():
+        told = other.answers
+        if told is not None and told.checksum == checksum and other.experiment.graph == run.experiment.graph:
+            return told
+    return None
+
+
+def _share(a: events.Answers) -> str:
+    return units.percent(a.reachable / pairs(a) if pairs(a) else None)
+
+
+def why_none(run: Run) -> str:
+    """Why nothing can be asked about a run's distances, in a sentence; "" where it can."""
+    if run.state != "done" or run.verdict is None:
+        return f"run {run.id} has no distances yet; wait for its end, or run it again"
+    if run.verdict.verdict not in RIGHT or not run.verdict.checksum:
+        return f"the distances of run {run.id} are no answer ({run.verdict.verdict}); run another experiment"
+    if run.n > MOST:
+        return f"the distances of {run.n:,} vertices take too long to summarise here; ask for up to {MOST:,}"
+    return ""

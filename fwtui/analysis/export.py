@@ -1,0 +1,184 @@
+"""A session's numbers as tables for other programs: rows of plain values, and the files that hold them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO
+
+import msgspec
+
+from fwtui.analysis.report import COLUMNS, markdown, result, row
+from fwtui.common.errors import Refused
+from fwtui.sessions.reader import Loaded
+from fwtui.stream import events
+from fwtui.stream.model import Model
+
+Row = dict[str, Any]
+TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
+FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
+_OWN_TABLE = ("phase_details", "phases", "counters", "answers")  # parts of a result that are rows elsewhere
+_FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters that a spreadsheet would calculate with
+_MARKS = re.compile(r"([\\`*_\[\]~])")
+
+
+def rows_of(loaded: Loaded, table: str) -> list[Row]:
+    """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None where not known."""
+    model = Model()
+    for line in loaded.lines:
+        model.apply(line.event)
+    return _MAKERS[table](model, loaded)
+
+
+def human_rows(loaded: Loaded) -> list[Row]:
+    """The runs under the columns of `fwtui run --table`."""
+    model = Model()
+    for line in loaded.lines:
+        model.apply(line.event)
+    names = [name or "±" for name in COLUMNS]
+    return [dict(zip(names, row(model, run), strict=True)) for run in model.runs.values()]
+
+
+def _runs(model: Model, loaded: Loaded) -> list[Row]:
+    told = []
+    for run in model.runs.values():
+        whole = result(model, run)
+        for part in _OWN_TABLE:
+            del whole[part]
+        told.append(_flat(whole))
+    return told
+
+
+def _phases(model: Model, loaded: Loaded) -> list[Row]:
+    return [
+        {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **detail}
+        for run in model.runs.values()
+        for detail in result(model, run)["phase_details"]
+    ]
+
+
+def _counters(model: Model, loaded: Loaded) -> list[Row]:
+    return [
+        {"run": run.id, "kernel": run.experiment.kernel, "op": op, "counter": name, "value": value}
+        for run in model.runs.values()
+        for op, values in run.counters.items()
+        for name, value in values.items()
+    ]
+
+
+def _answers(model: Model, loaded: Loaded) -> list[Row]:
+    rows = []
+    for run in model.runs.values():
+        whole = result(model, run)["answers"]
+        if whole is not None:
+            kept = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
+            rows.append(_flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **kept}))
+    return rows
+
+
+def _histogram(model: Model, loaded: Loaded) -> list[Row]:
+    return [
+        {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, "low": low, "high": high, "pairs": count}
+        for run in model.runs.values()
+        if run.answers is not None
+        for low, high, count in zip(run.answers.edges, run.answers.edges[1:], run.answers.counts, strict=False)
+    ]
+
+
+def _rounds(model: Model, loaded: Loaded) -> list[Row]:
+    return [
+        {"run": run.id, "index": told.index, "first": told.first, "phase": name.key, "seconds": seconds}
+        for run in model.runs.values()
+        for told in run.rounds
+        for name, seconds in zip(run.phase_names, told.seconds, strict=False)
+    ]
+
+
+def _of_kind(kind: type[events.Event]) -> Callable[[Model, Loaded], list[Row]]:
+    def told(model: Model, loaded: Loaded) -> list[Row]:
+        fields = kind.__struct_fields__
+        return [{name: getattr(line.event, name) for name in fields} for line in loaded.lines if type(line.event) is kind]
+
+    return told
+
+
+_MAKERS: dict[str, Callable[[Model, Loaded], list[Row]]] = {
+    "runs": _runs,
+    "phases": _phases,
+    "samples": _of_kind(events.Sample),
+    "rounds": _rounds,
+    "counters": _counters,
+    "answers": _answers,
+    "histogram": _histogram,
+    "telemetry": _of_kind(events.Telemetry),
+    "markers": _of_kind(events.Marker),
+}
+
+
+def _flat(value: Row, before: str = "") -> Row:
+    flat: Row = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            flat |= _flat(inner, f"{before}{name}_")
+        elif isinstance(inner, (list, tuple)):
+            flat[before + name] = " ".join(map(str, inner))
+        else:
+            flat[before + name] = inner
+    return flat
+
+
+def _columns(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(name for told in rows for name in told))
+
+
+def write_csv(rows: list[Row], out: TextIO) -> None:
+    """RFC 4180 with a header line; an unknown value is empty, and no text is a formula to a spreadsheet."""
+    columns = _columns(rows)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for told in rows:
+        writer.writerow([_csv_cell(told.get(name)) for name in columns])
+
+
+def write_json_lines(rows: list[Row], out: TextIO) -> None:
+    """One object per row; an unknown value is null."""
+    for told in rows:
+        out.write(json.dumps(told, ensure_ascii=False) + "\n")
+
+
+def write_markdown(rows: list[Row], out: TextIO) -> None:
+    """A table; nothing in a cell is markup."""
+    columns = _columns(rows)
+    cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
+    out.writelines(f"{line}\n" for line in markdown(columns, cells))
+
+
+def parquet_writer() -> Callable[[list[Row], str], None]:
+    """Writes rows to a path. Raises Refused where neither pyarrow nor pandas is installed: fwtui does not need them."""
+    try:
+        import pyarrow  # pyright: ignore[reportMissingImports]
+        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        pass
+    else:
+        return lambda rows, path: parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    try:
+        import pandas  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise Refused("Parquet needs pyarrow, which is not installed here; install it, or export .csv or .jsonl") from None
+    return lambda rows, path: pandas.DataFrame.from_records(rows).to_parquet(path)
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, str) and _FORMULA.match(value):
+        return f"'{value}"
+    return msgspec.json.encode(value).decode() if isinstance(value, (dict, bool)) else value
+
+
+def _markdown_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = str(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKS.sub(r"\\\1", text)

@@ -1,0 +1,93 @@
+"""How far a run is from what its device can do at most, and the limits that are kept between programs."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import NamedTuple
+
+import msgspec
+
+from fwtui.common.errors import Corrupt
+from fwtui.machine import device_cache
+from fwtui.stream import codec, events
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from kernels.probes.probe_forms import EDITION, Form, right_for
+
+KIND = f"limits-{EDITION}"
+HOW_TO_MEASURE = "fwtui doctor --measure"
+CLOCK_FACTORS = (0.1, 2.0)  # between a run's clock and the probe's; a reading beyond is no reading
+
+
+class Limit(NamedTuple):
+    """The most that a run's device could do with distances of that type and sign."""
+
+    form: Form
+    relaxations_per_second: float  # at the run's own clock, where that and the probe's are known
+    share: float | None  # of it that the run reached; None without a time
+    clock_mhz: float | None = None  # that the limit is for; None where nobody knows it
+
+
+def limit_of(model: Model, run: Run) -> Limit | None:
+    """The fastest form that is right for the run's distances, and the run's share of it; None where none was measured."""
+    limits = model.limits.get(run.backend)
+    if limits is None:
+        return None
+    nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
+    forms = {form.key: form for form in right_for(run.backend, run.experiment.dtype, nonnegative)}
+    told = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
+    if not told:
+        return None
+    best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
+    factor = _clock_factor(model, run, best)
+    rate = (best.relaxations_per_second or 0.0) * factor
+    share = run.rate / rate if run.rate and rate else None
+    clock = best.clock_mhz * factor if best.clock_mhz else None
+    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
+
+
+def share_of_limit(model: Model, run: Run) -> float | None:
+    """The run's rate as a share of its device's limit; None where either is not known."""
+    limit = limit_of(model, run)
+    return limit.share if limit is not None else None
+
+
+def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:
+    """The run's clock / the probe's, so that a throttled run is held against what the throttled device could do."""
+    evidence = model.evidence(run) if run.backend == "cuda" else None
+    if evidence is None or not evidence.gpu_clock_mhz or not told.clock_mhz:
+        return 1.0
+    factor = evidence.gpu_clock_mhz / told.clock_mhz
+    return factor if CLOCK_FACTORS[0] <= factor <= CLOCK_FACTORS[1] else 1.0
+
+
+def load(backend: str, index: int = 0) -> events.Limits | None:
+    """The limits that were measured of this device; None where they were not."""
+    raw = device_cache.read(KIND, backend, index)
+    if raw is None:
+        return None
+    try:
+        event = codec.decode(raw.rstrip(b"\n"))
+    except Corrupt:
+        return None
+    return event if isinstance(event, events.Limits) and event.backend == backend and event.complete else None
+
+
+def save(limits: events.Limits, index: int = 0) -> events.Limits:
+    """Keep complete limits, and return what is kept: of each form the best that was ever measured of this device.
+
+    Whatever else a machine does makes a probe slower, never faster. What could not be measured is tried again next time.
+    """
+    if not limits.complete or limits.note:
+        return limits
+    before = load(limits.backend, index)
+    best = limits if before is None else _best(before, limits)
+    device_cache.write(KIND, limits.backend, index, codec.encode(msgspec.structs.replace(best, t=0.0)))
+    return best
+
+
+def _best(before: events.Limits, now: events.Limits) -> events.Limits:
+    old = {told.form: told for told in before.forms}
+    forms = tuple(max((old.get(told.form, told), told), key=lambda one: one.relaxations_per_second or 0.0) for told in now.forms)
+    copied = max(before.copy_bytes_per_second or 0.0, now.copy_bytes_per_second or 0.0) or None
+    return msgspec.structs.replace(now, forms=forms, copy_bytes_per_second=copied)

@@ -1,0 +1,208 @@
+"""A kernel's plan as a film: which rectangles of the matrix each of its steps reads and writes, in the order of the work.
+
+The plan is data, so the film of a recorded run is made again from the experiment in the recording, with no GPU.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import kernel_named, settle
+from fwtui.stream.run import Run
+from kernels.plan import Kernel, Rect, Shape, Step
+
+MOST_FRAMES = 2048
+SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a round
+MOST_STEPS = 250_000  # of a plan that is looked at; a longer one has no film
+
+
+class Frame(NamedTuple):
+    """One step (of a long plan the heaviest of several). Rectangles are in vertices, whichever matrix they are in."""
+
+    first: int  # relaxations done before it
+    weight: int  # relaxations that it does
+    round: int  # from 1
+    phase: str
+    sources: tuple[Rect, ...]  # read, and not written
+    targets: tuple[Rect, ...]  # written
+
+
+class Film:
+    """The frames of one plan, made a few at a time: `develop()` until it is `complete`.
+
+    Copies of tiles that steps make for later ones have no place in the picture.
+    """
+
+    def __init__(self, kernel: Kernel, shape: Shape):
+        self.side = shape.padded
+        self.rounds = 0
+        self.relaxations = 0
+        self.complete = False
+        self._frames: list[Frame] = []
+        self._every = 1  # steps that share a frame
+        self._taken = 0  # steps of the plan that have been looked at
+        self._places = kernel.places
+        self._left: Iterator[tuple[int, Step]] = kernel.rounds(kernel.plan(shape, True))
+
+    def develop(self, steps: int = MOST_STEPS) -> bool:
+        """Look at so many more steps of the plan; whether the whole of it has been seen."""
+        if not self.complete:
+            taken = self._taken
+            for number, step in islice(self._left, max(0, min(steps, MOST_STEPS - taken))):
+                self._take(number, step)
+            self.complete = self._taken < min(taken + steps, MOST_STEPS)
+        return self.complete
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the plan is too long to be looked at."""
+        return not self.complete and self._taken >= MOST_STEPS
+
+    def at(self, done: int) -> Frame:
+        """The step that runs once `done` relaxations have been done. Only for a film that is complete."""
+        return self._frames[self._index(done)]
+
+    def heaviest(self, done: int) -> Frame:
+        """The step of that round which does most of its work."""
+        index = self._index(done)
+        here = self._frames[index].round
+        low, high = index, index + 1
+        while low > 0 and self._frames[low - 1].round == here:
+            low -= 1
+        while high < len(self._frames) and self._frames[high].round == here:
+            high += 1
+        return max(self._frames[low:high], key=lambda frame: frame.weight)
+
+    def slowly(self) -> list[Frame]:
+        """The steps of some rounds, evenly chosen, in order: what slow motion shows."""
+        every = -(-self.rounds // SLOW_ROUNDS)
+        kept: dict[int, list[Frame]] = {}
+        for frame in self._frames:
+            if (frame.round - 1) % max(every, 1) == 0:
+                kept.setdefault(frame.round, []).append(frame)
+        return [frame for frames in kept.values() for frame in frames[:: -(-len(frames) // SLOW_STEPS)]]
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def _index(self, done: int) -> int:
+        return max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)
+
+    def _take(self, number: int, step: Step) -> None:
+        self.rounds = number
+        targets = self._places(step.writes)
+        sources = tuple(rect for rect in self._places(step.reads) if rect not in targets)
+        frame = Frame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets)
+        self.relaxations += step.cost.relaxations
+        if self._taken % self._every:
+            self._frames[-1] = _heavier(self._frames[-1], frame)
+        else:
+            self._frames.append(frame)
+        self._taken += 1
+        if len(self._frames) > MOST_FRAMES:
+            pairs = zip(self._frames[0::2], [*self._frames[1::2], None], strict=False)
+            self._frames = [_heavier(first, second) if second is not None else first for first, second in pairs]
+            self._every *= 2
+
+
+def _heavier(first: Frame, second: Frame) -> Frame:
+    """Of two neighbours the one with more work, from where the first begins."""
+    return second._replace(first=first.first) if second.weight > first.weight else first
+
+
+def film_of(run: Run) -> Film | None:
+    """The film of a run, not yet developed; None where its experiment has none (or it is not known yet)."""
+    try:
+        experiment = settle(run.experiment, run.simulated)
+        kernel = kernel_named(experiment.kernel)
+    except Refused:
+        return None  # recorded by a version that had other kernels or choices
+    if not 1 <= run.n <= kernel.max_n:
+        return None
+    shape = experiment.shape(run.n)
+    return None if kernel.refuses(shape) else _film(kernel.id, shape)
+
+
+@lru_cache(maxsize=8)
+def _film(kernel: str, shape: Shape) -> Film:
+    return Film(kernel_named(kernel), shape)
+
+
+class Scene(NamedTuple):
+    """One picture of the matrix: what it lights up, and the words under it."""
+
+    side: int  # vertices
+    words: tuple[str, ...]  # from the most to the least that can be said
+    sources: tuple[Rect, ...] = ()
+    targets: tuple[Rect, ...] = ()
+    filled: float = 0.0  # share of the rows that count as done, where no step is followed
+
+
+FOLLOWED = 5.0  # rounds per second that an eye follows; of more only every half second is shown
+STILL = 0.5  # seconds that a picture stands then
+LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
+
+
+def slow_scene(film: Film, run: Run, place: int) -> Scene:
+    """Step number `place` (counted on and on) of the film in slow motion."""
+    frames = film.slowly()
+    return _lit(film, frames[place % len(frames)], run, "slow motion: ")
+
+
+def scene(film: Film, run: Run, now: float, called: Callable[[str], str] = str) -> Scene:
+    """What to show of a run at session time `now`: its real round where that can be known and seen.
+
+    A warm-up tells its steps. A clean pass tells nothing while it goes on, so its round is reckoned from the time that a
+    pass takes, and the words say "about". Passes too short to be seen show the share of the work that is done; a finished
+    run shows the middle one of its rounds. `called` says how a stage is called.
+    """
+    if run.state == "running":
+        known = _progress(run, now)
+        if known is None:
+            return Scene(film.side, (called(run.stage),))
+        share, seconds, about = known
+        if seconds >= LEAST_PASS and film.rounds > 1:
+            if film.rounds / seconds > FOLLOWED:
+                step = STILL / seconds
+                return _lit(film, film.heaviest(_done(film, share // step * step)), run, about)
+            return _lit(film, film.at(_done(film, share)), run, about)
+        if run.progress is None:
+            return Scene(film.side, (called(run.stage),))
+        share = min(run.progress.done, 1.0)
+        return Scene(film.side, (f"{called(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
+    return _lit(film, film.heaviest(film.relaxations // 2), run, "")
+
+
+def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
+    """How far the present pass is (0..1), how long one takes, and "about " where that is reckoned; None where none is going."""
+    if run.stage not in ("warm-up", "clean", "phases"):
+        return None
+    if run.stage == "warm-up":
+        if run.progress is None or not run.progress.done:
+            return 0.0, 0.0, ""
+        done = min(run.progress.done, 1.0)
+        return done, (run.progress.t - run.stage_since) / done, ""
+    last = run.samples[-1] if run.samples and run.stage == "clean" else None
+    seconds = run.seconds if run.samples else run.stage_seconds("warm-up")
+    if not seconds:
+        return 0.0, 0.0, ""
+    since = last.t if last is not None else run.stage_since
+    return min((now - since) / seconds, 1.0), seconds, "about "
+
+
+def _done(film: Film, share: float) -> int:
+    # to the nearest: the share was the quotient of two whole numbers, and a step is over at the very number
+    return round(max(share, 0.0) * film.relaxations)
+
+
+def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
+    count = f"{about}round {frame.round} of {film.rounds}"
+    phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
+    short = f"{frame.round}/{film.rounds}"
+    words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
+    return Scene(film.side, words if film.rounds > 1 else (phase,), frame.sources, frame.targets)

@@ -1,0 +1,85 @@
+"""Two or more recorded runs side by side: how far each has come at any time, and how long each took to any point."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from fwtui.stream.run import Run
+
+SECONDS = 8.0  # that a race takes to watch, however short the runs are
+
+
+class Course(NamedTuple):
+    """A run's way from 0 to 1 of its relaxations: shares and the seconds at which they are reached, both ascending.
+
+    `sampled`: from the rounds of its phase pass, scaled to the median of its clean passes; else a straight line.
+    """
+
+    shares: tuple[float, ...]
+    seconds: tuple[float, ...]
+    rounds: int  # of the plan; 0 where none are known
+    sampled: bool
+
+    @property
+    def total(self) -> float:
+        return self.seconds[-1]
+
+    def share_at(self, seconds: float) -> float:
+        """How far it is after so many seconds."""
+        return _between(self.seconds, self.shares, seconds)
+
+    def seconds_at(self, share: float) -> float:
+        """When it has come so far."""
+        return _between(self.shares, self.seconds, share)
+
+
+def course(run: Run) -> Course | None:
+    """The run's way; None for one that has no time."""
+    if run.state != "done" or not run.seconds:
+        return None
+    told = sorted({r.first: r for r in run.rounds}.values(), key=lambda r: r.index)
+    told = [r for r in told if r.first < run.relaxations]
+    ascending = all(a.first < b.first and a.index < b.index for a, b in pairwise(told))
+    if len(told) < 2 or not ascending or told[0].first != 0 or not all(sum(r.seconds) > 0 for r in told):
+        return Course((0.0, 1.0), (0.0, run.seconds), 0, False)
+    last, before = told[-1], told[-2]
+    each = (last.first - before.first) / (last.index - before.index)  # relaxations of a round near the end
+    ends = [r.index for r in told[1:]] + [last.index + max(1, round((run.relaxations - last.first) / each))]
+    clock, reached = 0.0, [0.0]
+    for row, end in zip(told, ends, strict=True):
+        clock += sum(row.seconds) * (end - row.index)
+        reached.append(clock)
+    shares = (*(r.first / run.relaxations for r in told), 1.0)
+    return Course(shares, tuple(s * run.seconds / clock for s in reached), ends[-1], True)
+
+
+class Place(NamedTuple):
+    """Where a runner is: its share of the way, and its seconds so far."""
+
+    share: float
+    seconds: float
+
+
+def by_time(courses: Sequence[Course], watched: float) -> list[Place]:
+    """Everybody after the same time, `watched` (0..1) of the slowest one's total."""
+    now = watched * max((c.total for c in courses), default=0.0)
+    return [Place(c.share_at(now), min(now, c.total)) for c in courses]
+
+
+def by_round(courses: Sequence[Course], watched: float) -> list[Place]:
+    """Everybody at the same share of the way, with the time that it took to come there."""
+    return [Place(watched, c.seconds_at(watched)) for c in courses]
+
+
+def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
+    """Linear between the points, and no further than their ends."""
+    place = bisect_right(xs, x)
+    if not place:
+        return ys[0]
+    if place == len(xs):
+        return ys[-1]
+    low, high = xs[place - 1], xs[place]
+    return ys[place - 1] + (ys[place] - ys[place - 1]) * (x - low) / (high - low)

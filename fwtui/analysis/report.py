@@ -1,0 +1,247 @@
+"""A run as plain data and as a row of a table: what `fwtui run` and `fwtui replay` print."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from fwtui.analysis.compare import Comparison, Entrant
+from fwtui.analysis.data_sheet import fp32_flops
+from fwtui.analysis.limits import limit_of
+from fwtui.common import units
+from fwtui.stream.model import Model
+from fwtui.stream.run import PhaseTime, Run
+
+STAGES = ("read", "graph", "allocate", "compile", "load", "reorder", "warm-up", "reorder back", "unload", "verify")
+
+
+COPIES = {"read": "file", "load": "h2d", "unload": "d2h"}  # stages that move bytes, and what they are called
+SHOWN_DIGITS = 8  # of a checksum in a table: those of the sum that depends on where each distance is
+
+
+def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
+    """Everything known of one run under stable names; seconds, bytes and shares of 1, None where not known.
+
+    `baseline` is the kernel whose run the speed-up is against.
+    """
+    evidence = model.evidence(run)
+    occupancy = run.main_occupancy
+    gpu = model.gpu if run.backend == "cuda" else None
+    experiment = msgspec.to_builtins(run.experiment)
+    flops = fp32_flops(gpu)
+    against = baseline_run(model, run, baseline)
+    limit = limit_of(model, run)
+    return {
+        "run": run.id,
+        "kernel": run.experiment.kernel,
+        "auto": run.experiment.auto or None,
+        "title": run.title,
+        "backend": run.backend,
+        "device": gpu.name if gpu is not None else None,
+        "n": run.n or None,  # a file that was refused has none
+        "padded": run.padded or None,
+        "experiment": experiment,
+        "state": run.state,
+        "message": run.done.message if run.done is not None else "",
+        "verified": run.verified,
+        "verdict": run.verdict.verdict if run.verdict is not None else None,
+        "how": run.verdict.how if run.verdict is not None else None,
+        "checksum": (run.verdict.checksum or None) if run.verdict is not None else None,
+        "cycle": list(run.verdict.cycle) if run.verdict is not None else [],
+        "edges": run.graph.edges if run.graph is not None else None,
+        "seconds": run.seconds,
+        "spread": run.done.spread if run.done is not None else None,
+        "count": run.done.count if run.done is not None else len(run.samples),
+        "indicative": run.done.indicative if run.done is not None else None,
+        "instrumentation": run.done.instrumentation if run.done is not None else None,
+        "relaxations_per_second": run.rate,
+        "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
+        "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
+        "limit_form": limit.form.key if limit is not None else None,
+        "share_of_limit": limit.share if limit is not None else None,
+        "model_bytes_per_second": run.bandwidth,
+        "peak_bytes_per_second": gpu.peak_bytes_per_second if gpu is not None else None,
+        "peak_flops_per_second": flops,
+        "flops_per_task": flops_per_task(model, run),
+        "baseline": against.id if against is not None else None,
+        "speedup": speedup(run, against),
+        "phases": {p.key: p.seconds for p in run.phases},
+        "phase_details": [_phase(p) for p in run.phases],
+        "copies": _copies(run),
+        "stages": {name: run.stage_seconds(name) for name in STAGES if run.stage_seconds(name) is not None},
+        "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
+        "occupancy_limited_by": list(occupancy.limiters) if occupancy is not None else [],
+        "throttled": list(evidence.throttled) if evidence is not None else [],
+        "gpu_power_watts": evidence.power_watts if evidence is not None and gpu is not None else None,
+        "gpu_clock_mhz": evidence.gpu_clock_mhz if evidence is not None and gpu is not None else None,
+        "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,
+        "counters": run.counters,
+        "answers": _answers(run),
+    }
+
+
+def _answers(run: Run) -> dict[str, Any] | None:
+    """What the distances say, but for the map."""
+    told = run.answers
+    if told is None or not told.vertices:
+        return None
+    whole = msgspec.structs.asdict(told)
+    return {name: value for name, value in whole.items() if name not in ("t", "run", "vertices", "heat", "checksum", "note")}
+
+
+def _phase(phase: PhaseTime) -> dict[str, Any]:
+    seconds = phase.seconds or None
+    return {
+        "phase": phase.key,
+        "title": phase.title,
+        "seconds": phase.seconds,
+        "share": phase.share,
+        "launches": phase.launches,
+        "relaxations": phase.relaxations,
+        "relaxations_per_second": phase.relaxations / seconds if seconds else None,
+        "model_bytes": phase.device_bytes,
+        "model_bytes_per_second": phase.device_bytes / seconds if seconds and phase.device_bytes else None,
+    }
+
+
+def _copies(run: Run) -> dict[str, Any]:
+    """Reading a file and, on a GPU, copying in (with the change of layout) and out: seconds, bytes, bytes per second."""
+    told = {}
+    for stage in run.stages:
+        name = COPIES.get(stage.name)
+        if name is None or stage.seconds is None or run.simulated or (name != "file" and run.backend != "cuda"):
+            continue
+        rate = stage.bytes / stage.seconds if stage.bytes and stage.seconds else None
+        told[name] = {"seconds": stage.seconds, "bytes": stage.bytes, "bytes_per_second": rate}
+    return told
+
+
+def flops_per_task(model: Model, run: Run) -> float | None:
+    """Floating-point operations that the GPU could have done in the time of one relaxation (Lund and Smith)."""
+    flops = fp32_flops(model.gpu) if run.backend == "cuda" else None
+    return flops / run.rate if flops is not None and run.rate else None
+
+
+def baseline_run(model: Model, run: Run, baseline: str | None) -> Run | None:
+    """The latest finished run of that kernel with the same n, one of the same number type before all others."""
+    same = [
+        other
+        for other in model.runs.values()
+        if other.experiment.kernel == baseline
+        and other.n == run.n
+        and other.state == "done"
+        and other.seconds
+        and not other.wrong
+    ]
+    return max(same, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
+
+
+def speedup(run: Run, against: Run | None) -> float | None:
+    """How many times as fast the run is; None where either has no time, or wrong distances."""
+    if against is None or not against.seconds or not run.seconds or run.wrong:
+        return None
+    return against.seconds / run.seconds
+
+
+COLUMNS = (
+    *("run", "kernel", "n", "tile", "dtype", "total", "", "rate", "of limit", "vs", "bandwidth", "of peak", "FLOP/task"),
+    *("phases", "checksum", "result"),
+)
+
+
+def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
+    """The run under COLUMNS, for people; `vs` is against a run of the kernel `baseline`."""
+    faster = speedup(run, baseline_run(model, run, baseline))
+    flops = flops_per_task(model, run)
+    peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
+    share = run.bandwidth / peak if run.bandwidth is not None and peak else None
+    limit = limit_of(model, run)
+    return (
+        str(run.id),
+        f"{run.experiment.kernel} (auto)" if run.experiment.auto else run.experiment.kernel,
+        str(run.n),
+        str(run.experiment.tile or "-"),
+        run.experiment.dtype,
+        "not timed" if run.simulated else units.duration(run.seconds),
+        units.spread(run.done.spread if run.done is not None else None),
+        units.rate(run.rate),
+        units.percent(limit.share if limit is not None else None),
+        f"{units.digits(faster)}x" if faster is not None else "-",
+        units.bandwidth(run.bandwidth),
+        units.percent(share),
+        units.digits(flops) if flops is not None else units.ABSENT,
+        " ".join(f"{p.title} {units.percent(p.share)}" for p in run.phases) if len(run.phases) > 1 else "-",
+        run.verdict.checksum[:SHOWN_DIGITS] if run.verdict is not None and run.verdict.checksum else "-",
+        outcome(model, run),
+    )
+
+
+COMPARED = ("run", "kernel", "n", "tile", "dtype", "total", "", "vs", "from", "to", "verdict", "because")
+
+
+def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
+    """A run's comparison with the baseline under COMPARED; the baseline's own row has none."""
+    run = entrant.run
+    ends = ("", "")
+    if found is not None and found.ratio is not None:
+        ends = f"{units.digits(1 / found.ratio.high)}x", f"{units.digits(1 / found.ratio.low)}x"
+    return (
+        entrant.label,
+        run.experiment.kernel,
+        str(run.n),
+        str(run.experiment.tile or "-"),
+        run.experiment.dtype,
+        "not timed" if run.simulated else units.duration(run.seconds),
+        units.spread(run.done.spread if run.done is not None else None),
+        "baseline" if found is None else f"{units.digits(found.speedup)}x" if found.speedup is not None else "-",
+        *ends,
+        found.verdict if found is not None else "",
+        found.why if found is not None else "",
+    )
+
+
+def outcome(model: Model, run: Run) -> str:
+    """How a run ended in a few words: verified, wrong and where, cancelled, throttled."""
+    if run.state == "running":
+        return "did not finish"
+    if run.state != "done":
+        return (
+            f"{run.state}: {run.done.message}" if run.done is not None and run.done.message not in ("", run.state) else run.state
+        )
+    words = []
+    if run.simulated:
+        words.append("simulated: correct, not timed" if run.verified else "simulated")
+    if run.verdict is not None:
+        verdict = run.verdict
+        if verdict.verdict == "negative cycle":
+            words.append("negative cycle " + " -> ".join(map(str, (*verdict.cycle, *verdict.cycle[:1]))))
+        elif verdict.verdict == "verified":
+            words.append("" if run.simulated else "verified")
+        else:
+            words.append(f"{verdict.verdict.upper()}: {verdict.how}")
+    evidence = model.evidence(run)
+    if evidence is not None and evidence.throttled:
+        words.append("throttled: " + ", ".join(evidence.throttled))
+    if run.done is not None and run.done.indicative and not run.simulated:
+        words.append("indicative")
+    return ", ".join(filter(None, words)) or "unverified"
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines with aligned columns; numbers of a column end in the same place."""
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    right = [i for i in range(len(widths)) if any(c.isdigit() for r in rows[1:] for c in r[i][:1])]
+    return [
+        "  ".join(
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, widths, strict=True))
+        ).rstrip()
+        for r in rows
+    ]
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str] = ()) -> list[str]:
+    """Rows as the lines of a Markdown table; columns with names in `right` are aligned to the right. Cells may have markup."""
+    rule = ["---:" if name in right else "---" for name in head]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (head, rule, *rows)]

@@ -1,0 +1,1 @@
+"""Many runs: benchmarks, tuning, sweeps, and the experiments of published documents."""

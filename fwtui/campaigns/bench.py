@@ -1,0 +1,235 @@
+"""Kernels and other packages side by side: the same graph, in one worker, turn by turn, each verified every time.
+
+A machine does not stay as it is: clocks fall, others come and go. So nobody is measured to the end before the next begins;
+everybody has a turn, then everybody has another (A B C A B C ...), and what the turns differ by is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from fwtui.analysis.estimate import STAGES
+from fwtui.analysis.limits import Limit, limit_of
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed, kernel_named
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
+from fwtui.machine.tuned import config_of
+from fwtui.stream.run import Run
+from kernels.peers import RUNGS, installed, missing, peers
+
+TURN_SECONDS, MOST_PASSES = 1.0, 50  # of one turn
+MOST_SECONDS = 60.0  # that one pass may take
+SCOUT = {"cpu": 256, "cuda": 1024}  # size at which a kernel shows how fast it is, where it was not yet run
+UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, of what is not larger than that
+AROUND = 0.5  # seconds of a turn that do not grow with the matrix: building, compiling
+
+
+@dataclass
+class Entrant:
+    """One kernel or peer at one size, with the turns that it has had."""
+
+    experiment: Experiment
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.experiment.kernel
+
+    @property
+    def peer(self) -> bool:
+        return is_peer(self.name)
+
+    @property
+    def passes(self) -> list[float]:
+        return [sample.seconds for run in self.runs for sample in run.samples]
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of all passes of all turns; None where one of them was not verified."""
+        return median(self.passes) if self.right and self.passes else None
+
+    @property
+    def spread(self) -> float | None:
+        """Half of what the turns' medians differ by, relative; None with fewer than two turns."""
+        turns = [run.seconds for run in self.runs if run.seconds]
+        return (max(turns) - min(turns)) / 2 / median(turns) if len(turns) > 1 else None
+
+    @property
+    def right(self) -> bool:
+        return bool(self.runs) and all(run.state == "done" and run.verified is True for run in self.runs)
+
+    @property
+    def rate(self) -> float | None:
+        """Relaxations per second."""
+        return self.experiment.n**3 / self.seconds if self.seconds else None
+
+
+@dataclass
+class Heat:
+    """One size and number type: who took part, and who was left out and why."""
+
+    n: int
+    dtype: str
+    entrants: list[Entrant] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    cut_short: bool = False  # the time was over before everybody had had all turns
+
+    @property
+    def best_peer(self) -> Entrant | None:
+        """The fastest package that is not this program; None where none was right."""
+        there = [e for e in self.entrants if e.peer and e.seconds]
+        return min(there, key=lambda e: e.seconds or 0.0, default=None)
+
+    def ratio(self, entrant: Entrant) -> float | None:
+        """How many times as fast as the best peer; None where either has no time."""
+        best = self.best_peer
+        return best.seconds / entrant.seconds if best is not None and best.seconds and entrant.seconds else None
+
+    @property
+    def ranking(self) -> list[Entrant]:
+        """Everybody who has had a turn, the fastest first; those without a time last."""
+        return sorted((e for e in self.entrants if e.runs), key=lambda e: (e.seconds is None, e.seconds or 0.0))
+
+
+def is_peer(name: str) -> bool:
+    return name in RUNGS or name in peers()
+
+
+class Bench:
+    """Runs heats on a live session within a time budget."""
+
+    def __init__(self, live: Live, rounds: int, seconds: float, say: Callable[[str], None]):
+        self._live = live
+        self._rounds = rounds
+        self._end = time.monotonic() + seconds
+        self._say = say
+        self.heats: list[Heat] = []
+        self._scouts: list[Entrant] = []
+
+    def limit(self, entrant: Entrant) -> Limit | None:
+        """What the device could do at most with such distances, at the clock of the last turn."""
+        return limit_of(self._live.model, entrant.runs[-1]) if entrant.runs else None
+
+    def measure_limits(self, backends: Sequence[str], index: int) -> None:
+        """The limits of these devices: those that are kept, else measured now, before anything else runs."""
+        for backend in backends:
+            known = self._live.tell_limits(backend, index if backend == "cuda" else 0)
+            if not known:
+                self._say(f"measuring the {backend.upper()}'s limit")
+                self._live.measure_limits(backend, index if backend == "cuda" else 0)
+                finish(self._live)
+                told = self._live.model.limits.get(backend)
+                if told is None or not told.complete or told.note:
+                    self._say(
+                        f"the {backend.upper()}'s limit is not known: {told.note if told is not None else 'the worker died'}"
+                    )
+
+    def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
+        """Everybody who can take part, in turns, within that share of the time that is left."""
+        heat = Heat(experiments[0].n, experiments[0].dtype)
+        self.heats.append(heat)
+        end = time.monotonic() + share * max(0.0, self._end - time.monotonic())
+        self._admit(heat, experiments, end)
+        for turn in range(self._rounds):
+            for entrant in list(heat.entrants):
+                if turn and time.monotonic() + self._one(entrant) + self._around(entrant) > end:
+                    heat.cut_short = True
+                    return heat
+                what = f"{entrant.name} ({config_of(entrant.experiment).words}), n {heat.n} {heat.dtype}"
+                self._say(f"round {turn + 1} of {self._rounds}: {what.replace(' (-)', '')}")
+                if not self._turn(entrant):
+                    heat.entrants.remove(entrant)
+                    heat.left_out.append((entrant.name, _why(entrant)))
+        return heat
+
+    def _admit(self, heat: Heat, experiments: Sequence[Experiment], end: float) -> None:
+        """Who can run here, who is here, and for whom there is time: the shortest first, so that a slow one keeps nobody out."""
+        able: list[Entrant] = []
+        for wanted in experiments:
+            try:
+                if wanted.kernel in peers() and not installed(wanted.kernel):
+                    raise Refused(missing(wanted.kernel))
+                entrant = Entrant(self._live.settled(wanted)[0])
+            except Refused as refusal:
+                heat.left_out.append((wanted.kernel, str(refusal)))
+                continue
+            if any(config_of(entrant.experiment) == config_of(other.experiment) for other in able):
+                continue
+            if self._scouted(entrant):
+                able.append(entrant)
+            else:
+                heat.left_out.append((entrant.name, _why(self._scouts[-1])))
+        left = end - time.monotonic()
+        admitted: list[Entrant] = []
+        for entrant in sorted(able, key=self._needed):
+            one, needed = self._one(entrant), self._needed(entrant)
+            if one > MOST_SECONDS:
+                why = f"one pass is expected to take {one:.0f} s, more than {MOST_SECONDS:.0f}"
+            elif needed > left:
+                why = f"expected to take {needed:.0f} s, and {max(0.0, left):.0f} s of its time are left; give --seconds more"
+            else:
+                left -= needed
+                admitted.append(entrant)
+                continue
+            heat.left_out.append((entrant.name, why))
+        heat.entrants = [entrant for entrant in able if entrant in admitted]
+
+    def _scouted(self, entrant: Entrant) -> bool:
+        """Let a kernel that was not yet run do one small pass, so that its time can be told in advance; whether it could."""
+        n = SCOUT[kernel_named(entrant.name).backend]
+        if entrant.experiment.n <= n or self._before(entrant) is not None:
+            return True
+        self._say(f"how fast is {entrant.name}? n {n} {entrant.experiment.dtype}")
+        self._scouts.append(Entrant(changed(entrant.experiment, n=n, repeats=1)))
+        return self._turn(self._scouts[-1])
+
+    def _needed(self, entrant: Entrant) -> float:
+        """Seconds that all its turns are expected to take."""
+        warm_up = int(kernel_named(entrant.name).compiles)
+        return ((self._passes(entrant) + warm_up) * self._one(entrant) + self._around(entrant)) * self._rounds
+
+    def _passes(self, entrant: Entrant) -> int:
+        """Passes in a turn: what was asked for, else one second's worth."""
+        fit = int(TURN_SECONDS / max(self._one(entrant), 1e-9))
+        return entrant.experiment.repeats or max(1, min(MOST_PASSES, fit))
+
+    def _before(self, entrant: Entrant) -> Entrant | None:
+        """The same kernel's turns at the largest size up to this one."""
+        everybody = [*self._scouts, *(other for heat in self.heats for other in heat.entrants)]
+        smaller = [other for other in everybody if other.name == entrant.name and other.seconds]
+        smaller = [other for other in smaller if other.experiment.n <= entrant.experiment.n]
+        return max(smaller, key=lambda e: e.experiment.n, default=None)
+
+    def _one(self, entrant: Entrant) -> float:
+        """Seconds of one pass, from its own turns, else from its largest smaller size, else from a guess."""
+        before = entrant if entrant.seconds else self._before(entrant)
+        n = entrant.experiment.n
+        if before is None or not before.seconds:
+            return n**3 / UNKNOWN_RATE[kernel_named(entrant.name).backend]
+        return before.seconds * (n / before.experiment.n) ** 3
+
+    def _around(self, entrant: Entrant) -> float:
+        """Seconds of a turn outside its passes: what grows with the matrix, from its last turn, else from a smaller size."""
+        before = entrant if entrant.seconds else self._before(entrant)
+        if before is None:
+            return AROUND
+        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in (*STAGES, "verify"))
+        return AROUND + copies * (entrant.experiment.n / before.experiment.n) ** 2
+
+    def _turn(self, entrant: Entrant) -> bool:
+        """One run of some passes; whether it came to an end."""
+        number = self._live.start(changed(entrant.experiment, repeats=self._passes(entrant)), brief=True)
+        finish(self._live)
+        run = self._live.model.runs.get(number)
+        if run is not None:
+            entrant.runs.append(run)
+        return run is not None and run.state == "done"
+
+
+def _why(entrant: Entrant) -> str:
+    done = entrant.runs[-1].done if entrant.runs else None
+    return done.message if done is not None and done.message else "the worker died"

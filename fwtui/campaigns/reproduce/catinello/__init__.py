@@ -1,0 +1,1 @@
+"""A. S. Catinello, Parallel Floyd-Warshall, 2023."""

@@ -1,0 +1,306 @@
+"""Catinello, Parallel Floyd-Warshall (2023): int16 on an RTX 3070, pitched rows throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fwtui.campaigns.reproduce import break_even, causes
+from fwtui.campaigns.reproduce.catinello.causes import not_memory, one_launch, room_for_two, starting
+from fwtui.campaigns.reproduce.catinello.kernels import (
+    BEST_HEIGHT,
+    BLOCKED,
+    BLOCKED_VECTOR,
+    CPU,
+    FIVE,
+    HEIGHTS,
+    IN_ONE,
+    PSEUDO,
+    SECONDS_AT_32,
+    SIMPLE,
+    SIMPLE_VECTOR,
+    THREADS,
+    TWO,
+    at,
+    by_threads,
+    offered,
+)
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, compared, judged, near, no_faster, slower, times
+from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
+from fwtui.campaigns.reproduce.runs import Missing, Results, later, unusable
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment
+from kernels import registry
+
+STAGED, LAST = "staged-load", "kleene-base"  # rung of the documents
+LARGEST = 59392
+CELL = 2  # bytes
+MATRICES = 2  # that a run keeps on the device: the working one, and the input to start again from
+BREAK_EVEN, OVER_CPU = 70, 570
+DRASTIC = 2.0
+UNALIGNED = 4099  # rows of no multiple of 32
+DENSITY = 0.3
+
+
+def candidates() -> list[str]:
+    """Kernels of others for int16 that may be faster than his: the staged load, and what the ladder has after its documents."""
+    staged = registry().get(STAGED)
+    return [STAGED] * (staged is not None and "int16" in staged.dtypes) + later(LAST, "int16")
+
+
+def fastest(results: Results) -> str | None:
+    """The int16 kernel with the best rate at its largest size."""
+    rates = {}
+    for name in (BLOCKED_VECTOR, *candidates()):
+        try:
+            n = results.sizes(at(name))[-1]
+        except Missing:
+            continue
+        rates[name] = n**3 / results.seconds(at(name)(n))
+    return max(rates, key=lambda name: rates[name], default=None)
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    if not scale.gpu:
+        yield at(CPU, density=DENSITY)(512)
+        for make in (*FIVE.values(), at(TWO), IN_ONE):
+            yield make(1024)
+        return
+    yield from break_even.search(results, at(CPU), at(SIMPLE))
+    yield at(CPU)(1024)
+    sizes = (1024, 2048) if scale.quick else (2048, 4096)
+    for make in FIVE.values():
+        yield make(sizes[-1])
+    for n in sizes[-1:] if scale.quick else (sizes[-1], 8192):
+        for make in (at(BLOCKED), at(TWO), IN_ONE):
+            yield make(n)
+    for height in HEIGHTS:
+        yield at(PSEUDO, results=height)(sizes[-1])
+    for pitch in (0, 1):
+        yield at(SIMPLE, pitch=pitch)(UNALIGNED // 2 if scale.quick else UNALIGNED)
+    for n in sizes:
+        for kernel in (SIMPLE, BLOCKED, BLOCKED_VECTOR):
+            for threads in THREADS:
+                if offered(kernel, threads):
+                    yield by_threads(kernel, threads)(n)
+    for kernel in (BLOCKED_VECTOR, *candidates()):
+        yield at(kernel)(sizes[-1] if scale.quick else 8192)
+    if scale.quick:
+        return
+    # the fastest first: where the time is short, a size that all five ran at is what counts
+    for name in (BLOCKED_VECTOR, SIMPLE_VECTOR, BLOCKED, PSEUDO, SIMPLE):
+        yield FIVE[name](16384)
+    best = fastest(results)
+    if best is not None:
+        yield at(best)(LARGEST)
+
+
+def champion(results: Results) -> Answer:
+    """CA2: his five at the largest size that all ran at, and the CPU extrapolated."""
+    n = results.sizes(*FIVE.values())[-1]
+    vector = FIVE[BLOCKED_VECTOR](n)
+    others = {name: compared(results, make(n), vector) for name, make in FIVE.items() if name != BLOCKED_VECTOR}
+    nearest = min(others, key=lambda name: others[name])
+    cpu = results.time(at(CPU), n)
+    ratio = cpu.seconds / results.seconds(vector)
+    value = f"{nearest} takes {times(others[nearest].value)} its time; {times(ratio)} the CPU (n {n}, CPU {cpu.words})"
+    if not others[nearest].slower:
+        return judged(False, value, f"{nearest} is no slower")
+    cause = "A GPU has gained more since than one core" if ratio > OVER_CPU else ""
+    return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU", cause=cause)
+
+
+def beyond_memory(results: Results) -> Answer:
+    """CA3: the naive kernel's model bandwidth against the memory's data sheet, as he has it; hit rates of the same run."""
+    n = results.sizes(at(SIMPLE))[-1]
+    wanted = at(SIMPLE)(n)
+    run = results.find(wanted)
+    peak = results.device.peak_bytes_per_second
+    if not peak or not run.bandwidth:
+        raise Missing("the peak bandwidth of this device is not known")
+    value = f"{units.percent(run.bandwidth / peak)} of {units.bandwidth(peak)} (n {n})"
+    try:
+        hits = [results.counter(wanted, "relax", name) for name in ("l1_hit_rate", "l2_hit_rate")]
+        value, note = f"{value}, hits L1 {units.percent(hits[0])}, L2 {units.percent(hits[1])}", ""
+    except Missing:
+        note = "that caches are the cause needs counters" if run.bandwidth > peak else ""
+    return judged(run.bandwidth > peak, value, "it stays below", note, not_memory(results, peak))
+
+
+def heights(results: Results) -> Answer:
+    """CA4: the sweep over h x h results per thread, and h = 1 against the simple kernel."""
+    makes = {h: at(PSEUDO, results=h) for h in HEIGHTS}
+    n = results.sizes(*makes.values(), at(SIMPLE))[-1]
+    seconds = {h: results.seconds(make(n)) for h, make in makes.items()}
+    best = min(seconds, key=lambda h: seconds[h])
+    one = compared(results, makes[1](n), at(SIMPLE)(n)).value
+    value = f"best at {best}, 1 is {times(one)} simple's time, 32 takes {units.duration(seconds[32])} (n {n})"
+    # a height within noise of the best is as good
+    as_good = not compared(results, makes[BEST_HEIGHT](n), makes[best](n)).slower
+    alike = 1 / ALIKE <= one <= ALIKE
+    reason = "" if as_good else f"{best} is better than {BEST_HEIGHT}"
+    cause = ""
+    if alike and best < BEST_HEIGHT:
+        cause = causes.smaller_squares(results, makes, n, best, BEST_HEIGHT, bool(starting(results)))
+    return judged(as_good and alike, value, reason if alike else "1 is not as simple", cause=cause)
+
+
+def threads(results: Results) -> Answer:
+    """CA5: three kernels by threads per block, at every size that all were run at."""
+    for kernel in (SIMPLE, BLOCKED, BLOCKED_VECTOR):
+        lacking = [str(count) for count in THREADS if not offered(kernel, count)]
+        if lacking:
+            raise Missing(f"{kernel} has no tile for {', '.join(lacking)} threads")
+    kernels = (SIMPLE, BLOCKED, BLOCKED_VECTOR)
+    sizes = results.sizes(*(by_threads(kernel, count) for kernel in kernels for count in THREADS))
+    words, otherwise = [], []
+    for kernel in kernels:
+        for n in sizes:
+            small, many = (compared(results, by_threads(kernel, c)(n), by_threads(kernel, 256)(n)) for c in (64, 1024))
+            if not many.slower:
+                otherwise.append(f"1024 costs {kernel} nothing (n {n})")
+            if small.faster:
+                otherwise.append(f"{kernel} is best at 64 (n {n})")
+            if n < sizes[-1]:
+                continue
+            words.append(f"{kernel} {times(small.value)}, {times(many.value)}")
+            if kernel == BLOCKED and small.value < DRASTIC:
+                otherwise.append(f"64 costs {kernel} only {times(small.value)}")
+            if kernel == BLOCKED_VECTOR and small.value >= DRASTIC:
+                otherwise.append(f"64 costs {kernel} {times(small.value)}")
+    value = f"64 and 1024 over 256: {'; '.join(words)} (n {sizes[-1]})"
+    cause = f"{BLOCKED} and {BLOCKED_VECTOR} change their tile with their threads, so what is due to which cannot be told"
+    return judged(not otherwise, value, ", ".join(otherwise), cause=". ".join(filter(None, (starting(results), cause))))
+
+
+def limit(results: Results) -> Answer:
+    """CA8: that many vertices; where that was not run, why: the memory, or the time that it would have taken."""
+    there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
+    wrong = [r for r in there if r.wrong]
+    if wrong:
+        return judged(False, f"{wrong[-1].experiment.kernel} is wrong there")
+    done = [r for r in there if r.state == "done" and r.verified and r.seconds]
+    if done:
+        return judged(True, f"{done[-1].experiment.kernel} in {units.duration(done[-1].seconds)}")
+    if there:
+        raise Missing(unusable(there[-1]))
+    needed, memory = MATRICES * CELL * LARGEST**2, results.device.memory_bytes
+    if memory is not None and needed > memory:
+        raise Missing(f"needs {units.memory(needed)} of device memory, and there are {units.memory(memory)}")
+    best = fastest(results)
+    if best is None:
+        raise Missing("no int16 kernel was run")
+    why = next((text for text in results.left_out if f"n {LARGEST} " in f"{text.partition(':')[0]} "), "it was not run")
+    raise Missing(f"{why}; {best} would take {results.time(at(best), LARGEST).words}")
+
+
+def pitched(results: Results) -> Answer:
+    """CA9: rows padded to whole transactions against rows that begin anywhere."""
+    plain, padded = at(SIMPLE, pitch=0), at(SIMPLE, pitch=1)
+    sizes = [n for n in results.sizes(plain, padded) if n % 32]
+    if not sizes:
+        raise Missing("both were run only at multiples of 32")
+    n = sizes[-1]
+    ratio = compared(results, plain(n), padded(n))
+    value = f"plain rows take {times(ratio.value)} the time (n {n})"
+    try:
+        sectors = [results.counter(make(n), "relax", "global_load_sectors") for make in (plain, padded)]
+    except Missing:
+        cause = ""
+        if starting(results) and not ratio.faster:
+            rate = causes.blocks_a_second(results, plain, n)
+            cause = f"{starting(results)}, and plain rows start {causes.billions(rate)} (n {n}): transactions do not show"
+        return judged(ratio.slower, value, "they are no slower", "transactions themselves need counters", cause)
+    return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
+
+
+def density(results: Results) -> Answer:
+    """CA10: the share of pairs with an edge, in a graph of density 0.3."""
+    for run in results.runs:
+        asked = run.experiment
+        if run.graph is not None and run.n > 1 and not asked.file and not asked.exact and asked.density == DENSITY:
+            share = run.graph.edges / (run.n * (run.n - 1))
+            return judged(abs(share - DENSITY) < abs(share - (1 - DENSITY)), f"{units.percent(share)} of pairs at density 30 %")
+    raise Missing("no graph of density 0.3 was generated")
+
+
+CLAIMS = (
+    Claim(
+        "CA1",
+        "below that many vertices the GPU does not pay",
+        "about 70",
+        "bisection on end-to-end time: load, compute, unload",
+        break_even.break_even(at(CPU), at(SIMPLE), BREAK_EVEN),
+    ),
+    Claim(
+        "CA2",
+        "blocked vectorised is the fastest of his five",
+        "570x the CPU at n = 16384",
+        "his five at n = 16384; CPU extrapolated by n^3",
+        champion,
+    ),
+    Claim(
+        "CA3",
+        "the naive kernel's effective bandwidth exceeds the memory's limit",
+        "over 100 % of 448 GB/s",
+        "model bandwidth against peak; hit rates from counters",
+        beyond_memory,
+    ),
+    Claim(
+        "CA4",
+        "pseudo-blocked is best at 4, as simple at 1",
+        f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)",
+        "h = 1, 2, 4, 8, 16, 32 at n = 4096",
+        heights,
+    ),
+    Claim(
+        "CA5",
+        "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse",
+        "256",
+        "simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n",
+        threads,
+    ),
+    Claim(
+        "CA6",
+        "two matrices for input and output are slower",
+        "slower",
+        "blocked with two matrices against one",
+        slower(at(TWO), at(BLOCKED), same=room_for_two),
+    ),
+    Claim(
+        "CA7",
+        "the three phases in one kernel gain nothing",
+        "no gain",
+        "blocked in one cooperative kernel against three launches a round",
+        no_faster(IN_ONE, at(BLOCKED), gains=one_launch),
+    ),
+    Claim(
+        "CA8",
+        "only memory limits n",
+        f"n = {LARGEST} as int16 in 8 GB",
+        "that n with the fastest int16 kernel, where memory and 60 s allow it",
+        limit,
+    ),
+    Claim(
+        "CA9",
+        "rows that are not aligned cost transactions",
+        "pitched",
+        f"pitched and plain at n = {UNALIGNED}; transactions from counters",
+        pitched,
+    ),
+    Claim(
+        "CA10",
+        "his pseudo-code draws an edge when perc >= p, which inverts his density; the text wins",
+        "density p",
+        "edges of a graph of density 0.3",
+        density,
+    ),
+)
+COUNTED = (Counted(at(SIMPLE, pitch=1), UNALIGNED), Counted(at(SIMPLE), UNALIGNED), Counted(at(SIMPLE), 16384))
+PRESET = Preset(
+    *("catinello", "Catinello 2023", CLAIMS, runs),
+    seconds=480,
+    stages=("load", "unload"),
+    stages_up_to=break_even.LARGEST,
+    telemetry=False,
+    counted=COUNTED,
+)

@@ -1,0 +1,188 @@
+"""What a document claims, and how a session's runs answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fwtui.campaigns.reproduce.runs import Make, Missing, Results, label
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment
+
+HOLDS, REFUTED, UNTESTABLE = "holds", "refuted", "not testable here"
+TOLERANCE = 1.5
+ALIKE = 1.1
+NOISE = 1.05
+NOISY = 0.1  # spreads of two medians together, beyond which nothing can be said of their ratio
+UNKNOWN = "Why is not known"
+RULE = (
+    f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range when inside it widened by that factor; "
+    f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
+    f"and no effect mean within {ALIKE - 1:.0%}; nothing is said where the spreads come to more than {NOISY:.0%}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found here, the verdict, why it is not "holds", and what is to be known whatever the verdict."""
+
+    value: str
+    verdict: str
+    reason: str = ""
+    note: str = ""
+    cause: str = ""  # of what was found otherwise, where the session bears one out; Claim.answer() puts it into the reason
+
+
+Judge = Callable[[Results], Answer]
+Cause = Callable[[Results, int], str]  # results and the largest size compared -> a sentence, empty where nothing bears it out
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One row: what the document says, its value there, how it is put to the test, and the judge of the results."""
+
+    id: str
+    words: str
+    document: str  # its value, as it says it
+    how: str
+    judge: Judge
+    lesson: str = ""  # the cause of every way in which it can be refuted
+
+    def answer(self, results: Results) -> Answer:
+        """What the session does not hold is not testable here, with the reason."""
+        results.used.clear()
+        try:
+            answer = self.judge(results)
+        except Missing as missing:
+            return Answer("-", UNTESTABLE, str(missing))
+        answer = replace(answer, note="; ".join(filter(None, (answer.note, results.throttled))))
+        if answer.verdict != REFUTED:
+            return answer
+        return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or self.lesson or UNKNOWN))), cause="")
+
+
+class Ratio(NamedTuple):
+    """How many times as long one thing took as another, and what the spreads of both come to."""
+
+    value: float
+    noise: float
+
+    @property
+    def slower(self) -> bool:
+        return self.value > max(NOISE, 1 + self.noise)
+
+    @property
+    def faster(self) -> bool:
+        return 1 / self.value > max(NOISE, 1 + self.noise)
+
+
+def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str = "") -> Answer:
+    """Holds, or refuted for that reason and by that cause."""
+    return Answer(value, HOLDS, note=note) if holds else Answer(value, REFUTED, reason, note, cause)
+
+
+def unexplained(results: Results, n: int) -> str:
+    """The cause where none is known."""
+    return ""
+
+
+def said(words: str) -> Cause:
+    """The same cause at every size: for what follows from the kernels themselves."""
+    return lambda results, n: words
+
+
+def near(value: float, low: float, high: float | None = None) -> bool:
+    """Whether the value is the document's, or inside its range, by the rule."""
+    return low / TOLERANCE <= value <= (low if high is None else high) * TOLERANCE
+
+
+def times(ratio: float) -> str:
+    return f"{units.digits(ratio)}x"
+
+
+def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:
+    """Time of `slow` over time of `fast`. Raises Missing, also where the passes differ too much to tell."""
+    noise = results.spread(slow) + results.spread(fast)
+    if noise > NOISY:
+        raise Missing(f"{label(slow)} against {label(fast)}: spreads of {units.percent(noise)} together, too noisy to tell")
+    return Ratio(results.seconds(slow) / results.seconds(fast), noise)
+
+
+def ratios(results: Results, slow: Make, fast: Make, most: int = 2) -> dict[int, Ratio]:
+    """`slow` compared with `fast`, by size, for the largest sizes that both ran at. Raises Missing."""
+    return {n: compared(results, slow(n), fast(n)) for n in results.sizes(slow, fast)[-most:]}
+
+
+def speedup(
+    slow: Make,
+    fast: Make,
+    low: float,
+    high: float | None = None,
+    *,
+    above: Cause = unexplained,
+    below: Cause = unexplained,
+    most: int = 2,
+) -> Judge:
+    """Holds where `fast` beats `slow` by low..high, at every one of the (at most `most`) largest sizes that both ran at.
+
+    `above` and `below` say why it is more and less than that.
+    """
+
+    def judge(results: Results) -> Answer:
+        found = ratios(results, slow, fast, most)
+        outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
+        if not outside:
+            return judged(True, listed(found))
+        n = max(outside)
+        cause = (above if outside[n].value > low else below)(results, n)
+        return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
+
+    return judge
+
+
+def slower(first: Make, second: Make, *, same: Cause = unexplained, most: int = 2) -> Judge:
+    """Holds where `first` is slower than `second` by more than noise at the largest sizes; `same` says why it is not.
+
+    That `first` is faster is not explained by what makes them alike.
+    """
+
+    def judge(results: Results) -> Answer:
+        found = ratios(results, first, second, most)
+        cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
+        holds = all(r.slower for r in found.values())
+        return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
+
+    return judge
+
+
+def no_faster(first: Make, second: Make, *, gains: Cause = unexplained, most: int = 2) -> Judge:
+    """Holds where `first` gains nothing over `second` at the largest sizes; `gains` says why it does."""
+
+    def judge(results: Results) -> Answer:
+        found = ratios(results, second, first, most)
+        holds = not any(r.slower for r in found.values())
+        return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
+
+    return judge
+
+
+def alike(first: Make, second: Make, *, longer: Cause = unexplained, shorter: Cause = unexplained, most: int = 2) -> Judge:
+    """Holds where the two take the same time; else `longer` says why `first` takes more, or `shorter` why it takes less."""
+
+    def judge(results: Results) -> Answer:
+        found = ratios(results, first, second, most)
+        outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
+        reason = cause = ""
+        if outside:
+            n = outside[-1]
+            reason = f"they differ by more than {ALIKE - 1:.0%}"
+            cause = (longer if found[n].value > 1 else shorter)(results, n)
+        return judged(not outside, f"time {listed(found)}", reason, cause=cause)
+
+    return judge
+
+
+def listed(found: Mapping[int, Ratio]) -> str:
+    """Ratios by size, in words."""
+    return ", ".join(f"{times(r.value)} (n {n})" for n, r in found.items())

@@ -1,0 +1,112 @@
+"""A recorder that keeps what a preset's claims and a replay need, so that a whole preset stays small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fwtui.campaigns.reproduce.preset import Preset
+from fwtui.live.protocols import Session
+from fwtui.sessions.recorder import Recorder
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line, Unknown
+from fwtui.stream.model import GPM_WINDOW
+
+TELEMETRY_HZ = 0.05  # and beside that one reading of each run's clean passes: claims ask what their kernel kept busy
+LONG_PASS = 0.25  # seconds: telemetry says something of such a pass
+DIGITS = 6  # significant ones of a number
+
+
+class SlimRecorder(Recorder):
+    """Leaves out progress, rounds, most samples, digits that nobody can measure, and what the session has said already."""
+
+    preset: Preset | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._told: set[tuple[object, ...]] = set()  # the preface is written by the base class
+        self._form: tuple[object, ...] = ()  # what the run that is going compiles
+        self._n = 0
+        self._clean: float | None = None  # when the clean passes began of which no reading is kept yet
+        super().__init__(*given, **named)
+
+    def write(self, line: Line) -> None:
+        if self._first_reading(line.event):
+            self._telemetry_slot = -1  # not surplus, however short ago the last one was
+        if self._wanted(line.event):
+            super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
+
+    def _wanted(self, event: object) -> bool:
+        match event:
+            case events.Progress() | events.Round() | events.Answers():
+                return False
+            case events.Stage():
+                return event.seconds is not None and self._needs(event.name)
+            case events.Sample():
+                return event.seconds >= LONG_PASS and self._watched
+            case events.Telemetry():
+                return self._watched
+            case events.Phases():
+                return len(event.parts) > 1
+            case events.RunStarted():
+                asked = event.experiment
+                self._n = asked.n
+                self._form = (asked.kernel, asked.dtype, asked.tile, *sorted(asked.options.items()))
+            case events.Graph():
+                return self._new(("graph", event.name, event.edges))
+            case events.Occupancy():
+                return self.preset is not None and self.preset.occupancy and self._new((*self._form, event.op))
+        return True
+
+    def _first_reading(self, event: object) -> bool:
+        """Whether it is the first reading that is surely of the present run's clean passes alone."""
+        if isinstance(event, events.Stage) and event.name == "clean":
+            self._clean = event.t if event.seconds is None else None
+        first = isinstance(event, events.Telemetry) and self._clean is not None and event.t - 2 * GPM_WINDOW >= self._clean
+        if first:
+            self._clean = None
+        return first
+
+    @property
+    def _watched(self) -> bool:
+        return self.preset is None or self.preset.telemetry
+
+    def _needs(self, stage: str) -> bool:
+        return self.preset is not None and stage in self.preset.stages and self._n <= self.preset.stages_up_to
+
+    def _new(self, key: tuple[object, ...]) -> bool:
+        fresh = key not in self._told
+        self._told.add(key)
+        return fresh
+
+
+def rounded(event: events.Event) -> events.Event:
+    """The event with DIGITS significant digits in every number that is not whole."""
+    return msgspec.convert(_rounded(msgspec.to_builtins(event)), type(event))
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return float(f"{value:.{DIGITS}g}")
+        case dict():
+            return {key: _rounded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_rounded(item) for item in value]
+    return value
+
+
+def record(live: Session, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
+    """Record the session that has just begun: to `path`, or to a new file of `folder`. Raises Refused."""
+    assert live.model.header is not None
+    header = msgspec.structs.replace(live.model.header, title=title)
+    preface = [codec.as_line(e) for e in (live.model.device, *live.model.limits.values()) if e is not None]
+    if path is not None:
+        recorder = SlimRecorder.at(path, header, preface=preface, telemetry_hz=TELEMETRY_HZ)
+    else:
+        recorder = SlimRecorder.create(folder, f"reproduce-{preset.name}", header, preface=preface, telemetry_hz=TELEMETRY_HZ)
+    assert isinstance(recorder, SlimRecorder)
+    recorder.preset = preset
+    live.recorder = recorder
+    return recorder

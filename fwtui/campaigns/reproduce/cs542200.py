@@ -1,0 +1,291 @@
+"""CS542200 Parallel Programming, Homework 4-1, Blocked All-Pairs Shortest Path: int32."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from fwtui.campaigns.reproduce import counter_readings
+from fwtui.campaigns.reproduce.claim import (
+    NOISE,
+    TOLERANCE,
+    Answer,
+    Claim,
+    compared,
+    judged,
+    listed,
+    near,
+    ratios,
+    said,
+    slower,
+    times,
+)
+from fwtui.campaigns.reproduce.graph_files import written
+from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.runs import TOO_LONG, Make, Missing, Results, ask, label, same
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment, changed
+from kernels import registry
+
+KATZ, GLOBAL, BRANCH = "katz-kider", "blocked-global", "blocked-branch"
+MANY, FLAT = "blocked-many-launches", "blocked-one-dimensional"
+# "Blocking Factor": (integer instructions, seconds, "GOPS") by tile, as printed
+TABLE: Mapping[int, tuple[int, float, int]] = {
+    8: (15829, 0.44, 35975),
+    16: (37632, 0.37, 101708),
+    32: (147456, 0.28, 526628),
+}
+CHANGED = (GLOBAL, BRANCH, MANY, FLAT)
+TILES = (2, 4, 8, 16, 32)
+SLOW, WRONG = (2, 4), 8  # tiles that timed out there, and the one that gave wrong answers
+WITHOUT_GPU = (4, 8)  # tiles and size for the simulator
+SIMULATED = 13
+NO_BRANCH = "Here the if is compiled into a comparison and a store that looks at its flag, without a branch"
+REST_SHARE, NEARLY_ALL = 0.98, 0.9
+
+
+def at(kernel: str, **more: object) -> Make:
+    return partial(ask, kernel, dtype="int32", **more)
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment | LeftOut | None]:
+    if not scale.gpu:
+        for tile in WITHOUT_GPU:
+            yield at(KATZ, tile=tile, device="simulator")(SIMULATED)
+    sizes = (1024, 2048) if scale.quick or not scale.gpu else (1024, 2048, 4096)
+    for n in sizes:
+        yield at(KATZ)(n)
+        for kernel in CHANGED if n > sizes[0] else ():
+            yield at(kernel)(n)
+    for n in sizes[1:] if scale.gpu else ():
+        for tile in TILES if n <= 2048 else TILES[2:]:
+            yield at(KATZ, tile=tile)(n)
+    yield from _from_files(KATZ, 256, 512, 1024) if scale.gpu else _from_files("tiled-cpu", 128, 256)
+    if scale.gpu and not scale.quick:
+        for kernel in (KATZ, *CHANGED):
+            yield at(kernel)(8192)
+        yield from _from_files(KATZ, 4096)
+
+
+def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | None]:
+    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        for n in sizes:
+            path = Path(folder) / f"graph-{n}.gr"
+            wanted = changed(at(kernel)(n), file=str(path))
+            for why in written(at("serial")(n), path):
+                if why is None:
+                    yield None
+                else:
+                    yield LeftOut(label(wanted), why) if why else wanted
+
+
+def rest(results: Results) -> Answer:
+    """CS1: phase 3's share of the phase pass at the largest size."""
+    n = results.sizes(at(KATZ))[-1]
+    phases = results.find(at(KATZ)(n)).phases
+    share = next((p.share for p in phases if p.key == "rest"), None)
+    if share is None:
+        raise Missing("the session holds no phases of katz-kider")
+    return judged(share >= NEARLY_ALL, f"{units.percent(share)} (n {n})")
+
+
+def tiles(results: Results) -> Answer:
+    """CS2: times of tiles 8, 16, 32, and integer instructions over time where counters were measured: both get better."""
+    makes = {tile: at(KATZ, tile=tile) for tile in TABLE}
+    n = results.sizes(*makes.values())[-1]
+    steps = [compared(results, makes[a](n), makes[b](n)) for a, b in pairwise(TABLE)]
+    ratio = compared(results, makes[8](n), makes[32](n)).value
+    value = ", ".join(f"{tile}: {units.duration(results.seconds(make(n)))}" for tile, make in makes.items()) + f" (n {n})"
+    holds = all(step.slower for step in steps) and near(ratio, TABLE[8][1] / TABLE[32][1])
+    reason = f"tile 32 is {times(ratio)} as fast as tile 8"
+    reason += "".join(
+        f", {b} is no faster than {a}" for (a, b), step in zip(pairwise(TABLE), steps, strict=True) if not step.slower
+    )
+    cause = _results_a_thread(results, makes) if ratio > TABLE[8][1] / TABLE[32][1] * TOLERANCE else ""
+    try:
+        gops = dict(zip(makes, counter_readings.gops(results, *makes.values())[1], strict=True))
+    except Missing:
+        return judged(holds, value, reason, "the GOPS need counters", cause)
+    value += "; " + ", ".join(f"{tile}: {units.digits(g)} GOPS" for tile, g in gops.items())
+    rise = all(gops[b] > NOISE * gops[a] for a, b in pairwise(TABLE))
+    reason = ". ".join(filter(None, (reason, "" if rise else "GOPS do not rise with the tile")))
+    return judged(holds and rise, value, reason, cause=cause)
+
+
+def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
+    """What changes with the tile beside how often a loaded number is used, and what counters say came of it."""
+    threads = next(option.default for option in registry()[KATZ].options if option.name == "threads")
+    each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
+    words = f"A tile uses each number that it loads as often as it has rows; several results a thread ({each}) share indices"
+    with suppress(Missing):
+        _, counts = counter_readings.integers(results, *makes.values())
+        told = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
+        return f"{words}: {told} integer instructions a relaxation"
+    return f"{words}; which of these gains how much needs counters"
+
+
+def branches(results: Results) -> Answer:
+    """CS5: that one change's time, and its integer instructions where counters were measured."""
+    answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
+    try:
+        n, (with_if, with_min) = counter_readings.integers(results, at(BRANCH), at(KATZ))
+    except Missing:
+        return replace(answer, note="the instruction counts need counters")
+    return replace(
+        answer, value=f"{answer.value}; {with_if:.3g} integer instructions a relaxation, {with_min:.3g} with min (n {n})"
+    )
+
+
+def correct(results: Results) -> Answer:
+    """CS3: whether tile 8 is wrong, or 2 or 4 take longer than is waited for; refuted only by all five being right."""
+    found = [r for r in results.runs if r.experiment.kernel == KATZ and r.experiment.tile in TILES]
+    found = [r for r in found if same(r, at(KATZ, tile=r.experiment.tile, device=r.experiment.device)(r.n), registry()[KATZ])]
+    wrong = sorted({r.experiment.tile for r in found if r.wrong})
+    if WRONG in wrong:
+        return judged(True, f"wrong: tile {', '.join(map(str, wrong))}")
+    slow = [tile for tile in SLOW if any(f" tile {tile}:" in text and text.endswith(TOO_LONG) for text in results.left_out)]
+    if slow:
+        return judged(True, f"too slow: tile {', '.join(map(str, slow))}")
+    right = sorted({r.experiment.tile for r in found if r.verified and r.state == "done"} - set(wrong))
+    if not right:
+        results.sizes(at(KATZ))  # says why there are none
+    for tile in TILES:
+        if tile not in right:
+            simulated = " (simulated)" if all(r.simulated for r in found) else ""
+            said = f"tiles {', '.join(map(str, right)) or 'none'} are right{simulated}"
+            try:
+                results.sizes(at(KATZ, tile=tile))
+            except Missing as missing:
+                raise Missing(f"{said}; of tile {tile}: {missing}") from None
+    n, took = _by_tile(results, right)
+    return judged(False, f"all of {', '.join(took)} verified (n {n})", "every tile gives right answers within its time")
+
+
+def _by_tile(results: Results, right: list[int]) -> tuple[int, list[str]]:
+    sizes = results.sizes(*(at(KATZ, tile=tile) for tile in right))
+    n = sizes[-1]
+    return n, [f"{tile}: {units.duration(results.seconds(at(KATZ, tile=tile)(n)))}" for tile in right]
+
+
+def big_win(results: Results) -> Answer:
+    """CS4: that one change's speed-up."""
+    found = ratios(results, at(GLOBAL), at(KATZ))
+    return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found))
+
+
+def io_shares(results: Results) -> Answer:
+    """CS6: reading the file, the copies and computing, as shares, from the smallest to the largest file."""
+    reason = ""
+    for kernel in (KATZ, "tiled-cpu"):
+        make = at(kernel, file="graph.gr")
+        try:
+            sizes = results.sizes(make)
+        except Missing as missing:
+            reason = reason or str(missing)
+            continue
+        if len(sizes) < 2:
+            raise Missing("one file alone shows no growth")
+        shares = {}
+        for n in (sizes[0], sizes[-1]):
+            parts = [results.stage(make(n), "read", "graph"), results.end_to_end(make(n)) - results.seconds(make(n))]
+            parts.append(results.seconds(make(n)))
+            shares[n] = [part / sum(parts) for part in parts]
+        words = "; ".join(f"n {n}: file {units.percent(s[0])}, copies {units.percent(s[1])}" for n, s in shares.items())
+        grows = shares[sizes[-1]][2] > NOISE * shares[sizes[0]][2]
+        reason = "computing's share does not grow with the graph"
+        return judged(grows, words, reason, cause=_text(results, make, sizes[0], sizes[-1]))
+    raise Missing(reason)
+
+
+def _text(results: Results, make: Make, small: int, large: int) -> str:
+    """How reading the text and computing grow; computing by less than the cube where a small graph does not fill the GPU."""
+    reading, computed = (
+        measure(make(large)) / (measure(make(small)) or 1.0)
+        for measure in (lambda wanted: results.stage(wanted, "read", "graph"), results.seconds)
+    )
+    cube = (large / small) ** 3
+    if computed * TOLERANCE > cube:
+        return f"Reading the text format takes {times(reading)} as long at n = {large} as at {small}, computing {times(computed)}"
+    return (
+        f"The file is text: reading it takes {times(reading)} as long at n = {large} as at {small}, computing only "
+        f"{times(computed)}, where n^3 is {times(cube)}: graphs so small do not fill the GPU"
+    )
+
+
+def shape_of_launches(results: Results) -> Answer:
+    """CS7: what several launches per phase cost, and what 1-D blocks cost; the document's verdict is on the second."""
+    flat, many = (ratios(results, at(kernel), at(KATZ), most=1) for kernel in (FLAT, MANY))
+    (n, one), (_, several) = next(iter(flat.items())), next(iter(many.items()))
+    value = f"1-D {times(one.value)} the time, several launches {times(several.value)} (n {n})"
+    return judged(one.slower, value, note="the document says which blocks are faster, not which launches")
+
+
+def table(results: Results) -> Iterator[Figure]:
+    """The blocking-factor table with this machine's times."""
+    rows = [("tile", "seconds there", "here", "GOPS there", "here")]
+    for tile, (_, seconds, gops) in TABLE.items():
+        make = at(KATZ, tile=tile)
+        here = rate = "-"
+        with suppress(Missing):
+            n = results.sizes(make)[-1]
+            here = f"{units.duration(results.seconds(make(n)))} (n {n})"
+            rate = units.digits(counter_readings.gops(results, make)[1][0])
+        rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
+    yield Figure("Blocking factor", tuple(rows))
+
+
+CLAIMS = (
+    Claim("CS1", "phase 3 is nearly all of the computing time", "98 %", "phase pass at the largest n", rest),
+    Claim(
+        "CS2",
+        "larger tiles are faster",
+        '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628',
+        "time by tile, and integer instructions from counters over time; the units as printed are not plausible",
+        tiles,
+    ),
+    Claim(
+        "CS3",
+        "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable",
+        "wrong at 8",
+        "all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long",
+        correct,
+        "Nothing in the algorithm depends on the tile; what went wrong with theirs is not known",
+    ),
+    Claim(
+        "CS4",
+        "keeping dij out of global memory in phase 3 is the big win",
+        "big",
+        "that one change, at least the usual factor",
+        big_win,
+        "A cell that only one thread uses can stay in its multiprocessor's L1 cache today; whether it does needs counters",
+    ),
+    Claim(
+        "CS5",
+        "replacing if by min is a further win",
+        "faster",
+        "that one change, with the instruction count where there are counters",
+        branches,
+    ),
+    Claim("CS6", "copies and I/O beside computing: computing's share grows", "shares", "phase split with file input", io_shares),
+    Claim(
+        "CS7",
+        "2-D blocks are needed for performance; several launches per phase",
+        "2-D faster",
+        "both pairs: 1-D against 2-D, several launches against one",
+        shape_of_launches,
+        "Division by a constant tile compiles to a shift, so how a block is numbered no longer matters",
+    ),
+)
+COUNTED = tuple(Counted(make, 2048) for make in (*(at(KATZ, tile=tile) for tile in TABLE), *map(at, CHANGED)))
+PRESET = Preset(
+    *("cs542200", "CS542200 Homework 4-1", CLAIMS, runs),
+    seconds=52,
+    stages=("read", "load", "unload"),
+    figures=table,
+    counted=COUNTED,
+)

@@ -1,0 +1,134 @@
+"""Runs a preset on a live session, within its time; whatever is left out is named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from fwtui.analysis.estimate import around, one_pass
+from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed
+from fwtui.live import counters
+from fwtui.live.protocols import DRAIN_EVERY, Session, finish
+from fwtui.stream import events
+from kernels import registry
+
+FULL_CHECK = {"cpu": 512, "cuda": 2048}  # vertices, as everywhere
+
+
+class Expected(NamedTuple):
+    """What a run will take."""
+
+    repeats: int
+    one: float  # seconds of one pass
+    total: float
+
+
+class Performer:
+    """Runs one preset from its first experiment to its last. What the session ran before does not count."""
+
+    def __init__(self, live: Session, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
+        self._live = live
+        self._preset = preset
+        self._scale = scale
+        self._limit = limit
+        self._say = say
+        self.results = Results(live.model, since=live.now)
+        self._begin = time.monotonic()
+        self._left_out: set[str] = set()
+        self._waits = False  # for what is not ready yet
+        self._wanted: Iterator[Experiment | LeftOut | None] | None = None
+
+    def perform(self) -> Results:
+        """Everything, one run after the other; what could not be run is a marker of the session."""
+        while self.advance():
+            if self._waits:
+                time.sleep(DRAIN_EVERY)
+            finish(self._live)
+        return self.results
+
+    def advance(self) -> bool:
+        """Start the next experiment that can be run, if one is ready; False when none is left. Only while nothing is going."""
+        if self._wanted is None:
+            self._live.mark(f"reproduce {self._preset.name}{' --quick' if self._scale.quick else ''}")
+            self._wanted = self._preset.runs(self.results, self._scale)
+        for wanted in self._wanted:
+            self._waits = wanted is None
+            if wanted is None:
+                return True
+            if isinstance(wanted, LeftOut):
+                self._leave_out(*wanted)
+            elif self._begins(wanted):
+                return True
+        return False
+
+    def count(self, results: Results) -> None:
+        """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
+        for make, most in self._preset.counted:
+            try:
+                n = next((n for n in reversed(results.sizes(make)) if n <= most), None)
+            except Missing as missing:
+                self._say(f"no counters of {make(0).kernel}: {missing}")
+                continue
+            if n is None:
+                self._say(f"no counters of {make(0).kernel}: it was run only above n = {most}")
+                continue
+            run = results.find(make(n))
+            self._say(f"counters of {label(make(n))}")
+            with self._live.without_sampler():
+                found = counters.measure(run.experiment)
+            if isinstance(found, str):
+                return self._say(f"no counters: {found}")
+            for op, values in found.items():
+                self._live.tell(events.Counters(t=self._live.now, run=run.id, op=op, values=dict(values)))
+
+    def _begins(self, wanted: Experiment) -> bool:
+        kernel = registry().get(wanted.kernel)
+        if kernel is None:
+            return self._leave_out(wanted.kernel, "kernel missing")
+        if kernel.backend == "cuda" and not self._scale.gpu and wanted.device != "simulator":
+            return self._leave_out(wanted.kernel, "needs a GPU")
+        if not wanted.file and self._has(wanted):
+            return False
+        full = wanted.n <= FULL_CHECK[kernel.backend]
+        wanted = changed(wanted, verify=wanted.verify if full else "sample")
+        expected = expect(self._live, wanted)
+        spent = time.monotonic() - self._begin
+        if expected.one > MOST_SECONDS:
+            return self._leave_out(label(wanted), f"expected to take {expected.one:.0f} s, {TOO_LONG}")
+        if spent + expected.total > self._limit:
+            why = (
+                f"expected to take {expected.total:.0f} s, and {max(0, self._limit - spent):.0f} of {self._limit:.0f} s are left"
+            )
+            return self._leave_out(label(wanted), why)
+        self._say(f"{label(wanted)}, about {expected.total:.0f} s")
+        try:
+            self._live.start(changed(wanted, repeats=expected.repeats))
+        except Refused as refusal:
+            return self._leave_out(label(wanted), str(refusal))
+        return True
+
+    def _has(self, wanted: Experiment) -> bool:
+        """Whether exactly that was run already: claims share runs."""
+        try:
+            self.results.find(wanted)
+        except Missing:
+            return False
+        return True
+
+    def _leave_out(self, what: str, why: str) -> bool:
+        if what not in self._left_out:
+            self._left_out.add(what)
+            self._live.mark(f"{LEFT_OUT}{what}: {why}")
+            self._say(f"{LEFT_OUT}{what}: {why}")
+        return False
+
+
+def expect(live: Session, wanted: Experiment) -> Expected:
+    """The run's length, and how often it is worth repeating."""
+    one = one_pass(live.model, wanted)
+    repeats = 20 if one < 0.01 else 5 if one < 0.3 else 3 if one < 1 else 2
+    return Expected(repeats, one, around(live.model, wanted) + (repeats + 2) * one)  # and a warm-up and a phase pass

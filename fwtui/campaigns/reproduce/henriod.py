@@ -1,0 +1,267 @@
+"""Henriod, Attempting to Improve APSP on the GPU: recursive in-place, float32 on a GTX 480."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from fwtui.campaigns.reproduce.claim import Answer, Claim, Ratio, compared, judged, listed, near, times
+from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.runs import Make, Missing, Results, ask
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment, changed
+from kernels import registry
+from kernels.plan import Rect, Shape, Step
+
+KLEENE, BASE = "kleene", "kleene-base"
+SMALL, LARGE = 256, 8192
+TILE = 16  # the width that the original had
+EXAMPLE = 8  # the width of his access model's block
+LOST_ABOVE = 8  # threads
+RESULTS, KEEP = (1, 4, 16), (0, 1)
+SIMULATED = 13
+# his access model for one 8 x 8 block, "Assumed values for example analysis": cycles per access, threads, accesses
+GLOBAL_CYCLES, SHARED_CYCLES, THREADS = 600, 6, 16
+ORIGINAL = 4 * THREADS * (2 + 1) * 4 * GLOBAL_CYCLES
+HIS = THREADS * (8 + 4) * 8 * SHARED_CYCLES + 8 * GLOBAL_CYCLES
+CORRECTED = THREADS * (8 + 4) * 8 * SHARED_CYCLES + THREADS * 8 * GLOBAL_CYCLES  # every thread makes the 8 accesses
+CHEAP = "Global memory is far from his 600 cycles where a cache holds the cells that are read again"
+MULTIPLIES = ("sequential", "regular", "volkov")
+
+
+def plain(tile: int = 0) -> Make:
+    return partial(ask, KLEENE, tile=tile)
+
+
+def base(results: int, keep: int, tile: int = 0) -> Make:
+    return partial(ask, BASE, results=results, keep=keep, tile=tile)
+
+
+def widths(kernel: str) -> tuple[int, ...]:
+    """Widths of the base case that the kernel offers; beta is twice that."""
+    return registry()[kernel].tiles if kernel in registry() else ()
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    if not scale.gpu:
+        for count in RESULTS:
+            for keep in KEEP:
+                yield changed(base(count, keep, tile=8)(SIMULATED), device="simulator")
+    for n in (SMALL, 1024) if scale.quick or not scale.gpu else (SMALL, 1024, LARGE):
+        for tile in widths(KLEENE) or (0,):
+            yield plain(tile)(n)
+        for count in RESULTS:
+            for keep in KEEP:
+                yield base(count, keep)(n)
+        if n == SMALL:
+            for tile in widths(BASE):
+                for count in RESULTS:
+                    yield base(count, 0, tile)(n)
+
+
+def more_threads(results: Results) -> Answer:
+    """HE1: base cases wider than 16 against 16, on the small and the large graph."""
+    wider = [tile for tile in widths(KLEENE) if tile > TILE]
+    if not wider:
+        raise Missing(f"kernel missing: {KLEENE}" if KLEENE not in registry() else f"{KLEENE} has no base wider than {TILE}")
+    sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
+    found = {
+        (tile, n): compared(results, plain(TILE)(n), plain(tile)(n))
+        for tile in wider
+        for n in dict.fromkeys((sizes[0], sizes[-1]))
+    }
+    value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in found.items())
+    gains = any(ratio.slower for ratio in found.values())
+    return judged(not gains, f"speed-up over {TILE}: {value}", "a wider base case does gain")
+
+
+def fewer_threads(results: Results) -> Answer:
+    """HE2: 4 and 16 results per thread in shared memory, the better one, against the original base case of width 16."""
+    makes = [base(count, 0) for count in RESULTS if count > 1]
+    sizes = results.sizes(plain(TILE), *makes)
+    if len(sizes) < 2:
+        raise Missing("a small and a large graph are needed")
+    small, large = sizes[0], sizes[-1]
+    gains: dict[int, Ratio] = {n: max(compared(results, plain(TILE)(n), make(n)) for make in makes) for n in (small, large)}
+    reason = "no gain on the small graph" if not gains[small].slower else "a gain on the large graph too"
+    cause = "" if gains[small].slower else _busy_threads(results, small)
+    return judged(gains[small].slower and not gains[large].slower, f"best speed-up {listed(gains)}", reason, cause=cause)
+
+
+def _busy_threads(results: Results, n: int) -> str:
+    """What the base cases alone take with several results a thread, and what part of the time they are."""
+    with suppress(Missing):
+        whole = sum(part.seconds for part in results.find(plain(TILE)(n)).phases)
+        one = results.phase_seconds(plain(TILE)(n), "base")
+        ratio = {count: results.phase_seconds(base(count, 0)(n), "base") / one for count in RESULTS if count > 1 and one}
+        if ratio and min(ratio.values()) > 1:
+            words = ", ".join(f"{count} results a thread take {times(r)} the time of one" for count, r in ratio.items())
+            share = units.percent(one / whole)
+            return f"The base cases, {share} of the time, get slower (n {n}): {words}. Each thread does its own one after another"
+    return ""
+
+
+def correctness(results: Results) -> Answer:
+    """HE3: whether the variant is wrong above 8 threads."""
+    found = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
+    if not found:
+        results.find(base(4, 0)(SMALL))  # says why there are none
+        raise Missing("none was checked")
+    wrong = sorted({_threads(r.experiment) for r in found if r.wrong})
+    if wrong:
+        lost = wrong[-1] > LOST_ABOVE
+        return judged(lost, f"wrong with {', '.join(map(str, wrong))} threads", f"not above {LOST_ABOVE} threads")
+    right = sorted({_threads(r.experiment) for r in found})
+    if right[-1] <= LOST_ABOVE:
+        raise Missing(f"none of more than {LOST_ABOVE} threads was checked")
+    simulated = " (simulated)" if all(r.simulated for r in found) else ""
+    return judged(False, f"right with {', '.join(map(str, right))} threads{simulated}", "every thread count gives right answers")
+
+
+def _threads(asked: Experiment) -> int:
+    return max(1, asked.tile**2 // asked.options.get("results", 1))
+
+
+def halves(results: Results) -> Answer:
+    """HE4: follow from the plan what the first half's result goes into, until the second half's first base case."""
+    kernel = registry().get(KLEENE)
+    if kernel is None:
+        raise Missing(f"kernel missing: {KLEENE}")
+    tile = kernel.default_tile
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=options), False), 2 * tile)
+    if chain is None:
+        return judged(False, "the second half waits for nothing of the first")
+    return judged(True, " -> ".join(chain))
+
+
+def dependency(plan: Iterable[Step], middle: int) -> list[str] | None:
+    """How data goes from A11's closure to A22's: the blocks written on the way, or None where none of it arrives."""
+    inside: tuple[Rect, ...] = ()
+    chain: list[str] = []
+    for step in plan:
+        quadrants = {_quadrant(rect, middle) for rect in step.writes}
+        touched = any(rect.overlaps(known) for rect in (*step.reads, *step.writes) for known in inside)
+        if quadrants == {"A22"} and step.phase == "base":
+            return [*dict.fromkeys(chain), "A22*"] if touched else None
+        if quadrants == {"A11"} and (not chain or chain[-1] == "A11*"):
+            inside += step.writes
+            chain.append("A11*")
+        elif touched:
+            inside += step.writes
+            chain += sorted(quadrants)
+    return None
+
+
+def _quadrant(rect: Rect, middle: int) -> str:
+    return f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}"
+
+
+def access_model(results: Results) -> Answer:
+    """HE5: time of the base cases with one result per thread in global memory over four in shared memory, in 8 x 8 blocks."""
+    slow, fast = plain(EXAMPLE), base(4, 0, EXAMPLE)
+    n = results.sizes(slow, fast)[0]
+    after = results.phase_seconds(fast(n), "base")
+    if not after:
+        raise Missing("the session holds no time of the base cases")
+    ratio = results.phase_seconds(slow(n), "base") / after
+    value = f"predicted {times(ORIGINAL / HIS)}, measured {times(ratio)} (n {n})"
+    note = f"with the factor {THREADS} that 8*600 leaves out, the model itself says {times(ORIGINAL / CORRECTED)}"
+    cause = CHEAP if ratio < ORIGINAL / HIS else ""
+    if ratio < 1:
+        side = EXAMPLE * EXAMPLE
+        cause += (
+            f", and with 4 results each only {side // 4} of {side} threads are left, half a warp, which do four times as much"
+        )
+    return judged(near(ratio, ORIGINAL / HIS), value, f"measured {times(ratio)}", note, cause)
+
+
+def registers(results: Results) -> Answer:
+    """HE6: the base cases' time in shared memory over that in registers, for each number of results that makes an array."""
+    makes = {(count, keep): base(count, keep) for count in RESULTS for keep in KEEP}
+    n = results.sizes(*makes.values())[0]
+    seconds = {key: results.phase_seconds(make(n), "base") for key, make in makes.items()}
+    if not all(seconds.values()):
+        raise Missing("the session holds no time of the base cases")
+    noise = 2 * max(results.spread(make(n)) for make in makes.values())
+    ratio = {count: Ratio(seconds[count, 0] / seconds[count, 1], noise) for count in RESULTS}
+    arrays = [r for count, r in ratio.items() if count > 1]
+    words = ", ".join(f"{times(r.value)} with {count}" for count, r in ratio.items())
+    value = f"shared takes this time of registers: {words} results a thread (n {n})"
+    note = "he asks it of the multiplies; both of ours keep their result in a register, so the base case is compared"
+    return judged(all(r.slower for r in arrays), value, "not for every array", note)
+
+
+def needless(results: Results) -> Answer:
+    """HE7: shares of the three multiplies for the narrowest and the widest base case."""
+    tiles = widths(KLEENE)
+    if not tiles:
+        raise Missing(f"kernel missing: {KLEENE}")
+    n = results.sizes(*(plain(tile) for tile in tiles))[-1]
+    words, absent = [], []
+    for tile in tiles:
+        seconds = {key: results.phase_seconds(plain(tile)(n), key) for key in MULTIPLIES}
+        total = sum(seconds.values()) or 1.0
+        absent += [f"{key} at beta {2 * tile}" for key, s in seconds.items() if not s]
+        if tile in (tiles[0], tiles[-1]):
+            shares = " / ".join(units.percent(s / total) for s in seconds.values())
+            words.append(f"beta {2 * tile}: {shares}")
+    value = f"{'; '.join(words)} (n {n})"
+    return judged(bool(absent), f"needless: {', '.join(absent)}; {value}" if absent else value, "each is used at every beta")
+
+
+CLAIMS = (
+    Claim(
+        "HE1",
+        "more threads (larger beta) in the sequential kernel: no gain",
+        "slightly worse than 16",
+        "sweep over the width of the base case at n = 256 and 8192",
+        more_threads,
+        "A multiprocessor runs more threads at once today, and a wider base case saves launches",
+    ),
+    Claim(
+        "HE2",
+        "fewer threads with 4 or 16 results each: faster on small inputs, not on large",
+        "small only",
+        "the better of both in shared memory against the original base case of width 16",
+        fewer_threads,
+    ),
+    Claim(
+        "HE3",
+        "that variant lost correctness above 8 threads",
+        "wrong",
+        "thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it",
+        correctness,
+        "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known",
+    ),
+    Claim(
+        "HE4",
+        "the two half-size subproblems cannot run at the same time",
+        "one needs the other",
+        "derived from the plan's reads and writes",
+        halves,
+    ),
+    Claim(
+        "HE5",
+        "his access model expects a large gain",
+        f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x",
+        "predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)",
+        access_model,
+    ),
+    Claim(
+        "HE6",
+        "results in a small array in registers beat results in shared memory",
+        "asked of two multiplies, not answered",
+        "the base case with its results in either, the same comparison in both",
+        registers,
+    ),
+    Claim(
+        "HE7",
+        "three multiplies by width; a larger beta may make one needless",
+        "may",
+        "share of time per multiply over beta",
+        needless,
+    ),
+)
+PRESET = Preset("henriod", "Henriod", CLAIMS, runs, seconds=48)

@@ -1,0 +1,316 @@
+"""Lund and Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall (2010): float32 on a Tesla C1060."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from fwtui.analysis.data_sheet import fp32_flops
+from fwtui.campaigns.reproduce import causes, counter_readings, off_gpu
+from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, compared, judged, near, said, speedup, times
+from fwtui.campaigns.reproduce.lund_smith.banks import conflict
+from fwtui.campaigns.reproduce.lund_smith.bus import TASK_BYTES, bus, memory_peak
+from fwtui.campaigns.reproduce.lund_smith.causes import both_steps, cyclic_order, fewer_instructions, slow_blocks
+from fwtui.campaigns.reproduce.lund_smith.kernels import (
+    CPU,
+    KATZ,
+    NAIVE,
+    NATURAL,
+    OPTIMIZED,
+    REGISTER,
+    ROW_MAJOR,
+    RUNGS,
+    STAGED,
+    at,
+)
+from fwtui.campaigns.reproduce.preset import Counted, Figure, Preset, Scale
+from fwtui.campaigns.reproduce.runs import Missing, Results, ask, later
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment
+from kernels import registry
+
+# Table 1: seconds by vertices, for the CPU and the four rungs
+TABLE: Mapping[int, tuple[float | None, ...]] = {
+    1024: (2.405, 0.408, 0.108, 0.0428, 0.0274),
+    2048: (18.38, 3.212, 0.65, 0.282, 0.14),
+    4096: (145.2, 26.05, 4.62, 2.06, 0.934),
+    8192: (None, 208.6, 35.37, 16.39, 6.88),
+    16384: (None, None, 277.8, 126.9, 53.02),
+    17408: (None, None, None, None, 63.4),
+}
+TEXT_SECONDS = 53.06  # n = 16384, abstract
+CONSTANT = 1.2e-11  # seconds per task
+TILE = 32
+FLOPS_THERE, FLOPS_HERE = 3, 2  # an instruction: 933e9 of 240 cores at 1.296 GHz; a multiply-add
+KATZ_FLOPS, STAGED_FLOPS = 62.7, 12.7  # FLOPs' worth of time per task, section 5
+STAGED_RATE, STAGED_CLAIMED = 73.6e9, 46e9  # tasks/s and bytes/s, section 5
+SHARED_BYTES, SHARED_OF_C1060, BLOCKS = 1056, 16384, 15  # section 4.2
+OVER_CPU, HEADROOM = 150, 1.5
+WAYS = 4  # in which the natural order conflicts there, section 4.3
+UNUSED = "Peak FLOP/s counts multiply-adds, which a minimum and an addition cannot use"
+BROADCAST = "Since compute capability 2.0 any number of threads may read one word of a bank in one go"
+FORMS = (
+    "It keeps more results of a thread in registers, and where weights are not negative it takes two k at once; "
+    "what each of them gains was not measured apart"
+)
+PARAMETERS = 32  # bytes of shared memory that held a kernel's arguments on that generation
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    sizes = (1024, 2048, 4096) if scale.quick else (1024, 2048, 4096, 8192, 16384)
+    for n in (256, 512) if not scale.gpu else (512, 1024) if scale.quick else (1024, 2048):
+        yield ask(CPU, n)
+    for n in sizes:
+        for rung in reversed(RUNGS):
+            if n <= 8192:
+                yield ask(rung, n)
+    for rung in (REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
+        yield ask(rung, min(8192, sizes[-1]))
+    if not scale.quick:
+        best = fastest(results)
+        if best is not None:
+            yield ask(best[0], sizes[-1])
+        for rung in reversed(RUNGS):
+            yield ask(rung, sizes[-1])
+        yield ask(STAGED, 17408)
+
+
+def flops_worth(results: Results, rung: str) -> tuple[float, float]:
+    """(FLOPs' worth of time per task, tasks/s) at the largest size run."""
+    n = results.sizes(at(rung))[-1]
+    rate = n**3 / results.seconds(ask(rung, n))
+    peak = fp32_flops(results.device)
+    if peak is None:
+        raise Missing("the peak FLOP/s of this device is not known")
+    return peak / rate, rate
+
+
+def computing(results: Results) -> Answer:
+    """LS7: many FLOPs' worth of time for a task, and a bus that is far from full."""
+    per_task, rate = flops_worth(results, KATZ)
+    share = rate * TASK_BYTES / TILE / memory_peak(results)
+    value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
+    worth, note = near(per_task, KATZ_FLOPS), "the limiter itself needs counters"
+    holds = worth and share < 0.5
+    if bound := causes.integer_bound(results, at(KATZ)):
+        value, note = f"{value}; {bound}", ""
+    with suppress(Missing):
+        n = results.counted_at(counter_readings.OP, "compute_share", at(KATZ))
+        compute, memory = (results.counter(ask(KATZ, n), counter_readings.OP, name) for name in ("compute_share", "dram_share"))
+        value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)} (n {n})"
+        holds, note = holds and compute > memory, ""
+    fewer = not worth and per_task < KATZ_FLOPS
+    reason = f"a task takes {times(KATZ_FLOPS / per_task)} fewer FLOPs' worth" if fewer else ""
+    return judged(holds, value, reason, note, UNUSED if per_task > KATZ_FLOPS * TOLERANCE else _slots(per_task))
+
+
+def _slots(per_task: float) -> str:
+    """Why a task may be worth fewer FLOPs: those of one instruction were more there."""
+    there, here = KATZ_FLOPS / FLOPS_THERE, per_task / FLOPS_HERE
+    if near(per_task, KATZ_FLOPS) or not near(here, there):
+        return ""
+    words = f"Peak FLOP/s count {FLOPS_THERE} for each instruction that a core of the document's GPU can issue, and {FLOPS_HERE}"
+    return f"{words} here: a task takes the time of {there:.3g} instructions there and of {here:.3g} here"
+
+
+def staged_rate(results: Results) -> Answer:
+    """LS8: rate and FLOPs' worth, and the bandwidth by the document's own model, in which its 46 GB/s do not come out."""
+    per_task, rate = flops_worth(results, STAGED)
+    there = STAGED_RATE * TASK_BYTES / TILE
+    value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, {units.bandwidth(rate * TASK_BYTES / TILE)}"
+    note = f"by its own model the document's rate moves {units.bandwidth(there)}, not {units.bandwidth(STAGED_CLAIMED)}"
+    return judged(near(per_task, STAGED_FLOPS), value, note=note, cause=UNUSED if per_task > STAGED_FLOPS else "")
+
+
+def resources(results: Results) -> Answer:
+    """LS10: shared memory of the compiled kernel, and how many blocks it would have allowed there and allows here."""
+    shared, found = off_gpu.shared_bytes(results, STAGED)
+    there = SHARED_OF_C1060 // (shared + PARAMETERS)
+    value = f"{shared:,} bytes, {there} blocks there; {found}"
+    return judged(shared + PARAMETERS <= SHARED_BYTES and there == BLOCKS, value)
+
+
+def conflicts(results: Results) -> Answer:
+    """LS11: by counters, else by the index pattern; and the times of the three variants where they were run."""
+    there = conflict(False, 16, False), conflict(True, 16, False)
+    pattern = f"on 16 banks natural {there[0]}-way, cyclic {there[1]}-way"
+    if results.model.gpu is None:
+        return judged(there == (4, 1), f"{pattern} (index pattern)")
+    here = conflict(False, 32, True), conflict(True, 32, True)
+    n = results.sizes(at(STAGED), at(NATURAL), at(ROW_MAJOR))[-1]
+    ratio = [compared(results, ask(name, n), ask(STAGED, n)).value for name in (NATURAL, ROW_MAJOR)]
+    value = f"{pattern}; here {here[0]}- and {here[1]}-way; natural {times(ratio[0])}, row-major {times(ratio[1])} the time"
+    with suppress(Missing):
+        natural, cyclic = (counter_readings.ways(results, at(name)) for name in (NATURAL, STAGED))
+        sectors = counter_readings.sectors(results, at(ROW_MAJOR)) / counter_readings.sectors(results, at(STAGED))
+        words = f"natural {natural:.3g}-way, cyclic {cyclic:.3g}-way, row-major {times(sectors)} the sectors per load"
+        cause = BROADCAST if near(natural, 1) and near(cyclic, 1) and sectors > NOISE else ""
+        return judged(near(natural, WAYS) and near(cyclic, 1) and sectors > NOISE, f"{words}; {value}", cause=cause)
+    reason = "threads that read the same word are served together, so neither order conflicts"
+    return judged(here[0] > here[1], value, reason, "whether row-major loads coalesce needs counters", BROADCAST)
+
+
+def cubic(results: Results) -> Answer:
+    """LS12: absolute times belong to their machine; what carries over is one constant for large n."""
+    sizes = results.sizes(at(STAGED))
+    if len(sizes) < 2:
+        raise Missing("one size of staged-load alone shows no constant")
+    constants = [results.seconds(ask(STAGED, n)) / n**3 for n in sizes[-2:]]
+    value = f"n = {sizes[-1]} in {units.duration(results.seconds(ask(STAGED, sizes[-1])))}, constant {constants[1]:.2g} s"
+    value += f" ({times(CONSTANT / constants[1])} less)" if constants[1] < CONSTANT else ""
+    return judged(near(constants[1] / constants[0], 1), value, f"at n = {sizes[-2]} the constant is {constants[0]:.2g} s")
+
+
+def headroom(results: Results) -> Answer:
+    """LS13: the fastest rung for float32, each at the largest size that it shares with the staged load."""
+    best = fastest(results)
+    if best is None:
+        results.sizes(at(STAGED))  # says why, where that is the reason
+        raise Missing(f"no other rung was run at a size of {STAGED}")
+    rung, n = best
+    found = compared(results, ask(STAGED, n), ask(rung, n))
+    if not found.slower:
+        return judged(True, f"no rung here is faster, {rung} comes nearest with {times(found.value)} (n {n})")
+    cause = FORMS if any(option.name == "form" for option in registry()[rung].options) else ""
+    return judged(found.value <= HEADROOM, f"{rung} {times(found.value)} (n {n})", f"{rung} gains more", cause=cause)
+
+
+def fastest(results: Results) -> tuple[str, int] | None:
+    """The rung for float32 that gains most over the staged load at the largest size that both ran at, and that size."""
+    gains: dict[tuple[str, int], float] = {}
+    for rung in (*RUNGS[:-1], REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
+        with suppress(Missing):
+            n = results.sizes(at(STAGED), at(rung))[-1]
+            gains[rung, n] = results.seconds(ask(STAGED, n)) / results.seconds(ask(rung, n))
+    return max(gains, key=lambda found: gains[found], default=None)
+
+
+def over_cpu(results: Results) -> Answer:
+    """LS5: the staged load at n = 4096 against the CPU loop, extrapolated."""
+    n = next((n for n in results.sizes(at(STAGED)) if n >= 4096), None) or results.sizes(at(STAGED))[-1]
+    cpu = results.time(at(CPU), n)
+    ratio = cpu.seconds / results.seconds(ask(STAGED, n))
+    return judged(ratio > OVER_CPU, f"{times(ratio)} (n {n}, CPU {cpu.words})")
+
+
+def table(results: Results) -> Iterator[Figure]:
+    """Table 1 with this machine's times."""
+    rows: list[tuple[str, ...]] = [("vertices", *(f"{name}{where}" for name in (CPU, *RUNGS) for where in (" there", " here")))]
+    for n, there in TABLE.items():
+        cells: list[str] = [str(n)]
+        for name, seconds in zip((CPU, *RUNGS), there, strict=True):
+            try:
+                here = units.duration(results.seconds(ask(name, n)))
+            except Missing:
+                here = "-"
+            cells += [units.duration(seconds) if seconds is not None else "-", here]
+        rows.append(tuple(cells))
+    yield Figure("Table 1", tuple(rows))
+
+
+def _in_table(slow: int, fast: int, n: int) -> str:
+    a, b = TABLE[n][slow], TABLE[n][fast]
+    assert a is not None and b is not None
+    return f"{times(a / b)} at {n}"
+
+
+SAME = "the same two rungs at n = 8192 and 16384 (smaller with --quick)"
+CLAIMS = (
+    Claim(
+        "LS1",
+        "staged load is faster than Katz-Kider",
+        f"5.2x ({_in_table(2, 4, 8192)}, {_in_table(2, 4, 16384)})",
+        SAME,
+        speedup(at(KATZ), at(STAGED), 5.2, above=both_steps, below=both_steps),
+    ),
+    Claim(
+        "LS2",
+        "fewer and cheaper instructions: optimized is faster than Katz-Kider",
+        "2.1 to 2.3x",
+        SAME,
+        speedup(at(KATZ), at(OPTIMIZED), 2.1, 2.3, above=fewer_instructions),
+    ),
+    Claim(
+        "LS3",
+        "less shared memory: staged load is faster than optimized",
+        "2.3 to 2.5x (section 4: 2.3 to 2.4x)",
+        SAME,
+        speedup(at(OPTIMIZED), at(STAGED), 2.3, 2.5, below=cyclic_order),
+    ),
+    Claim(
+        "LS4",
+        "Katz-Kider is faster than Harish-Narayanan (naive)",
+        f"5 to 6.5x ({_in_table(1, 2, 8192)})",
+        SAME,
+        speedup(at(NAIVE), at(KATZ), 5, 6.5, below=slow_blocks),
+    ),
+    Claim(
+        "LS5",
+        "staged load is over 150 times as fast as the basic CPU loop",
+        f"over 150x ({_in_table(0, 4, 4096)})",
+        "serial CPU measured up to n = 2048, extrapolated by n^3",
+        over_cpu,
+    ),
+    Claim(
+        "LS6",
+        "the naive kernel is bound by the bus: 16 bytes a task",
+        "54 % (42 of 77 GB/s)",
+        "at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus",
+        bus,
+    ),
+    Claim(
+        "LS7",
+        "Katz-Kider is bound by computation",
+        f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task",
+        "peak FLOP/s over rate, and the bus's share, at the largest size",
+        computing,
+    ),
+    Claim(
+        "LS8",
+        "staged load: rate, FLOPs' worth and bandwidth",
+        f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s",
+        "the same at the largest size; the text's own model gives 36.8 GB/s",
+        staged_rate,
+    ),
+    Claim(
+        "LS9",
+        "the register tile alone does not affect performance",
+        "1.0x",
+        "register tile against optimized, largest sizes",
+        alike(
+            at(OPTIMIZED),
+            at(REGISTER),
+            longer=said("Its own results stay in registers, which saves reads and writes of shared memory"),
+        ),
+    ),
+    Claim(
+        "LS10",
+        "staged load needs so little shared memory that it allows 15 blocks",
+        "1,056 bytes, 15 blocks",
+        "resources of the compiled kernel; limits of that device and of this one",
+        resources,
+    ),
+    Claim(
+        "LS11",
+        "4x4 order conflicts 4 ways with natural k, not at all with cyclic k; row-major staged loads do not coalesce",
+        "4-way, none",
+        "counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times",
+        conflicts,
+    ),
+    Claim(
+        "LS12",
+        "one constant times n^3",
+        f"n = 16384 in {TEXT_SECONDS:g} s (text), {TABLE[16384][4]:g} s (table), {CONSTANT:g} s a task",
+        "constants of the two largest sizes within the usual factor; absolute times belong to their machine",
+        cubic,
+    ),
+    Claim(
+        "LS13",
+        "further optimizations could gain a factor of 1.5 or less",
+        "at most 1.5x",
+        "every float32 rung of the ladder against staged load, at the largest size that both ran at",
+        headroom,
+    ),
+)
+COUNTED = tuple(Counted(at(rung), 8192) for rung in (NAIVE, KATZ, ROW_MAJOR, NATURAL, STAGED))
+PRESET = Preset("lund-smith", "Lund and Smith 2010", CLAIMS, runs, seconds=156, occupancy=True, figures=table, counted=COUNTED)

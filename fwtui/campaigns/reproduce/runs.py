@@ -1,0 +1,241 @@
+"""A session's runs, looked up by what was asked for: all that a judge sees, live or recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import inf
+from typing import Any, NamedTuple
+
+from fwtui.common.units import duration
+from fwtui.experiment.experiment import Experiment
+from fwtui.live.counters import METRICS
+from fwtui.stream import events
+from fwtui.stream.model import Evidence, Model
+from fwtui.stream.run import Run, same
+from kernels import registry
+
+LEFT_OUT = "left out: "  # begins the marker of everything that was not run
+MOST_SECONDS = 60.0  # that one pass of a rung may take
+TOO_LONG = f"more than {MOST_SECONDS:.0f} s a pass"  # ends the reason for leaving out such a rung
+COUNTED = frozenset(metric.key for metric in METRICS)
+NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
+Make = Callable[[int], Experiment]  # size -> what to run at that size
+
+
+class Missing(Exception):
+    """The session does not hold what a claim needs; the reason in words."""
+
+
+class Time(NamedTuple):
+    """Seconds, measured or scaled by n^3 from a smaller size."""
+
+    seconds: float
+    measured_at: int
+    n: int
+
+    @property
+    def words(self) -> str:
+        seconds = duration(self.seconds)
+        return seconds if self.measured_at == self.n else f"{seconds} *extrapolated* from n = {self.measured_at}"
+
+
+def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
+    """What to run; names that no experiment has are the kernel's own options."""
+    fields = {k: v for k, v in more.items() if k in Experiment.__struct_fields__}
+    options = {k: v for k, v in more.items() if k not in fields}
+    return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
+
+
+def later(rung: str, dtype: str) -> list[str]:
+    """The CUDA kernels for that type that the ladder has after that rung."""
+    names = list(registry())
+    after = names[names.index(rung) + 1 :] if rung in names else []
+    return [name for name in after if registry()[name].backend == "cuda" and dtype in registry()[name].dtypes]
+
+
+def label(wanted: Experiment) -> str:
+    """The experiment in the fewest words that tell it from others of a preset."""
+    words = [wanted.kernel, f"n {wanted.n}", wanted.dtype]
+    words += [f"tile {wanted.tile}"] * bool(wanted.tile) + [wanted.memory] * (wanted.memory != "device")
+    words += [f"density {wanted.density:g}"] * (wanted.density != 0.3) + ["exact"] * wanted.exact + ["file"] * bool(wanted.file)
+    return " ".join([*words, *(f"{name} {value}" for name, value in sorted(wanted.options.items()))])
+
+
+class Results:
+    """The runs of one session; `others` are further sessions, for claims about two machines.
+
+    Only what began between `since` and `until`, in the session's seconds, counts: a session may hold several documents.
+    """
+
+    def __init__(self, model: Model, others: Sequence[Model] = (), since: float = -inf, until: float = inf):
+        self.model = model
+        self.others = tuple(others)
+        self.used: set[int] = set()  # runs whose times were asked for
+        self._since, self._until = since, until
+
+    @property
+    def runs(self) -> list[Run]:
+        """In the order in which they began."""
+        return [r for r in self.model.runs.values() if self._since <= r.started <= self._until]
+
+    @property
+    def left_out(self) -> list[str]:
+        """What was not run: a label, or a kernel of which nothing was, and the reason."""
+        told = [m for m in self.model.markers if self._since <= m.t <= self._until]
+        return [m.text.removeprefix(LEFT_OUT) for m in told if m.text.startswith(LEFT_OUT)]
+
+    @property
+    def throttled(self) -> str:
+        """Which of the runs that were asked for ran with clocks held down, and by what; empty where none is known to."""
+        words = []
+        for run in (r for r in self.runs if r.id in self.used):
+            evidence = self.model.evidence(run)
+            if evidence is not None and evidence.throttled:
+                words.append(f"{run.experiment.kernel} at n = {run.n} was throttled ({', '.join(evidence.throttled)})")
+        return "; ".join(dict.fromkeys(words))
+
+    @property
+    def device(self) -> events.Device:
+        """The GPU's facts. Raises Missing where there was none."""
+        if self.model.gpu is None:
+            raise Missing("needs a GPU")
+        return self.model.gpu
+
+    def find(self, wanted: Experiment) -> Run:
+        """The latest verified run of exactly that, where none was wrong. Raises Missing with the reason."""
+        kernel = registry().get(wanted.kernel)
+        if kernel is None:
+            raise Missing(f"kernel missing: {wanted.kernel}")
+        unknown = set(wanted.options) - {o.name for o in kernel.options}
+        if unknown:
+            raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
+        asked = [r for r in self.runs if r.n == wanted.n and same(r, wanted, kernel)]
+        good = [r for r in asked if r.state == "done" and r.verified]
+        # a kernel that was wrong once is not right, whatever it does the next time
+        if not good or any(r.wrong for r in asked):
+            raise Missing(self._why_not(wanted, asked))
+        return good[-1]
+
+    def seconds(self, wanted: Experiment) -> float:
+        """Median seconds of the run's clean passes. Raises Missing."""
+        run = self.find(wanted)
+        if not run.seconds:
+            raise Missing(f"{label(wanted)} was simulated, and nothing simulated is timed")
+        self.used.add(run.id)
+        return run.seconds
+
+    def spread(self, wanted: Experiment) -> float:
+        """Half-width of the median's 95 % interval, relative to it; 0 where one pass alone tells of none. Raises Missing."""
+        done = self.find(wanted).done
+        return done.spread or 0.0 if done is not None else 0.0
+
+    def sizes(self, *makes: Make) -> tuple[int, ...]:
+        """Sizes, ascending, at which all of them were run and timed. Raises Missing where there is none."""
+        known = sorted({run.n for run in self.runs})
+        each = [[n for n in known if self._timed(make(n))] for make in makes]
+        for make, sizes in zip(makes, each, strict=True):
+            if not sizes:
+                raise Missing(self._why_not(make(0), []))
+        common = tuple(n for n in known if all(n in sizes for sizes in each))
+        if not common:
+            raise Missing(f"{' and '.join(make(0).kernel for make in makes)} were not run at the same size")
+        return common
+
+    def time(self, make: Make, n: int) -> Time:
+        """The time at n, else extrapolated by n^3 from the largest smaller size. Raises Missing."""
+        below = [size for size in self.sizes(make) if size <= n]
+        if not below:
+            raise Missing(f"{make(n).kernel} was run only above n = {n}")
+        return Time(self.seconds(make(below[-1])) * (n / below[-1]) ** 3, below[-1], n)
+
+    def end_to_end(self, wanted: Experiment) -> float:
+        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
+        run = self.find(wanted)
+        copies = 0.0 if run.backend == "cpu" else self.stage(wanted, "load") + self.stage(wanted, "unload")
+        return self.seconds(wanted) + copies + sum(run.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back"))
+
+    def computing_share(self, wanted: Experiment) -> float:
+        """Computing's share of the end-to-end time."""
+        return self.seconds(wanted) / self.end_to_end(wanted)
+
+    def stage(self, wanted: Experiment, *names: str) -> float:
+        """Seconds of the first of these parts outside the clock that the run has. Raises Missing."""
+        run = self.find(wanted)
+        found = next((s for name in names if (s := run.stage_seconds(name)) is not None), None)
+        if found is None:
+            raise Missing(f"the session holds no time of {' or '.join(names)} for {label(wanted)}")
+        return found
+
+    def phase_seconds(self, wanted: Experiment, key: str) -> float:
+        """Seconds of one phase in the phase pass; 0 where the plan has no such step. Raises Missing without a phase pass."""
+        run = self.find(wanted)
+        if not run.phases:
+            raise Missing(f"the session holds no phases of {label(wanted)}")
+        return next((p.seconds for p in run.phases if p.key == key), 0.0)
+
+    def counter(self, wanted: Experiment, op: str, name: str) -> float:
+        """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing where none was measured."""
+        if name not in COUNTED:
+            raise KeyError(f"there is no counter {name}")
+        kernel = registry().get(wanted.kernel)
+        runs = [r for r in self.runs if kernel and r.n == wanted.n and same(r, wanted, kernel)]
+        found = [r.counters[op][name] for r in runs if name in r.counters.get(op, {})]
+        if not found:
+            raise Missing(NEEDS_COUNTERS)
+        return found[-1]
+
+    def gpm(self, wanted: Experiment) -> Evidence:
+        """Telemetry with GPM's shares of the clean passes of that run. Raises Missing where nothing was read meanwhile."""
+        kernel = registry().get(wanted.kernel)
+        for run in reversed(self.runs):
+            if kernel is not None and run.n == wanted.n and run.verified and same(run, wanted, kernel):
+                evidence = self.model.evidence(run)
+                if evidence is not None and None not in (evidence.dram_utilisation, evidence.integer_utilisation):
+                    return evidence
+        raise Missing(f"the session holds no GPM readings of {label(wanted)}")
+
+    def counted_at(self, op: str, name: str, *makes: Make) -> int:
+        """The largest size at which all of them have that counter. Raises Missing where there is none."""
+        sizes = {run.n for run in self.runs}
+        for n in sorted(sizes, reverse=True):
+            with suppress(Missing):
+                for make in makes:
+                    self.counter(make(n), op, name)
+                return n
+        raise Missing(NEEDS_COUNTERS)
+
+    def _timed(self, wanted: Experiment) -> bool:
+        try:
+            return bool(self.find(wanted).seconds)
+        except Missing:
+            return False
+
+    def _why_not(self, wanted: Experiment, asked: Sequence[Run]) -> str:
+        kernel = registry().get(wanted.kernel)
+        if kernel is None:
+            return f"kernel missing: {wanted.kernel}"
+        asked = asked or [r for r in self.runs if same(r, wanted, kernel)]
+        for run in sorted(asked, key=lambda r: (r.wrong, r.id), reverse=True):
+            if why := unusable(run):
+                return why
+        for text in reversed(self.left_out):
+            about, _, reason = text.partition(": ")
+            named = about in (kernel.id, label(wanted)) or (not wanted.n and about.split(" ")[0] == kernel.id)
+            if named:
+                return f"{about}: {reason}"
+        return f"{label(wanted) if wanted.n else kernel.id} was not run"
+
+
+def unusable(run: Run) -> str:
+    """Why no time of that run counts; empty where it does."""
+    what = f"{run.experiment.kernel} at n = {run.n or run.experiment.n}"
+    if run.wrong and run.verdict is not None:
+        return f"{what} is {run.verdict.verdict}: {run.verdict.how}"
+    if run.fault is not None and run.state == "failed":
+        return f"{what} crashed: {run.fault.message}"
+    if run.state != "done" and run.done is not None and run.done.message:
+        return f"{what}: {run.done.message}"
+    if run.state == "running":
+        return f"{what} is still running"
+    return f"{what} was not verified" if run.verified is None else ""

@@ -1,0 +1,275 @@
+"""Sing, Fürst and Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation: int32 on an RTX 2070 SUPER."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from fwtui.analysis.data_sheet import fp32_lanes
+from fwtui.campaigns.reproduce import break_even
+from fwtui.campaigns.reproduce.claim import (
+    ALIKE,
+    NOISE,
+    NOISY,
+    TOLERANCE,
+    Answer,
+    Claim,
+    alike,
+    judged,
+    near,
+    said,
+    slower,
+    times,
+)
+from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.runs import Make, Missing, Results, ask, same
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream.model import Model
+from kernels import registry
+
+CPU, LIBRARY, NAIVE, DOUBLE = "serial", "scipy", "naive", "two-matrices"
+DENSITIES = (0.1, 0.3, 0.5, 0.7, 0.9)
+DENSITY = 0.3  # of every other graph
+GENERATED = (0.1, 0.5, 0.9)
+MEMORIES = ("device", "pinned", "mapped", "managed")
+TINY = (64, 128)
+BREAK_EVEN, ZERO_COPY_UP_TO, SERIAL_SLOWER = 100, 1000, 100
+SCALES_FROM = 512
+TWO_ADDRESSES = (
+    "Two matrices need two addresses for a cell, so more instructions, and twice the room in caches; which of the two takes "
+    "the time needs counters"
+)
+TINY_COMPUTING, LARGE_COMPUTING = 0.01, 0.9
+
+
+def at(kernel: str, **more: object) -> Make:
+    return partial(ask, kernel, dtype="int32", **more)
+
+
+def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    largest = 2048 if scale.quick else 8192
+    if scale.gpu:
+        yield from break_even.search(results, at(CPU), at(NAIVE))
+        for n in (*TINY, 512, 1024, 2048):
+            for memory in MEMORIES:
+                yield at(NAIVE, memory=memory)(n)
+        yield at(DOUBLE)(1024)
+    yield at(NAIVE)(largest)
+    yield at(DOUBLE)(2048)
+    library = 1024 if scale.gpu and not scale.quick else 512
+    for n in (library, *((2048,) if scale.gpu and not scale.quick else ())):
+        yield at(CPU)(n)
+    yield at(LIBRARY)(library)
+    for density in DENSITIES:
+        kernel, n = (NAIVE, 2048) if scale.gpu else (CPU, 512)
+        # a kernel that is right at one density is sampled at the others: SciPy's part would be most of the time
+        verify = "auto" if density == DENSITY else "sample"
+        yield at(kernel, density=density, verify=verify)(n)
+        if density in GENERATED:
+            yield at(kernel, density=density, exact=True, verify="sample")(n)
+
+
+def zero_copy(results: Results) -> Answer:
+    """SF2: up to which size the kernel that reaches into host memory is the fastest end to end, and how far behind it ends."""
+    makes = {memory: at(NAIVE, memory=memory) for memory in MEMORIES}
+    mapped = makes.pop("mapped")
+    sizes = results.sizes(mapped, *makes.values())
+    ratio = {n: results.end_to_end(mapped(n)) / min(results.end_to_end(make(n)) for make in makes.values()) for n in sizes}
+    best = [n for n in sizes if ratio[n] < 1 / NOISE]
+    last = sizes[-1]
+    behind = ratio[last]
+    value = f"fastest at {', '.join(map(str, best)) or 'no size'}; {times(behind)} the time at {last}"
+    # the document tested sizes as coarse as these: its limit lies between the last win and the first loss
+    first_loss = next((n for n in sizes if n not in best), None)
+    holds = bool(best) and first_loss is not None and best[-1] < first_loss and behind > TOLERANCE
+    if holds and first_loss is not None:
+        holds = best[-1] <= ZERO_COPY_UP_TO * TOLERANCE and first_loss >= ZERO_COPY_UP_TO / TOLERANCE
+    late = first_loss is not None and first_loss < ZERO_COPY_UP_TO / TOLERANCE
+    cause = "Every relaxation of every round crosses the link there, while a copy crosses it once" if late else ""
+    reason = f"not the fastest up to about {ZERO_COPY_UP_TO:,} vertices" if late else ""
+    return judged(holds, value, reason, cause=cause)
+
+
+def tiny(results: Results) -> Answer:
+    """SF3: computing's share of computing and copies, for the smallest graphs."""
+    sizes = [n for n in results.sizes(at(NAIVE)) if TINY[0] <= n <= TINY[-1]]
+    if not sizes:
+        raise Missing(f"no graph of {TINY[0]} to {TINY[-1]} vertices was run on the GPU")
+    shares = {n: results.computing_share(at(NAIVE)(n)) for n in (sizes[0], sizes[-1])}
+    value = ", ".join(f"{units.percent(share)} (n {n})" for n, share in shares.items())
+    more = all(share > TINY_COMPUTING for share in shares.values())
+    cause = "Here only the copies are counted beside it; what else their total held is not known" if more else ""
+    return judged(all(near(share, TINY_COMPUTING) for share in shares.values()), value, cause=cause)
+
+
+def large(results: Results) -> Answer:
+    """SF4: the same share for the largest graph."""
+    n = results.sizes(at(NAIVE))[-1]
+    share = results.computing_share(at(NAIVE)(n))
+    return judged(share > LARGE_COMPUTING, f"{units.percent(share)} (n {n})")
+
+
+def flat(results: Results) -> Answer:
+    """SF5: slowest against fastest density, compared with what the repeats of one density differ by."""
+    reason = ""
+    for kernel in (NAIVE, CPU):
+        makes = [at(kernel, density=density) for density in DENSITIES]
+        try:
+            n = results.sizes(*makes)[-1]
+        except Missing as missing:
+            reason = reason or str(missing)
+            continue
+        seconds = [results.seconds(make(n)) for make in makes]
+        noise = max(results.spread(make(n)) for make in makes)
+        apart = max(seconds) / min(seconds)
+        value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {n})"
+        if 2 * noise > NOISY:
+            raise Missing(f"{value}: too noisy to tell")
+        return judged(apart <= ALIKE, value)
+    raise Missing(reason)
+
+
+def hundredfold(results: Results) -> Answer:
+    """SF7: the serial loop, extrapolated, against the naive kernel at the largest size."""
+    n = results.sizes(at(NAIVE))[-1]
+    cpu = results.time(at(CPU), n)
+    ratio = cpu.seconds / results.end_to_end(at(NAIVE)(n))
+    cause = "A GPU has gained more since than one core" if ratio > SERIAL_SLOWER else ""
+    return judged(near(ratio, SERIAL_SLOWER), f"{times(ratio)} (n {n}, CPU {cpu.words})", cause=cause)
+
+
+def managed(results: Results) -> Answer:
+    """SF8: managed against device memory end to end: the same growth over the sizes, and no gain at the largest."""
+    makes = at(NAIVE), at(NAIVE, memory="managed")
+    sizes = results.sizes(*makes)
+    if len(sizes) < 2:
+        raise Missing("one size alone shows no scaling")
+    # a small graph's time is what the driver does once
+    begin = min(sizes[-2], next((n for n in sizes if n >= SCALES_FROM), sizes[-2]))
+    ratio = {n: results.end_to_end(makes[1](n)) / results.end_to_end(makes[0](n)) for n in (begin, sizes[-1])}
+    value = ", ".join(f"{times(r)} (n {n})" for n, r in ratio.items())
+    scales = near(ratio[begin] / ratio[sizes[-1]], 1)
+    reason = (
+        "it does not grow alike" if not scales else "it gains" if ratio[sizes[-1]] < 1 else "it is slower at the largest size"
+    )
+    return judged(scales and 1 / ALIKE < ratio[sizes[-1]] <= TOLERANCE, f"time over device memory's: {value}", reason)
+
+
+def generators(results: Results) -> Answer:
+    """SF9: whether the exact-count generator takes longer the denser the graph is."""
+    seconds = {(exact, p): _generating(results, exact, p) for exact in (False, True) for p in GENERATED}
+    growth = seconds[True, GENERATED[-1]] / seconds[True, GENERATED[0]]
+    against = seconds[True, GENERATED[-1]] / seconds[False, GENERATED[-1]]
+    value = f"density 0.9: {times(growth)} the time of 0.1, {times(against)} that of the coin toss"
+    cause = "Drawing pairs until enough are new slows down as the graph fills; a bijection on the pairs never draws one twice"
+    return judged(growth > 2 and against > TOLERANCE, value, "", cause=cause if growth <= 2 else "")
+
+
+def _generating(results: Results, exact: bool, density: float) -> float:
+    reason = ""
+    for kernel in (NAIVE, CPU):
+        make = at(kernel, density=density, exact=exact)
+        try:
+            return results.stage(make(results.sizes(make)[-1]), "graph")
+        except Missing as missing:
+            reason = reason or str(missing)
+    raise Missing(reason)
+
+
+def two_gpus(results: Results) -> Answer:
+    """SF11: an older GPU with more lanes against a newer one, on the smallest and the largest size that both ran."""
+    for other in results.others:
+        mine, theirs = (_age_and_size(model) for model in (results.model, other))
+        if mine is None or theirs is None:
+            continue
+        old, new = (results.model, other) if mine < theirs else (other, results.model)
+        older, newer = sorted((mine, theirs))
+        if older[0] == newer[0] or older[1] <= newer[1]:
+            continue
+        seconds = _naive_times(old), _naive_times(new)
+        common = sorted(seconds[0].keys() & seconds[1].keys())
+        if len(common) < 2 or old.gpu is None or new.gpu is None:
+            continue
+        small, big = (seconds[0][n] / seconds[1][n] for n in (common[0], common[-1]))
+        value = f"{old.gpu.name} takes {times(small)} (n {common[0]}) and {times(big)} (n {common[-1]}) of {new.gpu.name}'s time"
+        return judged(small < 1 / NOISE and big > NOISE, value)
+    raise Missing(
+        "needs recordings of an older, larger and a newer, smaller GPU: fwtui reproduce sing --from SESSION OTHER-SESSION"
+    )
+
+
+def _age_and_size(model: Model) -> tuple[tuple[int, int], int] | None:
+    """A GPU's compute capability, which grows with the years, and its lanes."""
+    gpu = model.gpu
+    lanes = fp32_lanes(gpu)
+    return (gpu.compute_capability, lanes) if gpu is not None and gpu.compute_capability is not None and lanes else None
+
+
+def _naive_times(model: Model) -> dict[int, float]:
+    alike = [r for r in model.runs.values() if r.verified and same(r, at(NAIVE)(r.n), registry()[NAIVE])]
+    return {run.n: run.seconds for run in alike if run.seconds}
+
+
+CLAIMS = (
+    Claim(
+        "SF1",
+        "GPU and serial CPU break even",
+        "near 100 vertices",
+        "bisection on end-to-end time: load, compute, unload",
+        break_even.break_even(at(CPU), at(NAIVE), BREAK_EVEN),
+    ),
+    Claim(
+        "SF2",
+        "zero-copy is the best GPU variant for small graphs, far behind for large",
+        "up to about 1,000 vertices",
+        "all kinds of memory over n, end to end",
+        zero_copy,
+    ),
+    Claim(
+        "SF3",
+        "tiny graphs: computing is a small part of the total",
+        "about 1 %",
+        "computing against copies at n = 64 to 128",
+        tiny,
+    ),
+    Claim("SF4", "large graphs: nearly all is computing", "more than 90 %", "the same at the largest n, 8192", large),
+    Claim("SF5", "density has no effect on time", "flat", "5 densities, spread against noise", flat),
+    Claim(
+        "SF6",
+        "the library routine is slower than the own serial loop",
+        "slower",
+        "SciPy (for Boost) against the serial loop",
+        slower(at(LIBRARY), at(CPU), most=1),
+    ),
+    Claim(
+        "SF7",
+        "serial is slower than the GPU at the largest size",
+        "about 100x",
+        "n = 2048, extrapolated by n^3",
+        hundredfold,
+    ),
+    Claim("SF8", "managed memory scales like device memory and gains little", "little gain", "both over n, end to end", managed),
+    Claim(
+        "SF9",
+        "exact-count generation can run very long for dense graphs",
+        "very long",
+        "both generators at density 0.1, 0.5, 0.9",
+        generators,
+    ),
+    Claim(
+        "SF10",
+        "double-buffered (Thrust) and in-place naive perform alike",
+        "alike",
+        "both, at the largest sizes",
+        alike(at(NAIVE), at(DOUBLE), shorter=said(TWO_ADDRESSES)),
+    ),
+    Claim(
+        "SF11",
+        "an older, larger GPU wins on small graphs and loses on large",
+        "Titan X against 2070 SUPER",
+        "recorded sessions of two GPUs; their age by compute capability, their size by lanes",
+        two_gpus,
+    ),
+)
+PRESET = Preset("sing", "Sing, Fürst, Lantavos-Stratigakis", CLAIMS, runs, seconds=76, stages=("graph", "load", "unload"))

@@ -1,0 +1,146 @@
+"""One thing that a sweep varies, and its values as the form would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import brief, shown
+from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
+from fwtui.experiment.fields import FIELDS
+from kernels import registry
+from kernels.plan import Kernel
+
+ALL = "all"
+NAMES = ("kernel", "n", "density", "dtype", "tile", "launch", "memory")  # fields that can be swept, besides the kernels' options
+MEASURED = ("n", "density", "tile")  # fields whose values are amounts, as those of every option are
+MOST_VALUES = 100
+
+
+class Axis(NamedTuple):
+    """`values` are in order, each once."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def names() -> tuple[str, ...]:
+    """Everything that can be swept."""
+    options = dict.fromkeys(o.name for kernel in registry().values() for o in kernel.options)
+    return (*NAMES, *options)
+
+
+def amounts(name: str) -> bool:
+    """Whether the values of that axis are amounts, between which others lie."""
+    return name in MEASURED or name not in _FIELDS
+
+
+def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
+    """The axis that a user wrote: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
+    if name not in names():
+        raise Refused(f"{shown(name)} cannot be swept; choose among {', '.join(names())}")
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if words == [ALL]:
+        values = _all(name, kernels)
+    else:
+        values = [value for word in words for value in (_range(word) if name == "n" else [_value(name, word)])]
+    if not values:
+        raise Refused(f"{name} has no values to sweep; give some, separated by commas")
+    if len(values) > MOST_VALUES:
+        raise Refused(f"{name} has {len(values)} values, and a sweep takes {MOST_VALUES}; give fewer")
+    return Axis(name, tuple(_sorted(name, values)))
+
+
+def value(experiment: Experiment, name: str) -> str:
+    """What the experiment has on that axis; empty where its kernel has nothing of the kind."""
+    field = _FIELDS.get(name)
+    if field is None:
+        return str(experiment.options[name]) if name in experiment.options else ""
+    return "" if name == "tile" and not experiment.tile else field.show(experiment)
+
+
+def named(name: str, text: str) -> str:
+    """A value in words: tile 32; names speak for themselves."""
+    return text if name in ("kernel", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
+
+
+def varied(experiments: Iterable[Experiment]) -> tuple[Axis, ...]:
+    """The axes on which these experiments differ, but not what differs only because their kernels do."""
+    told = list(experiments)
+    axes: list[Axis] = []
+    for name in names():
+        values = [(e.kernel, v) for e in told if (v := value(e, name))]
+        free = name in ("kernel", "n", "density") or len({k for k, _ in values}) < len(set(values))
+        axis = Axis(name, tuple(_sorted(name, [v for _, v in values])))
+        axes += [axis] * (free and len(axis.values) > 1)
+    return (*axes, *_hidden(told, axes))
+
+
+def _hidden(told: Sequence[Experiment], axes: Sequence[Axis]) -> Iterator[Axis]:
+    """What cannot be swept, but tells graphs apart that are alike on all these axes: one must not stand for the other."""
+    alike: dict[tuple[str, ...], list[Experiment]] = {}
+    for e in told:
+        alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
+    for name in (field.name for field in FIELDS if field.name not in (*NAMES, *HOW_MEASURED)):
+        if any(len({value(e, name) for e in group}) > 1 for group in alike.values()):
+            yield Axis(name, tuple(_sorted(name, [value(e, name) for e in told])))
+
+
+_FIELDS = {field.name: field for field in FIELDS}
+
+
+def _value(name: str, text: str) -> str:
+    """The value as the form would write it."""
+    field = _FIELDS.get(name)
+    if field is not None:
+        return field.show(Experiment(**field.read(text)))
+    offered = sorted({v for kernel in registry().values() for o in kernel.options if o.name == name for v in o.values})
+    if text not in map(str, offered):
+        raise Refused(f"{name} {brief(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
+    return text
+
+
+def _range(text: str) -> list[str]:
+    """One size, or those from the first to the last: doubled each time, or with a step between them."""
+    first, dots, rest = text.partition("..")
+    if not dots:
+        return [_value("n", text)]
+    last, plus, step = rest.partition("+")
+    low, high = int(_value("n", first)), int(_value("n", last))
+    if low > high:
+        raise Refused(f"n {brief(text)} runs backwards; write {high}..{low}")
+    if plus:
+        by = int(_value("n", step))
+        if (high - low) // by >= MOST_VALUES:
+            raise Refused(
+                f"n {brief(text)} has {(high - low) // by + 1} values, and a sweep takes {MOST_VALUES}; take larger steps"
+            )
+        return [str(n) for n in range(low, high + 1, by)]
+    sizes = [low]
+    while sizes[-1] * 2 <= high:
+        sizes.append(sizes[-1] * 2)
+    return [str(n) for n in sizes]
+
+
+def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
+    """Every value that one of the kernels offers."""
+    if name == "kernel":
+        return list(registry())
+    field = _FIELDS.get(name)
+    if field is not None:
+        if field.choices is None:
+            raise Refused(f"{name} has no end of values; give some, separated by commas")
+        return [choice for kernel in kernels for choice in field.choices(kernel, False)]
+    return [str(v) for kernel in kernels for o in kernel.options if o.name == name for v in o.values]
+
+
+def _sorted(name: str, values: Sequence[str]) -> list[str]:
+    """Each once; amounts by size, kernels by the ladder, others as they came."""
+    once = list(dict.fromkeys(values))
+    if amounts(name):
+        return sorted(once, key=float)
+    if name == "kernel":
+        ladder = list(registry())
+        return sorted(once, key=lambda k: ladder.index(kernel_named(k).id) if k in ladder else len(ladder))
+    return once

@@ -1,0 +1,144 @@
+"""The cells that axes span: what each of them runs, in which order, and how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, product
+from math import prod
+from typing import NamedTuple
+
+from fwtui.campaigns.sweep.axis import Axis, amounts
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed, identity, kernel_named
+from fwtui.experiment.fields import FIELDS
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+MOST_CELLS = 2000
+ENDED = ("done", "refused", "failed")  # states in which a run says all that it ever will
+Settled = Callable[[Experiment], tuple[Experiment, bool]]  # raises Refused for what cannot run here; True: in the simulator
+
+
+class Cell(NamedTuple):
+    """One place of the grid. Without an experiment it cannot run, and the reason says why."""
+
+    at: tuple[str, ...]  # a value for each axis
+    experiment: Experiment | None
+    reason: str = ""
+    key: tuple[object, ...] = ()  # the experiment's identity
+
+
+class Grid:
+    """All cells by place, and the order in which they run.
+
+    Small sizes first, of the other amounts both ends before what lies between them: at any time the finished cells span
+    the whole range coarsely, and the time of larger ones can be told from smaller ones.
+    """
+
+    def __init__(self, base: Experiment, axes: Sequence[Axis], settled: Settled):
+        """Raises Refused where there are too many cells, or none of them can run."""
+        count = prod(len(axis.values) for axis in axes)
+        if count > MOST_CELLS:
+            raise Refused(f"these axes have {count} cells, and a sweep takes {MOST_CELLS}; give fewer values")
+        self.base = base
+        self.axes = tuple(axes)
+        cells = [_cell(base, self.axes, at, settled) for at in product(*(axis.values for axis in axes))]
+        self.cells = {cell.at: cell for cell in cells}
+        if not any(cell.experiment for cell in cells):
+            raise Refused(cells[0].reason)
+        self.order = tuple(sorted((c for c in cells if c.experiment is not None), key=self._turn))
+
+    @property
+    def words(self) -> str:
+        """n 256,512,1024 x tile 16,32"""
+        return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
+
+    def at(self, place: Mapping[str, str]) -> Cell:
+        """The cell with these values; of an axis that is not named the first."""
+        return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
+
+    def _turn(self, cell: Cell) -> tuple[float, ...]:
+        level, n, density = 0, 0.0, 0.0
+        for axis, value in zip(self.axes, cell.at, strict=True):
+            if axis.name == "n":
+                n = float(value)
+            elif axis.name == "density":  # cells of one graph beside each other: it is made and checked once
+                density = float(value)
+            if amounts(axis.name) and axis.name != "n":
+                level = max(level, levels(len(axis.values))[axis.values.index(value)])
+        return (level, n, density)
+
+
+class Known:
+    """Runs by what was run, of the session that is going on and of earlier ones; simulated ones, without times, do not count."""
+
+    def __init__(self, model: Model, earlier: Sequence[Model] = ()):
+        self._model = model
+        self._seen: list[int] = []
+        self._numbers: dict[tuple[object, ...], list[int]] = {}
+        self._earlier = {
+            identity(run.experiment): run
+            for before in earlier
+            for run in before.runs.values()
+            if run.state == "done" and not run.simulated and run.seconds
+        }
+
+    def run(self, key: tuple[object, ...]) -> Run | None:
+        """The latest run of the experiment with that identity which is done, else the latest at all."""
+        self._look()
+        runs = [self._model.runs[number] for number in self._numbers.get(key, ())]
+        done = next((r for r in reversed(runs) if r.state == "done"), None)
+        return done or self._earlier.get(key) or (runs[-1] if runs else None)
+
+    def _look(self) -> None:
+        """Take in the runs that are new; a session only grows, unless it is rewound."""
+        runs = self._model.runs
+        if len(runs) < len(self._seen):
+            self._seen, self._numbers = [], {}
+        for number in islice(runs, len(self._seen), None):
+            self._seen.append(number)
+            run = runs[number]
+            if not run.simulated:
+                self._numbers.setdefault(identity(run.experiment), []).append(number)
+
+
+def levels(count: int) -> list[int]:
+    """How fine a resolution needs each of so many values: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
+    found = [0] * count
+    spans = [(0, count - 1)]
+    level = 1
+    while spans:
+        finer: list[tuple[int, int]] = []
+        for low, high in spans:
+            if high - low > 1:
+                middle = (low + high) // 2
+                found[middle] = level
+                finer += [(low, middle), (middle, high)]
+        spans, level = finer, level + 1
+    return found
+
+
+def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: Settled) -> Cell:
+    try:
+        experiment, simulated = settled(_experiment(base, dict(zip((a.name for a in axes), at, strict=True))))
+    except Refused as refusal:
+        return Cell(at, None, str(refusal))
+    if simulated:
+        return Cell(at, None, f"{experiment.kernel} would be simulated here, and nothing simulated is timed")
+    return Cell(at, experiment, key=identity(experiment))
+
+
+def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
+    """The base with these values; another kernel than the base's brings its own tile, options, launch mode and types."""
+    kernel = kernel_named(at.get("kernel", base.kernel))
+    offered = {o.name for o in kernel.options}
+    wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}
+    options = {name: value for name, value in wished.items() if name in offered}
+    if kernel.id != base.kernel:
+        base = changed(base, kernel=kernel.id, tile=0, launch="")
+        if base.dtype not in kernel.dtypes:
+            base = changed(base, dtype=kernel.dtypes[0])
+    changes = {k: v for f in FIELDS if f.name in at for k, v in f.read(at[f.name]).items()}
+    if not kernel.tiles:
+        changes.pop("tile", None)
+    return changed(base, **{**changes, "options": options})

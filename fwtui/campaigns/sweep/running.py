@@ -1,0 +1,141 @@
+"""Runs the cells of a grid one after another on a live session, within a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from fwtui.analysis.estimate import one_pass, whole_run
+from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed
+from fwtui.live.protocols import Driven
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+LEAST_WITHIN, MOST_WITHIN = 1, 86400  # seconds
+ENOUGH = 5  # passes, with which a comparison can be more than UNCLEAR
+PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
+
+
+class Source(Driven, Protocol):
+    """What a sweep needs of fwtui.live.session.Live."""
+
+    def cancel(self) -> None: ...
+
+
+class Sweep:
+    """What is done is known from the session's runs, so cells that were run before, by whomever, are not run again.
+
+    `tick()` is called often; it starts the next cell when the session is free. A cell that is expected to take longer than
+    what is left of the time is left out, and smaller ones still have their turn.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        grid: Grid,
+        within: float,
+        clock: Callable[[], float] = time.monotonic,
+        earlier: Sequence[Model] = (),
+    ):
+        """`within`: seconds for all runs together; `earlier`: sessions of this machine, whose runs count as done.
+
+        Raises Refused for a time that is none.
+        """
+        if not LEAST_WITHIN <= within <= MOST_WITHIN:
+            raise Refused(f"{within:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
+        self.source = source
+        self.grid = grid
+        self.within = within
+        self.known = Known(source.model, earlier)
+        self.going = False
+        self.spent = 0.0
+        self.current: Cell | None = None  # whose run is going
+        self.left_out: dict[tuple[str, ...], str] = {}  # why cells were not run, by place
+        self._clock = clock
+        self._seen: float | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds of its time that are left."""
+        return max(0.0, self.within - self.spent)
+
+    @property
+    def done(self) -> int:
+        """Cells whose run is over."""
+        return sum(self.ended(cell) for cell in self.grid.order)
+
+    def run(self, cell: Cell) -> Run | None:
+        """The session's run of that cell."""
+        return self.known.run(cell.key) if cell.key else None
+
+    def ended(self, cell: Cell) -> bool:
+        """Whether nothing more is to be expected of that cell; one that was cancelled may run again."""
+        run = self.run(cell)
+        return run is not None and run.state in ENDED
+
+    def expected(self) -> float:
+        """Seconds that the cells which are still to run will take, as far as can be told."""
+        return sum(whole_run(self.source.model, c.experiment) for c in self.grid.order if c.experiment and not self.ended(c))
+
+    def start(self, within: float | None = None) -> None:
+        """Begin, or go on; with a time, that is how much there is from now on."""
+        if within is not None:
+            self.within = self.spent + within
+        self.left_out.clear()
+        self.going = True
+        self._seen = None
+        self.source.mark(f"sweep {self.grid.words}")
+
+    def cancel(self) -> None:
+        """Stop the run that is going, and start no other one."""
+        self.going = False
+        if self.source.busy:
+            self.source.cancel()
+
+    def tick(self) -> None:
+        """Start the next cell where the session is free."""
+        now = self._clock()
+        if self.going and self._seen is not None:
+            self.spent += now - self._seen
+        self._seen = now if self.going else None
+        if self.source.busy:
+            return
+        if self.current is not None and not self.ended(self.current):
+            # its worker died before it could say so, or somebody cancelled it: not again until asked to
+            self.left_out[self.current.at] = "its run did not come to an end"
+        self.current = None
+        while self.going and self.current is None:
+            cell = self._next()
+            if cell is None or cell.experiment is None:
+                self.going = False
+                return
+            try:
+                self.source.start(self._repeated(cell.experiment))
+            except Refused as refusal:
+                self.left_out[cell.at] = str(refusal)
+            else:
+                self.current = cell
+
+    def _repeated(self, experiment: Experiment) -> Experiment:
+        """With as many passes as a verdict needs, where the run's own rules give fewer and its share of the time allows it."""
+        model = self.source.model
+        if experiment.repeats or ENOUGH * one_pass(model, experiment) <= experiment.budget:
+            return experiment
+        repeated = changed(experiment, repeats=ENOUGH)
+        waiting = sum(not self.ended(cell) and cell.at not in self.left_out for cell in self.grid.order)
+        return repeated if whole_run(model, repeated) <= self.left / max(waiting, 1) else experiment
+
+    def _next(self) -> Cell | None:
+        for cell in self.grid.order:
+            if cell.experiment is None or cell.at in self.left_out or self.ended(cell):
+                continue
+            seconds = whole_run(self.source.model, cell.experiment)
+            if seconds <= self.left:
+                return cell
+            told = f"expected to take {units.duration(seconds)}, and {units.duration(self.left)} are left"
+            self.left_out[cell.at] = told
+        return None

@@ -1,0 +1,129 @@
+"""Runs laid out over one axis and everything else: what a heat map and its curves are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+from fwtui.campaigns.sweep.axis import Axis, named, value, varied
+from fwtui.campaigns.sweep.findings import counts, finished
+from fwtui.campaigns.sweep.grid import Cell
+from fwtui.campaigns.sweep.running import Sweep
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+WAITING, RUNNING, LEFT_OUT, ENDED, NOTHING = "waiting", "running", "left out", "ended", ""
+
+
+class Square(NamedTuple):
+    """One place: the state of its cell, the run that is there, and why there is none."""
+
+    state: str = NOTHING
+    run: Run | None = None
+    why: str = ""
+
+
+class Row(NamedTuple):
+    """One combination of everything but the axis across, and a square for each of that axis's values."""
+
+    name: str
+    squares: tuple[Square, ...]
+
+
+class Squares(NamedTuple):
+    """All rows over one axis; axes with a single value are left out of the names."""
+
+    across: Axis
+    rows: tuple[Row, ...]
+    choices: tuple[str, ...]  # names of the axes that could be the one across
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run, once."""
+        return list({s.run.id: s.run for row in self.rows for s in row.squares if s.run is not None}.values())
+
+    @property
+    def best_rate(self) -> float | None:
+        """The greatest rate of a run that counts, in relaxations per second."""
+        return max((run.rate for run in self.runs if run.rate and counts(run)), default=None)
+
+    @property
+    def best_place(self) -> tuple[int, int]:
+        """Row and column of the run with the greatest rate; the first square where some are still to run, or none counts."""
+        best, found = self.best_rate, (0, 0)
+        for row, shown in enumerate(self.rows):
+            for column, square in enumerate(shown.squares):
+                if square.state in (WAITING, RUNNING):
+                    return 0, 0
+                if square.run is not None and square.run.rate == best and counts(square.run):
+                    found = row, column
+        return found
+
+
+def of_sweep(sweep: Sweep, across: str = "") -> Squares:
+    """A sweep's cells, run or not; rows of which no cell can run are left out."""
+    axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
+    chosen = _across(axes, across)
+    others = [axis for axis in axes if axis.name != chosen.name]
+    rows: dict[tuple[object, ...], Row] = {}
+    for rest in product(*(axis.values for axis in others)):
+        there = dict(zip((axis.name for axis in others), rest, strict=True))
+        cells = [sweep.grid.at({**there, chosen.name: x}) for x in chosen.values]
+        first = next((cell.experiment for cell in cells if cell.experiment is not None), None)
+        if first is not None:
+            # a kernel without tiles is one row, not one for every tile
+            key = tuple(cell.key or cell.at for cell in cells)
+            rows.setdefault(key, Row(_name(others, first, chosen), tuple(_square(sweep, cell) for cell in cells)))
+    return Squares(chosen, tuple(rows.values()), tuple(axis.name for axis in axes))
+
+
+def of_runs(model: Model, across: str = "") -> Squares | None:
+    """The finished runs of a session, whoever asked for them; None where nothing varies among them."""
+    runs = finished(model)
+    axes = varied(r.experiment for r in runs)
+    if not axes:
+        return None
+    chosen = _across(axes, across)
+    others = [axis for axis in axes if axis.name != chosen.name]
+    rows: dict[tuple[str, ...], dict[str, Run]] = {}
+    for run in runs:
+        key = tuple(value(run.experiment, axis.name) for axis in others)
+        rows.setdefault(key, {})[value(run.experiment, chosen.name)] = run
+    squares = [
+        Row(
+            _name(others, next(iter(there.values())).experiment, chosen),
+            tuple(Square(ENDED, there[x]) if x in there else Square() for x in chosen.values),
+        )
+        for _, there in sorted(rows.items(), key=lambda pair: _place(others, pair[0]))
+    ]
+    return Squares(chosen, tuple(squares), tuple(axis.name for axis in axes))
+
+
+def _across(axes: Sequence[Axis], wanted: str) -> Axis:
+    """The axis of that name, else n, else the one with most values."""
+    by_name = {axis.name: axis for axis in axes}
+    return by_name.get(wanted) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
+
+
+def _name(axes: Sequence[Axis], experiment: Experiment, across: Axis) -> str:
+    told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
+    return " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
+
+
+def _place(axes: Sequence[Axis], key: Sequence[str]) -> tuple[int, ...]:
+    return tuple(axis.values.index(text) if text in axis.values else -1 for axis, text in zip(axes, key, strict=True))
+
+
+def _square(sweep: Sweep, cell: Cell) -> Square:
+    if cell.experiment is None:
+        return Square(LEFT_OUT, None, cell.reason)
+    run = sweep.run(cell)
+    if sweep.ended(cell):
+        return Square(ENDED, run)
+    if sweep.current is not None and sweep.current.experiment == cell.experiment:
+        return Square(RUNNING, run)
+    if cell.at in sweep.left_out:
+        return Square(LEFT_OUT, None, sweep.left_out[cell.at])
+    return Square(WAITING)

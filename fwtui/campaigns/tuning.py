@@ -1,0 +1,187 @@
+"""Finding the fastest configuration of every kernel at one size, measurement by measurement, within a time budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed, settle
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
+from fwtui.machine import tuned
+from fwtui.machine.tuned import Config, Trial, config_of
+from kernels import registry
+from kernels.plan import Kernel
+
+FINALISTS, BEHIND = 3, 3.0  # so many kernels are tuned, unless they take so many times as long as the best by default
+PASSES = 0.4  # seconds of timed passes for each configuration
+MOST_SECONDS = 20.0  # that one pass of a configuration may take
+
+Times = Mapping[Config, float | None]  # seconds; None: it could not be run, or was not right
+
+
+class Problem(NamedTuple):
+    """What the table has a best configuration for."""
+
+    n: int
+    dtype: str
+    nonnegative: bool
+
+    @property
+    def words(self) -> str:
+        return f"n {self.n} {self.dtype}" + ("" if self.nonnegative else " negative")
+
+
+def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times) -> Config | None:
+    """What to measure next, given what is known; None where nothing is left that could be faster.
+
+    First every kernel as it comes. Then the fastest of them, one choice at a time from the best configuration so far (tile,
+    launch mode, each of its own options), until no single change makes it faster. It depends on nothing but what was
+    measured, so a search that was broken off goes on where it was.
+    """
+    usual: dict[str, Config] = {}
+    for kernel in kernels:
+        try:
+            usual[kernel.id] = config_of(settle(changed(experiment, kernel=kernel.id, tile=0, options={}, launch="")))
+        except Refused:
+            continue
+    for config in usual.values():
+        if config not in times:
+            return config
+    by_default = sorted((seconds, name) for name, config in usual.items() if (seconds := times[config]) is not None)
+    for seconds, name in by_default[:FINALISTS]:
+        if seconds > BEHIND * by_default[0][0]:
+            break
+        kernel = registry()[name]
+        own = [(t, c.words, c) for c, t in times.items() if c.kernel == name and t is not None]
+        for neighbour in neighbours(kernel, min(own)[2]):
+            if neighbour not in times and _takes(neighbour, experiment):
+                return neighbour
+    return None
+
+
+def neighbours(kernel: Kernel, config: Config) -> Iterator[Config]:
+    """Every configuration that differs from this one in a single choice."""
+    for tile in kernel.tiles:
+        if tile != config.tile:
+            yield _with(config, tile=tile)
+    for launch in kernel.launch_modes:
+        if launch != config.launch:
+            yield _with(config, launch=launch)
+    for option in kernel.options:
+        for value in option.values:
+            if value != dict(config.options)[option.name]:
+                yield _with(config, options=tuple(sorted({**dict(config.options), option.name: value}.items())))
+
+
+def _with(config: Config, **changes: object) -> Config:
+    return Config(**{**{f: getattr(config, f) for f in config.__struct_fields__}, **changes})  # type: ignore[arg-type]
+
+
+def _takes(config: Config, experiment: Experiment) -> bool:
+    try:
+        settle(config.applied(experiment))
+    except Refused:
+        return False
+    return True
+
+
+class Tuner:
+    """Measures on a live session and keeps every trial as soon as it is known."""
+
+    def __init__(
+        self,
+        live: Live,
+        backend: str,
+        index: int,
+        kernels: Sequence[Kernel],
+        experiment: Experiment,
+        say: Callable[[Trial, bool], None],
+        fresh: bool = False,
+    ):
+        self._live = live
+        self._backend, self._index = backend, index
+        self._kernels = kernels
+        self._experiment = experiment  # the graph, but for its size and number type
+        self._say = say  # is told every trial, and whether it is the best so far
+        self.trials: dict[tuple[Problem, Config], Trial] = {}
+        for trial in [] if fresh else tuned.load(backend, index):
+            self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
+
+    def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
+        """Measure for at most so long, each problem its share of what is left; whether nothing is left to try."""
+        end = time.monotonic() + seconds
+        whole = True
+        for place, problem in enumerate(problems):
+            share = max(0.0, end - time.monotonic()) / (len(problems) - place)
+            whole &= self._one(problem, time.monotonic() + share)
+        return whole
+
+    def best(self, problem: Problem) -> Trial | None:
+        """The fastest that was measured."""
+        return next(iter(tuned.fastest(self._of(problem), *problem)), None)
+
+    def _of(self, problem: Problem) -> list[Trial]:
+        return [trial for (of, _), trial in self.trials.items() if of == problem]
+
+    def _one(self, problem: Problem, end: float) -> bool:
+        negative = self._experiment.negative if not problem.nonnegative else 0.0
+        experiment = changed(self._experiment, n=problem.n, dtype=problem.dtype, negative=negative)
+        skipped: dict[Config, None] = {}
+        while True:
+            known = {trial.config: trial.seconds for trial in self._of(problem)}
+            config = next_config(self._kernels, experiment, {**known, **skipped})
+            if config is None:
+                return not skipped
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            if self._expected(problem, config) > min(left, MOST_SECONDS):
+                skipped[config] = None
+                continue
+            trial = self._measured(problem, config, config.applied(experiment))
+            before = self.best(problem)
+            self.trials[problem, config] = trial
+            tuned.save(self.trials.values(), self._backend, self._index)
+            faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
+            self._say(trial, faster)
+
+    def _expected(self, problem: Problem, config: Config) -> float:
+        """Seconds of one pass, from the same kernel at the largest smaller size; 0 where nothing is known of it."""
+        smaller = [
+            t
+            for t in self.trials.values()
+            if t.seconds and t.kernel == config.kernel and t.dtype == problem.dtype and t.n < problem.n
+        ]
+        nearest = max(smaller, key=lambda t: (t.n, t.config == config), default=None)
+        return (nearest.seconds or 0.0) * (problem.n / nearest.n) ** 3 if nearest is not None else 0.0
+
+    def _measured(self, problem: Problem, config: Config, experiment: Experiment) -> Trial:
+        seconds, note = None, ""
+        try:
+            number = self._live.start(changed(experiment, budget=PASSES, repeats=0), brief=True)
+        except Refused as refusal:
+            note = str(refusal)
+        else:
+            finish(self._live)
+            run = self._live.model.runs.get(number)
+            done = run.done if run is not None else None
+            if run is None or run.state != "done" or done is None:
+                note = done.message if done is not None and done.message else "the worker died"
+            elif run.verified is not True:
+                note = run.verdict.how if run.verdict is not None else "not verified"
+            else:
+                seconds = run.seconds
+        return Trial(
+            n=problem.n,
+            dtype=problem.dtype,
+            nonnegative=problem.nonnegative,
+            kernel=config.kernel,
+            tile=config.tile,
+            options=dict(config.options),
+            launch=config.launch,
+            seconds=seconds,
+            note=note,
+        )

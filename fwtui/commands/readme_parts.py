@@ -1,0 +1,211 @@
+"""The parts of the README that could go stale: made from the registry and from a recorded session, between markers.
+
+A part begins with `<!-- NAME: made by fwtui docs -->` and ends with `<!-- end of NAME -->`, each on a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fwtui.analysis.limits import share_of_limit
+from fwtui.analysis.report import markdown
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.learn.lessons import lessons, listed
+from fwtui.sessions.folders import SUFFIX, shipped_folder, why
+from fwtui.sessions.reader import load, open_session
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from kernels import registry
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+LADDER_N = 4096  # vertices: every rung is compared at this size
+LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
+NAIVE = "naive"
+
+
+def rewrite(path: Path, check: bool = False) -> bool:
+    """Put every part into the file; returns whether that changes it. With `check` the file is left alone. Raises Refused."""
+    try:
+        before = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path.name} cannot be read: {why(error)}; run this in a source tree, or name the file") from None
+    after = before
+    for name, lines in PARTS.items():
+        after = _replaced(after, name, lines(), path.name)
+    return update(path, after, check)
+
+
+def update(path: Path, text: str, check: bool = False) -> bool:
+    """Make this the file's text; returns whether that changes it. With `check` the file is left alone. Raises Refused."""
+    try:
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return False
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path.name} cannot be written: {why(error)}; check its permissions") from None
+    return True
+
+
+def ladder(folder: Path | None = None) -> list[str]:
+    """The table of all rungs at n = 4096 from the newest session of the folder titled "ladder ..."; no lines without one."""
+    session, model = _newest(folder or shipped_folder(), LADDER)
+    if session is None:
+        return []
+    head = ("kernel", "idea", "type", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
+    lines = markdown(head, _rungs(model), right=head[-5:])
+    return [*lines, "", _machine(model, session, f"n = {LADDER_N}, each kernel's fastest verified run")]
+
+
+def champion(folder: Path | None = None) -> list[str]:
+    """The table of the fastest kernel by size and type from the newest session titled "champion ..."; no lines without one."""
+    session, model = _newest(folder or shipped_folder(), CHAMPION)
+    if session is None:
+        return []
+    verified = [run for run in model.runs.values() if run.state == "done" and run.verified and run.seconds]
+    rows = [
+        (
+            str(run.n),
+            run.experiment.dtype,
+            "any" if run.experiment.low < 0 or run.experiment.negative else "none negative",
+            f"`{run.experiment.kernel}`",
+            str(run.experiment.tile or "-"),
+            _seconds(run),
+            units.rate(run.rate).removesuffix("relax/s"),
+            units.percent(share_of_limit(model, run)),
+        )
+        for run in sorted(verified, key=lambda run: run.n)
+    ]
+    head = ("n", "type", "weights", "kernel", "tile", "time", "relaxations/s", "of limit")
+    return [*markdown(head, rows, right=("n", *head[-3:])), "", _machine(model, session, "Verified runs")]
+
+
+def kernel_list() -> list[str]:
+    """Every kernel: where it runs, what it offers, and who thought of it."""
+    rows = [
+        (
+            f"`{k.id}`",
+            {"cpu": "CPU", "cuda": "CUDA"}[k.backend],
+            ", ".join(k.dtypes),
+            ", ".join(map(str, k.tiles)) or "-",
+            "; ".join(f"{o.name} {', '.join(map(str, o.values))}" for o in k.options) or "-",
+            "; ".join(k.papers) or "-",
+        )
+        for k in registry().values()
+    ]
+    return markdown(("kernel", "where", "types", "tiles", "options", "source"), rows)
+
+
+def course_list() -> list[str]:
+    """Every step of the course, with the recorded run it is about."""
+    course = lessons()
+    head, *rows = listed(course)
+    return [f"**{course.name}**", "", *markdown(head[:-1], [row[:-1] for row in rows])]  # without whether it can be answered here
+
+
+PARTS: dict[str, Callable[[], list[str]]] = {
+    "ladder": ladder,
+    "champion": champion,
+    "kernels": kernel_list,
+    "course": course_list,
+}
+
+
+def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:
+    begin, end = f"<!-- {name}: made by fwtui docs -->\n", f"<!-- end of {name} -->\n"
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise Refused(
+            f"{file} does not have one line {begin.strip()!r} before one line {end.strip()!r}; put them where the part goes"
+        )
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    body = "".join(f"{line}\n" for line in lines)
+    return f"{before}{begin}{body}{end}{after}"
+
+
+def _newest(folder: Path, title: str) -> tuple[Path | None, Model]:
+    """The session of that title that was made last, and what is in it; what cannot be read is passed over."""
+    found: list[tuple[str, str, Path]] = []
+    for path in folder.glob(f"*{SUFFIX}"):
+        try:
+            with open_session(path) as session:
+                header = session.header
+        except Refused:
+            continue
+        if re.match(rf"{title}\b", header.title, re.IGNORECASE):
+            found.append((header.created, path.name, path))
+    model = Model()
+    newest = max(found)[2] if found else None
+    for line in load(newest).lines if newest is not None else ():
+        model.apply(line.event)
+    return newest, model
+
+
+def _rungs(model: Model) -> list[tuple[str, ...]]:
+    """One row per kernel in the ladder's order, from its fastest verified run; n/a where there is none.
+
+    Times are compared between equal types alone: half the bytes are another problem.
+    """
+    rows = []
+    before: dict[str, Run] = {}  # by type
+    for kernel in registry().values():
+        run = _best(model, kernel.id)
+        dtype = run.experiment.dtype if run is not None else ""
+        rows.append(
+            (
+                f"`{kernel.id}`",
+                kernel.summary,
+                dtype or units.ABSENT,
+                _seconds(run),
+                units.rate(run.rate).removesuffix("relax/s") if run is not None else units.ABSENT,
+                units.percent(share_of_limit(model, run) if run is not None else None),
+                _times(before.get(dtype), run),
+                _times(_best(model, NAIVE, dtype), run),
+            )
+        )
+        if run is not None:
+            before[dtype] = run
+    return rows
+
+
+def _best(model: Model, kernel: str, dtype: str = "") -> Run | None:
+    runs = [
+        run
+        for run in model.runs.values()
+        if run.experiment.kernel == kernel and run.n == LADDER_N and run.state == "done" and run.verified and run.seconds
+        if dtype in ("", run.experiment.dtype)
+    ]
+    return min(runs, key=lambda run: run.seconds or 0.0, default=None)
+
+
+def _seconds(run: Run | None) -> str:
+    """The time, with a star where the run says that it is indicative."""
+    if run is None or run.done is None:
+        return units.ABSENT
+    return units.duration(run.seconds) + ("\\*" if run.done.indicative else "")
+
+
+def _times(slow: Run | None, fast: Run | None) -> str:
+    if slow is None or fast is None or not slow.seconds or not fast.seconds:
+        return units.ABSENT
+    return f"{units.digits(slow.seconds / fast.seconds)}x"
+
+
+def _machine(model: Model, session: Path, what: str) -> str:
+    name = session.name.removesuffix(SUFFIX)
+    where = []
+    if model.gpu is not None:
+        where += [clean(model.gpu.name), f"driver {clean(model.gpu.driver)}" if model.gpu.driver else ""]
+        where += [f"CUDA {clean(model.gpu.cuda)}" if model.gpu.cuda else ""]
+    if model.header is not None:
+        where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
+    few = (
+        " \\*: fewer than 10 passes, or less than 0.5 s of them."
+        if any(r.done and r.done.indicative for r in model.runs.values())
+        else ""
+    )
+    return f"{what}: {', '.join(filter(None, where))}; `fwtui replay {name}`.{few}"

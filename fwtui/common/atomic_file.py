@@ -1,0 +1,67 @@
+"""A file that is whole or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from fwtui.common.errors import Refused
+from fwtui.common.signals import undone_by
+from fwtui.common.text import clean
+from fwtui.sessions.folders import why
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file beside the path that takes its place when everything is written; whatever was there stays till then.
+
+    Raises Refused where the disk says no.
+    """
+    out = Path(path)
+    try:
+        temporary = out.parent / f".{out.name[:100]}.{secrets.token_hex(4)}"
+        with undone_by(temporary.unlink):
+            try:
+                with open(temporary, "xb") as file:
+                    yield file
+                os.replace(temporary, out)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
+    except (OSError, ValueError) as error:
+        if isinstance(error, Refused):
+            raise
+        if isinstance(error, OSError) and error.errno is None:  # NumPy's, of what was written in part
+            error = OSError(errno.ENOSPC, "no space left, or no file may be that large")
+        raise _unwritable(out, error) from None
+
+
+def check_place(path: str | os.PathLike[str], *read: str) -> None:
+    """Raises Refused, before the work, where nothing can be written, or where one of the files that are read would be lost."""
+    out = Path(path)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(out).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except (OSError, ValueError) as error:
+        raise _unwritable(out, error) from None
+    for source in filter(None, read):
+        same = False
+        with contextlib.suppress(OSError, ValueError):  # whoever opens it says what is wrong
+            same = os.path.samefile(path, source)
+        if same:
+            raise Refused(f"{clean(out.name)} is what is read, and would be overwritten; choose another name")
+
+
+def _unwritable(out: Path, error: OSError | ValueError) -> Refused:
+    return Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place")

@@ -1,0 +1,52 @@
+"""What a worker finds in its environment: variables that numba and CUDA read when they are imported."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import platformdirs
+
+CACHE_ROOM = 32 * 2**20  # bytes that compiled kernels may take
+
+
+def worker_environment(kind: str) -> Mapping[str, str]:
+    """Variables that numba reads when it is imported."""
+    return {
+        # compiled CPU kernels are kept where only this user writes: numba unpickles them
+        "NUMBA_CACHE_DIR": str(cache_folder()),
+        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve the others where cores are shared
+        "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
+        "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",
+    }
+
+
+@cache
+def cache_folder() -> Path:
+    """Where compiled kernels are kept between programs; a private folder of this program where there is no room for them."""
+    folder = platformdirs.user_cache_path("fwtui") / "numba" / _edition()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= CACHE_ROOM:
+            return folder
+    except OSError:
+        pass
+    own = tempfile.mkdtemp(prefix="fwtui-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return Path(own)
+
+
+def _edition() -> str:
+    """Changes whenever a file does that compiled code comes from: numba itself looks only at the file of each function."""
+    program = Path(__file__).parents[1]
+    folders = (program.parent / "kernels", program / "engine", program / "graphs", program / "solver")
+    sources = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    states = [(str(path.relative_to(program.parent)), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    return f"{zlib.crc32(repr(states).encode()):08x}"

@@ -1,0 +1,48 @@
+"""Standard streams that are closed, full, left by whoever read them, or of an encoding that has few signs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+
+
+def ready_streams() -> None:
+    """A closed stdout is nowhere, and what a terminal's encoding cannot say is replaced: results are not lost for a sign."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def unwritten(error: OSError) -> int:
+    """Say why an output could not be written; returns the exit code."""
+    if isinstance(error, BrokenPipeError):
+        # whoever read us has gone; nothing more can be said, not even by the interpreter's last flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    where = f" {clean(str(error.filename))}" if error.filename else " the output"
+    print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
+    return 1
+
+
+def reported(work: Callable[[], object], too_large: str) -> int:
+    """Do it, and return the exit code; a mistake, or what is `too_large` for memory, is one sentence on stderr."""
+    ready_streams()
+    try:
+        work()
+        sys.stdout.flush()
+    except Refused as refusal:
+        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
+        return 2  # as the command line says it
+    except MemoryError:
+        print(f"fwtui: {too_large}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        return unwritten(error)
+    return 0

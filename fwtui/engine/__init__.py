@@ -1,0 +1,1 @@
+"""Runs the steps of a plan, on the CPU or on a GPU, and verifies the result."""

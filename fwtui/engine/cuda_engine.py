@@ -1,0 +1,227 @@
+"""CUDA: streams for lanes, events for clocks, and the same launches either eager or captured in a graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+
+from fwtui.engine.engine import Check, Pass, Stretch, Tell
+from fwtui.engine.generate_cuda import fill
+from kernels.numba_door.device import cuda
+from kernels.plan import Buffers, Program, Step, Target
+
+GRAPH = "graph"
+TELL_EVERY = 0.05  # seconds between looks at a warm-up's progress
+
+
+class CudaError(RuntimeError):
+    """The driver refused or failed; a context that failed is lost, so the worker ends after this."""
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call, or CudaError with the driver's own words."""
+    code, *values = result
+    if code != driver.CUresult.CUDA_SUCCESS:
+        _, text = driver.cuGetErrorString(code)
+        raise CudaError(f"{code.name}: {text.decode() if text else 'no description'}")
+    return values[0] if values else None
+
+
+class Timer:
+    """One device event with a time stamp."""
+
+    def __init__(self) -> None:
+        self._event = checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT))
+
+    def record(self, stream: Any, inside_graph: bool = False) -> None:
+        # external: the capturing graph gets a node that records this event each time it runs
+        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL if inside_graph else 0
+        checked(driver.cuEventRecordWithFlags(self._event, int(stream.handle), int(external)))
+
+    def wait(self) -> None:
+        checked(driver.cuEventSynchronize(self._event))
+
+    def seconds_until(self, later: Timer) -> float:
+        return checked(driver.cuEventElapsedTime(self._event, later._event)) / 1000
+
+    def __del__(self) -> None:
+        driver.cuEventDestroy(self._event)
+
+
+class Graph:
+    """Launches captured once; addresses in it are those of the capture."""
+
+    def __init__(self, capture: Callable[[], None], stream: Any):
+        handle = int(stream.handle)
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        # memory that numba frees late must not be freed here: that would end the capture
+        with cuda.defer_cleanup():
+            checked(driver.cuStreamBeginCapture(handle, mode))
+            try:
+                capture()
+            finally:
+                ended = driver.cuStreamEndCapture(handle)
+        graph = checked(ended)
+        try:
+            # without it all nodes run at the priority of the stream that the graph is launched into, and no lane goes first
+            flags = driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
+            self._executable = checked(driver.cuGraphInstantiate(graph, int(flags)))
+        finally:
+            driver.cuGraphDestroy(graph)
+        checked(driver.cuGraphUpload(self._executable, handle))
+
+    def launch(self, stream: Any) -> None:
+        checked(driver.cuGraphLaunch(self._executable, int(stream.handle)))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_executable"):
+            driver.cuGraphExecDestroy(self._executable)
+
+
+class CudaEngine:
+    """One GPU and one context. Lane 0 is `stream`; each further lane gets a stream of its own, the more urgent the higher."""
+
+    timed = True
+    fill = staticmethod(fill)
+
+    def __init__(self, device: int = 0):
+        self._device = device
+        self._lanes: dict[int, Any] = {}
+        with self._device_words():
+            cuda.select_device(device)
+            gpu = cuda.get_current_device()
+            self.gpu = gpu
+            self.stream = self._lanes[0] = cuda.stream()
+        self.target = Target(
+            backend="cuda",
+            cc=tuple(gpu.compute_capability),
+            multiprocessors=gpu.MULTIPROCESSOR_COUNT,
+            shared_per_block=gpu.MAX_SHARED_MEMORY_PER_BLOCK,
+        )
+
+    @staticmethod
+    @contextmanager
+    def _device_words() -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise CudaError(str(error)) from error
+
+    def activate(self) -> None:
+        with self._device_words():
+            cuda.select_device(self._device)
+
+    def free_bytes(self) -> int:
+        context = cuda.current_context()
+        # numba frees the last run's matrices some time later, unless asked
+        context.memory_manager.deallocations.clear()
+        return context.get_memory_info().free
+
+    def synchronize(self) -> None:
+        checked(driver.cuCtxSynchronize())
+
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+        launched, batch = 0, 1
+        while launched < len(plan):
+            steps = plan[launched : launched + batch]
+            begin = time.perf_counter()
+            for step in steps:
+                check()
+                program.launch(step, buffers, self.stream)
+            self.stream.synchronize()
+            launched += len(steps)
+            tell(launched)
+            seconds = time.perf_counter() - begin
+            batch = max(1, min(2 * batch, int(batch * TELL_EVERY / max(seconds, 1e-6))))
+
+    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        begin, end = Timer(), Timer()
+
+        def all_steps(check: Check) -> None:
+            self._launch_lanes(program, plan, buffers, check)
+
+        graph = Graph(lambda: all_steps(_never), self.stream) if mode == GRAPH else None
+
+        def run(check: Check) -> float:
+            self.stream.synchronize()
+            check()
+            begin.record(self.stream)
+            if graph is None:
+                all_steps(check)
+            else:
+                graph.launch(self.stream)
+            end.record(self.stream)
+            end.wait()
+            return begin.seconds_until(end)
+
+        return run
+
+    def phase_pass(
+        self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str
+    ) -> Callable[[Check], list[float]]:
+        timers = [Timer() for _ in range(len(parts) + 1)]
+        captured = mode == GRAPH
+
+        def all_steps(check: Check) -> None:
+            timers[0].record(self.stream, captured)
+            for part, timer in zip(parts, timers[1:], strict=True):
+                for step in part.steps:
+                    check()
+                    program.launch(step, buffers, self.stream)
+                timer.record(self.stream, captured)
+
+        # launch by launch, a small size would show the gaps between launches as phases
+        graph = Graph(lambda: all_steps(_never), self.stream) if captured else None
+
+        def run(check: Check) -> list[float]:
+            self.stream.synchronize()
+            if graph is None:
+                all_steps(check)
+            else:
+                graph.launch(self.stream)
+            self.stream.synchronize()
+            return [early.seconds_until(late) for early, late in pairwise(timers)]
+
+        return run
+
+    def _lane(self, lane: int) -> Any:
+        if lane not in self._lanes:
+            # lower is more urgent; where multiprocessors get free, blocks of such a stream go first, in a graph as well
+            handle = checked(driver.cuStreamCreateWithPriority(int(driver.CUstream_flags.CU_STREAM_DEFAULT), -lane))
+            self._lanes[lane] = cuda.external_stream(int(handle))
+        return self._lanes[lane]
+
+    def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
+        """All steps on their lanes, `after` as event record and wait. Eager and captured runs are this same code."""
+        awaited = {earlier for step in plan for earlier in step.after}
+        forked = {0}
+        fork = None  # made only where there is more than one lane: its end may free memory inside the clock
+        if any(step.lane for step in plan):
+            fork = cuda.event(timing=False)
+            fork.record(self.stream)
+        done: dict[int, Any] = {}
+        for index, step in enumerate(plan):
+            check()
+            stream = self._lane(step.lane)
+            if fork is not None and step.lane not in forked:
+                forked.add(step.lane)
+                fork.wait(stream)
+            for earlier in step.after:
+                done[earlier].wait(stream)
+            program.launch(step, buffers, stream)
+            if index in awaited:
+                done[index] = cuda.event(timing=False)
+                done[index].record(stream)
+        for lane in forked - {0}:
+            join = cuda.event(timing=False)
+            join.record(self._lanes[lane])
+            join.wait(self.stream)
+
+
+def _never() -> None:
+    """A capture is not interrupted: it takes no device time."""

@@ -1,0 +1,50 @@
+"""Whether a run fits, said before anything is allocated."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import psutil
+
+from fwtui.common.errors import Refused
+from fwtui.common.units import memory
+from fwtui.engine.engine import Engine
+from kernels.plan import Kernel, Shape
+
+# the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
+_HOST_COPIES, _CANONICAL = 3, 4
+_REFERENCE = 56  # bytes a cell, while SciPy makes the distances that all are compared with
+_KEEP_FREE = 1 << 28  # for everything else on the machine
+_ROW = 128  # pitched rows begin at multiples of so many bytes
+_MANAGED_SHARE = 2  # managed memory is only for what is well below the free memory
+
+
+def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False) -> None:
+    """Raises Refused with what the run needs, what is free, and which n fits instead. `full`: compared with SciPy's result."""
+    free_device = engine.free_bytes()
+    matrices = kernel.matrices + 1  # and the kept input
+    in_host = free_device is None or shape.memory == "mapped"
+    on_host = (_HOST_COPIES + (matrices if in_host else 0)) * shape.itemsize + _CANONICAL
+    on_host += max(kernel.host_bytes, _REFERENCE if full else 0)
+    _check("host", shape, on_host, psutil.virtual_memory().available)
+    if free_device is not None and not in_host:
+        managed = shape.memory == "managed"
+        _check(
+            "managed" if managed else "device",
+            shape,
+            matrices * shape.itemsize,
+            free_device // _MANAGED_SHARE if managed else free_device,
+        )
+
+
+def _check(where: str, shape: Shape, per_cell: int, free: int) -> None:
+    usable = max(0, free - _KEEP_FREE)
+    row = -(-shape.padded * per_cell // _ROW) * _ROW
+    needed = row * shape.padded
+    if needed > usable:
+        fits = isqrt(usable // per_cell) // shape.tile * shape.tile
+        share = " (half of what is free, as managed memory must not fill a GPU)" if where == "managed" else ""
+        raise Refused(
+            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} memory and {memory(free)} are free{share}; "
+            f"choose n up to {fits}"
+        )

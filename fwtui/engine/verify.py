@@ -1,0 +1,244 @@
+"""Whether distances are right, and how that is known: no number counts before it has been here."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.graphs import bounds
+from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_path, reachable_pairs
+from fwtui.graphs.cycles import cycle_or_potentials
+from fwtui.graphs.graph import GraphInput, blocks
+
+SOURCES = 16  # rows of a sampled check
+_SEED = 16807  # which rows: the same for every kernel
+_REFERENCES = 2
+_GRAPHS = 64
+
+
+class Finding(NamedTuple):
+    """A verdict in the words of events.Verdict."""
+
+    verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
+    how: str
+    cells: int  # compared
+    checksum: str
+    reachable: int | None  # ordered pairs i != j with a path
+    cycle: tuple[int, ...]
+    seconds: float
+
+
+@dataclass
+class _Known:
+    """What has been found out about one graph."""
+
+    cycle: tuple[int, ...] | None = None  # None: not searched
+    potentials: np.ndarray | None = None
+    references: dict[bool, np.ndarray] = field(default_factory=dict)  # by whether Dijkstra made it
+    checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel's id and form
+
+
+class _Verdict(NamedTuple):
+    verdict: str
+    how: str
+    cells: int = 0
+    cycle: tuple[int, ...] = ()
+
+
+class Verifier:
+    """Checks distances, and remembers references and checksums of the last graphs. Equal keys must mean equal graphs."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+
+    def check(
+        self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str, form: str = ""
+    ) -> Finding:
+        """The verdict on canonical (n, n) distances.
+
+        `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
+        other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative diagonal is looked into
+        whatever `how` says. `form` is everything that makes other code of the same kernel, in words.
+        """
+        start = time.perf_counter()
+        known = self._recall(graph, key)
+        checksum = fletcher64(distances)
+        found = self._negative_diagonal(graph, known, distances)
+        if found is None:
+            full = how == "full" or (how == "auto" and graph.n <= full_limit)
+            if how == "off":
+                found = _Verdict("unverified", "verification is off")
+            elif cycle := self._cycle(graph, known):
+                reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
+                found = _Verdict("wrong", reason)
+            elif full:
+                found = self._full(graph, known, distances, kernel_id)
+            else:
+                found = self._sample(graph, known, distances, checksum, (kernel_id, form))
+        if found.verdict in ("verified", "unverified") and how != "off":
+            known.checksums[kernel_id, form] = checksum
+        reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
+        return Finding(found.verdict, found.how, found.cells, checksum, reachable, found.cycle, time.perf_counter() - start)
+
+    def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
+        # a file may change behind its name; these rarely stay the same when it does
+        full_key = (key, graph.n, graph.edges, graph.low, graph.high)
+        known = self._known.setdefault(full_key, _Known())
+        self._known.move_to_end(full_key)
+        while len(self._known) > _GRAPHS:
+            self._known.popitem(last=False)
+        for other in list(self._known.values())[:-_REFERENCES]:
+            other.references, other.potentials = {}, None
+        return known
+
+    def _cycle(self, graph: GraphInput, known: _Known) -> tuple[int, ...]:
+        """A negative cycle of the input, or (); then there are potentials for Dijkstra where weights are negative."""
+        if not graph.may_have_negative_cycles:
+            known.potentials = graph.potentials
+            return ()
+        if known.cycle is None or (not known.cycle and known.potentials is None):
+            known.cycle, known.potentials = cycle_or_potentials(graph.matrix)
+        return known.cycle
+
+    def _negative_diagonal(self, graph: GraphInput, known: _Known, distances: np.ndarray) -> _Verdict | None:
+        negative = np.flatnonzero(distances.diagonal() < 0)
+        if not negative.size:
+            return None
+        vertex = int(negative[0])
+        cycle = self._cycle(graph, known)
+        if cycle:
+            how = f"vertex {vertex} has a negative distance to itself; Bellman-Ford finds a cycle of {len(cycle)} in the input"
+            return _Verdict("negative cycle", how, cycle=cycle)
+        if not graph.exact_sums:
+            return None  # rounding around a cycle of weight 0: the comparison knows how much is too much
+        return _Verdict("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
+
+    def _full(self, graph: GraphInput, known: _Known, distances: np.ndarray, kernel_id: str) -> _Verdict:
+        by_dijkstra = kernel_id == "scipy"  # nobody is his own judge
+        if by_dijkstra not in known.references:
+            from fwtui.engine.reference import reference
+
+            known.references[by_dijkstra] = reference(graph, known.potentials, by_dijkstra)
+        expected = known.references[by_dijkstra]
+        count, first = _differences(distances, expected, graph)
+        cells = distances.size
+        if count:
+            if _beyond_range(graph, distances, expected):
+                return _Verdict("out of range", _out_of_range(graph), cells)
+            return _Verdict("wrong", _first_wrong(distances, expected, first, first[0], count), cells)
+        whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
+        return _Verdict("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
+
+    def _sample(self, graph: GraphInput, known: _Known, distances: np.ndarray, checksum: str, whose: tuple[str, str]) -> _Verdict:
+        from fwtui.engine.reference import to_canonical
+        from fwtui.engine.searches import distances_from
+
+        sources = np.sort(np.random.default_rng(_SEED).permutation(graph.n)[:SOURCES])
+        expected = to_canonical(distances_from(graph.matrix, sources, known.potentials, graph.no_edge), graph.integer)
+        rows = distances[sources]
+        if obvious := _obviously_wrong(graph, distances):
+            return _Verdict("wrong", obvious, distances.size)
+        count, first = _differences(rows, expected, graph)
+        if count:
+            if _beyond_range(graph, rows, expected):
+                return _Verdict("out of range", _out_of_range(graph), rows.size)
+            return _Verdict("wrong", _first_wrong(rows, expected, first, int(sources[first[0]]), count), rows.size)
+        if trouble := _range_trouble(graph, distances):
+            return _Verdict(*trouble, rows.size)
+        how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
+        if not graph.exact_sums:  # rounding depends on the order of additions, so checksums say nothing
+            return _Verdict("verified", how, rows.size)
+        others = {other: theirs for other, theirs in known.checksums.items() if other != whose}
+        differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != checksum]
+        if differing:
+            return _Verdict("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", rows.size)
+        names = [*dict.fromkeys(name for name, _ in others if name != whose[0])]
+        forms = sum(name == whose[0] for name, _ in others)
+        names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
+        return _Verdict("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, rows.size)
+
+
+def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:
+    """How many cells are wrong and the first of them; NaN is wrong."""
+    count, first = 0, (-1, -1)
+    spread = 0.0
+    if not graph.exact_sums and graph.low is not None and graph.low < 0:
+        finite = expected[np.isfinite(expected)]
+        spread = float(np.abs(finite).max(initial=0))  # sums of both signs may cancel, and their rounding does not
+    for rows in blocks(got):
+        right = got[rows] == expected[rows]
+        if not graph.exact_sums:
+            with np.errstate(invalid="ignore"):
+                size = np.maximum(np.abs(expected[rows]), np.float32(spread))
+                right |= np.abs(got[rows] - expected[rows]) <= graph.n * np.spacing(size)
+        wrong = np.argwhere(~right)
+        if len(wrong) and not count:
+            first = (int(wrong[0][0]) + rows.start, int(wrong[0][1]))
+        count += len(wrong)
+    return count, first
+
+
+def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:
+    """What no row of Dijkstra's is needed for: cells that are no distance at all, and a diagonal that is not 0."""
+    for rows in blocks(distances):
+        block = distances[rows]
+        bad = np.isnan(block) if distances.dtype.kind == "f" else block == NO_DISTANCE
+        if bad.any():
+            row, column = np.argwhere(bad)[0].tolist()
+            return f"wrong at ({row + rows.start}, {column}): {_shown(block[row, column].item())}"
+    off = np.flatnonzero(distances.diagonal() != 0)
+    return _wrong_diagonal(distances, int(off[0])) if off.size and graph.exact_sums else None
+
+
+def _wrong_diagonal(distances: np.ndarray, vertex: int) -> str:
+    return f"wrong at ({vertex}, {vertex}): {_shown(distances[vertex, vertex].item())}, expected 0"
+
+
+def _beyond_range(graph: GraphInput, got: np.ndarray, expected: np.ndarray) -> bool:
+    """Every difference is a distance that the type cannot hold, and that came out as no path or above the limit."""
+    most = bounds.limit(graph, graph.dtype)
+    differ = got != expected
+    return bool((expected[differ] >= most).all() and (got[differ] >= most).all() and not no_path(expected[differ]).any())
+
+
+def _range_trouble(graph: GraphInput, distances: np.ndarray) -> tuple[str, str] | None:
+    """Verdict and reason where the type was too small, for graphs whose weights do not rule it out."""
+    if bounds.proved_by_edges(graph, graph.dtype):
+        return None
+    if graph.dtype == "float32":
+        most = bounds.limit(graph, graph.dtype)
+        over = any(bool(((block := distances[rows]) >= most)[~no_path(block)].any()) for rows in blocks(distances))
+        return ("out of range", _out_of_range(graph)) if over else None
+    from fwtui.engine.searches import unreachable_pairs
+
+    expected = unreachable_pairs(graph.matrix, graph.no_edge)
+    got = graph.n * (graph.n - 1) - reachable_pairs(distances)
+    if got == expected:
+        return None
+    if got < expected:
+        return "wrong", f"{got:,} pairs have no path, expected {expected:,}"
+    return "out of range", f"{got:,} pairs have no path, expected {expected:,}: {_out_of_range(graph)}"
+
+
+def _out_of_range(graph: GraphInput) -> str:
+    return f"some distances reach {bounds.limit(graph, graph.dtype):,.6g}, beyond what {graph.dtype} can tell apart here"
+
+
+def _agreement(graph: GraphInput) -> str:
+    return "equal" if graph.exact_sums else f"are within {graph.n} units in the last place (weights off the 1/256 grid) of"
+
+
+def _first_wrong(got: np.ndarray, expected: np.ndarray, at: tuple[int, int], row: int, count: int) -> str:
+    cells = "1 cell differs" if count == 1 else f"{count:,} cells differ"
+    return f"wrong at ({row}, {at[1]}): {_shown(got[at].item())}, expected {_shown(expected[at].item())}; {cells}"
+
+
+def _shown(number: int | float) -> str:
+    if number == NO_DISTANCE:
+        return "not a whole number"
+    return "no path" if number in (NO_PATH, float("inf")) else f"{number:.9g}" if isinstance(number, float) else str(number)

@@ -1,0 +1,189 @@
+"""What a user may ask for: one frozen record, and whether it can be run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
+from fwtui.graphs.suffixes import suffix_of
+from kernels import registry
+from kernels.auto import AUTO
+from kernels.peers import peers
+from kernels.plan import Kernel, Shape
+
+SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
+MAX_SEED = 2**63 - 1
+MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
+GRID = 256  # real weights are multiples of 1/256, so that float32 sums are exact
+MAX_WEIGHT = 2**16
+HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")  # fields that decide nothing of what is computed
+
+_Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_Float = Annotated[float, Meta(ge=-1e15, le=1e15)]
+
+
+class Experiment(Struct, frozen=True, kw_only=True):
+    """One thing to run. Zero in `tile` and `repeats` means: the kernel's own tile, and until stable."""
+
+    kernel: str = "tiled-cpu"
+    n: _Int = 512
+    file: str = ""
+    density: _Float = 0.3
+    low: _Float = 1
+    high: _Float = 16
+    real: bool = False
+    negative: _Float = 0.0
+    connected: bool = False
+    exact: bool = False
+    seed: _Int = 7
+    dtype: str = "float32"
+    tile: _Int = 0
+    options: dict[str, _Int] = {}
+    launch: str = ""
+    memory: str = "device"
+    repeats: _Int = 0
+    budget: _Float = 5.0
+    verify: str = "auto"
+    device: str = "auto"
+    auto: str = ""  # why this kernel, where the choice was left to auto (fwtui.machine.auto)
+
+    def shape(self, n: int, nonnegative: bool = True) -> Shape:
+        """The kernel's shape for a graph of n vertices (a file's n is known only once it is read)."""
+        return Shape(
+            n=n,
+            tile=self.tile or 1,
+            dtype=self.dtype,
+            memory=self.memory,
+            nonnegative=nonnegative,
+            options=tuple(sorted(self.options.items())),
+        )
+
+    @property
+    def graph(self) -> tuple[object, ...]:
+        """What decides the input graph, and nothing else: equal keys, equal bytes."""
+        if self.file:
+            return (self.file,)
+        return (self.n, self.density, self.low, self.high, self.real, self.negative, self.connected, self.exact, self.seed)
+
+
+def kernel_named(name: str) -> Kernel:
+    """The kernel with that id; Refused names the known ones."""
+    if name == AUTO.id:
+        return AUTO
+    if name in peers():
+        return peers()[name]
+    try:
+        return registry()[name]
+    except KeyError:
+        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*registry(), AUTO.id))}") from None
+
+
+def changed(experiment: Experiment, **changes: Any) -> Experiment:
+    """A copy with some fields replaced."""
+    return msgspec.structs.replace(experiment, **changes)
+
+
+def identity(experiment: Experiment) -> tuple[object, ...]:
+    """What decides the input and how it is computed: equal for runs that repeat each other. A file is known by its name."""
+    plain = changed(experiment, file=Path(experiment.file).name)
+    fields = {name: getattr(plain, name) for name in plain.__struct_fields__ if name not in HOW_MEASURED}
+    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in fields.values())
+
+
+def check_device(text: str) -> None:
+    """Raises Refused for what names no device."""
+    # an ASCII number that int() takes, and not more GPUs than a machine can have
+    if text not in ("auto", "simulator") and not (text.isascii() and text.isdecimal() and len(text) <= 4):
+        raise Refused(f"device {shown(text)} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
+
+
+def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
+    """The experiment with every default filled in for its kernel. Raises Refused where it cannot be run at all."""
+    kernel = kernel_named(experiment.kernel)
+    usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated)
+    tile = experiment.tile or usual if usual else 0
+    modes = ("eager",) if simulated else kernel.launch_modes
+    options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
+    settled = changed(experiment, tile=tile, options=options, launch=experiment.launch or modes[-1])
+    _check_choices(settled, kernel, simulated, experiment.options)
+    _check_numbers(settled, kernel, simulated)
+    sentence = None if settled.file else kernel.refuses(settled.shape(settled.n))
+    if sentence:
+        raise Refused(sentence)
+    return settled
+
+
+def defaults(gpu: bool) -> Experiment:
+    """What a newcomer runs first on this machine."""
+    if gpu:
+        return settle(Experiment(kernel="katz-kider", n=4096))
+    return settle(Experiment(kernel="tiled-cpu", n=512))
+
+
+def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:
+    tiles = kernel.tiles_for(simulated)
+    where = " in the simulator" if simulated else ""
+    modes = ("eager",) if simulated else kernel.launch_modes
+    memories = ("device",) if simulated else kernel.memories
+    for word, value, allowed in (
+        ("dtype", e.dtype, kernel.dtypes),
+        ("launch mode", e.launch, modes),
+        ("memory", e.memory, memories),
+        ("verify", e.verify, ("auto", "full", "sample", "off")),
+        *((("tile", e.tile, tiles),) if tiles else ()),
+        *((o.name, e.options[o.name], o.values) for o in kernel.options),
+    ):
+        if value not in allowed:
+            raise Refused(f"{word} {value} is not offered by {kernel.id}{where}; choose {_one_of(allowed)}")
+    for name in given:
+        if name not in e.options:
+            raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
+    check_device(e.device)
+
+
+def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
+    most = SIMULATOR_MAX_N if simulated else kernel.max_n
+    if not e.file and not 1 <= e.n <= most:
+        if simulated and e.n > most:
+            raise Refused(f"n = {e.n} is more than {most}, the limit of the simulator; choose a smaller n, or a CPU kernel")
+        raise Refused(f"n = {e.n} is outside 1 to {most} for {kernel.id}; choose a value in between")
+    for name, value, low, high in (
+        ("density", e.density, 0, 1),
+        ("negative share", e.negative, 0, MAX_NEGATIVE_SHARE),
+        ("seed", e.seed, 0, MAX_SEED),
+        ("repeats", e.repeats, 0, 1000),
+        ("budget", e.budget, 0.1, 3600),
+        ("least weight", e.low, -MAX_WEIGHT, e.high),
+        ("greatest weight", e.high, e.low, MAX_WEIGHT),
+    ):
+        if not low <= value <= high:
+            raise Refused(f"{name} {value:g} is outside {low:g} to {high:g}; choose a value in between")
+    grid = GRID if e.real else 1
+    for weight in (e.low, e.high):
+        if weight * grid != int(weight * grid):
+            unit = "a multiple of 1/256" if e.real else "a whole number"
+            way = "round it" if e.real else "round it, or ask for real weights"
+            raise Refused(f"weight {weight:g} is not {unit}; {way}")
+    if e.dtype != "float32" and e.real:
+        raise Refused(f"real weights do not fit {e.dtype}; choose float32, or integer weights")
+    if e.dtype == "int16" and (e.negative or e.low < 0):
+        raise Refused("int16 takes no negative weights; choose int32 or float32")
+    if e.negative and e.low < 0:
+        raise Refused(f"a negative share needs weights from 0 up, and {e.low:g} is below; start the range at 0 or more")
+    try:
+        e.file.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"the name {shown(Path(e.file).name)} is not UTF-8, and cannot be handed on; rename the file") from None
+    if e.file:
+        suffix_of(e.file)
+
+
+def _one_of(values: Any) -> str:
+    words = [str(v) for v in values]
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "none"

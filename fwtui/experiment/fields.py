@@ -1,0 +1,257 @@
+"""The form's fields: how each thing a user can set is called, read from text and written as text.
+
+One list, from which both the dashboard's form and the command line are made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import brief, shown
+from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, check_device, kernel_named
+from kernels import registry
+from kernels.auto import AUTO
+from kernels.plan import Kernel
+
+UNTIL_STABLE = "stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing a user can set: how it is called, read from text, and written as text."""
+
+    name: str
+    title: str
+    help: str
+    read: Callable[[str], dict[str, Any]]  # text -> changes to the Experiment; raises Refused
+    show: Callable[[Experiment], str]
+    choices: Callable[[Kernel, bool], tuple[str, ...]] | None = None  # (kernel, simulated); None: free text
+    short: str = ""
+    metavar: str = "VALUE"
+
+
+def _number(name: str, title: str, low: float, high: float, whole: bool = True) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        try:
+            value = int(text.replace("_", "")) if whole else float(text)
+        except ValueError:
+            raise Refused(f"{title} {shown(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
+        if not low <= value <= high:  # a NaN fails too
+            raise Refused(f"{title} {brief(text)} is outside {low} to {high}; choose a value in between")
+        return {name: value}
+
+    return read
+
+
+def _share(name: str, title: str, most: float) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        plain = text.strip()
+        try:
+            value = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
+        except ValueError:
+            raise Refused(f"{title} {shown(text)} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
+        if not 0 <= value <= most:
+            raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; give a share like 0.3 or a percentage like 30%")
+        return {name: value}
+
+    return read
+
+
+def _weights(text: str) -> dict[str, Any]:
+    low, dots, high = text.partition("..")
+    try:
+        if not dots:
+            raise ValueError
+        ends = float(low), float(high)
+    except ValueError:
+        raise Refused(f"weights {shown(text)} are not a range; give two numbers like 1..16") from None
+    if not all(math.isfinite(x) and abs(x) <= MAX_WEIGHT for x in ends):
+        raise Refused(f"weights {brief(text)} reach beyond {MAX_WEIGHT}; choose smaller ones")
+    if ends[0] > ends[1]:
+        raise Refused(f"weights {brief(text)} run backwards; write {high.strip()}..{low.strip()}")
+    return {"low": ends[0], "high": ends[1]}
+
+
+def _repeats(text: str) -> dict[str, Any]:
+    return {"repeats": 0} if text.strip() == UNTIL_STABLE else _number("repeats", "repeats", 0, 1000)(text)
+
+
+def _flag(name: str, title: str) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
+            raise Refused(f"{title} {shown(text)} is neither yes nor no; give one of them")
+        return {name: text.lower() in ("yes", "true", "1")}
+
+    return read
+
+
+def _device(text: str) -> dict[str, Any]:
+    check_device(text)
+    return {"device": text}
+
+
+def _plain(number: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
+def _word(name: str) -> Callable[[str], dict[str, Any]]:
+    return lambda text: {name: text}
+
+
+def _kernel(text: str) -> dict[str, Any]:
+    kernel_named(text)
+    return {"kernel": text}
+
+
+def _yes_no(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
+    return ("no", "yes")
+
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        "kernel",
+        "Kernel",
+        "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known",
+        _kernel,
+        lambda e: e.kernel,
+        lambda k, s: (*registry(), AUTO.id),
+        short="k",
+        metavar="ID",
+    ),
+    Field(
+        "n", "Vertices", "size of the graph, 1 to 65536", _number("n", "n", 1, 65536), lambda e: str(e.n), short="n", metavar="N"
+    ),
+    Field(
+        "file",
+        "Graph file",
+        "read the graph from a file instead: .gr, .mtx, an edge list .txt .edges .el .snap, .csv, .tsv, .npy, .npz, .graphml; "
+        "also with .gz, .bz2 or .xz",
+        _word("file"),
+        lambda e: e.file,
+        metavar="PATH",
+    ),
+    Field(
+        "density",
+        "Density",
+        "probability of each edge: 0..1 or a percentage like 30%",
+        _share("density", "density", 1),
+        lambda e: _plain(e.density),
+        short="d",
+        metavar="P",
+    ),
+    Field(
+        "weights",
+        "Weights",
+        "range of edge weights, like 1..16",
+        _weights,
+        lambda e: f"{_plain(e.low)}..{_plain(e.high)}",
+        metavar="LOW..HIGH",
+    ),
+    Field(
+        "real",
+        "Real weights",
+        "real weights (multiples of 1/256) instead of integers",
+        _flag("real", "real"),
+        lambda e: "yes" if e.real else "no",
+        _yes_no,
+        metavar="YES|NO",
+    ),
+    Field(
+        "negative",
+        "Negative",
+        "share of negative edges (no negative cycles), 0..0.45",
+        _share("negative", "negative share", MAX_NEGATIVE_SHARE),
+        lambda e: _plain(e.negative),
+        metavar="SHARE",
+    ),
+    Field(
+        "connected",
+        "Connected",
+        "force strong connectivity by the edges i -> i+1",
+        _flag("connected", "connected"),
+        lambda e: "yes" if e.connected else "no",
+        _yes_no,
+        metavar="YES|NO",
+    ),
+    Field(
+        "exact",
+        "Exact count",
+        "exactly density x n(n-1) edges instead of a coin toss for each",
+        _flag("exact", "exact"),
+        lambda e: "yes" if e.exact else "no",
+        _yes_no,
+        metavar="YES|NO",
+    ),
+    Field(
+        "seed",
+        "Seed",
+        "same seed, same graph, on every machine",
+        _number("seed", "seed", 0, MAX_SEED),
+        lambda e: str(e.seed),
+        short="s",
+        metavar="SEED",
+    ),
+    Field(
+        "dtype", "Type", "number type of the distances", _word("dtype"), lambda e: e.dtype, lambda k, s: k.dtypes, metavar="TYPE"
+    ),
+    Field(
+        "tile",
+        "Tile",
+        "side of a square tile",
+        _number("tile", "tile", 1, 1024),
+        lambda e: str(e.tile),
+        lambda k, s: tuple(map(str, k.tiles_for(s))),
+        short="t",
+        metavar="SIDE",
+    ),
+    Field(
+        "launch",
+        "Launch",
+        "eager: launch by launch; graph: captured once as a CUDA graph",
+        _word("launch"),
+        lambda e: e.launch,
+        lambda k, s: ("eager",) if s else k.launch_modes,
+        metavar="MODE",
+    ),
+    Field(
+        "memory",
+        "Memory",
+        "where the matrix lives while the kernel runs",
+        _word("memory"),
+        lambda e: e.memory,
+        lambda k, s: ("device",) if s else k.memories,
+        metavar="KIND",
+    ),
+    Field(
+        "repeats",
+        "Repeats",
+        f"timed passes, or {UNTIL_STABLE}: until the median is",
+        _repeats,
+        lambda e: str(e.repeats or UNTIL_STABLE),
+        short="r",
+        metavar="COUNT",
+    ),
+    Field(
+        "budget",
+        "Budget",
+        "at most this many seconds of timed passes",
+        _number("budget", "budget", 0.1, 3600, whole=False),
+        lambda e: _plain(e.budget),
+        metavar="SECONDS",
+    ),
+    Field(
+        "verify",
+        "Verify",
+        "auto, full (SciPy), sample (Dijkstra from some sources) or off",
+        _word("verify"),
+        lambda e: e.verify,
+        lambda k, s: ("auto", "full", "sample", "off"),
+        metavar="HOW",
+    ),
+    Field("device", "Device", "auto, a GPU's number, or simulator", _device, lambda e: e.device, metavar="DEVICE"),
+)

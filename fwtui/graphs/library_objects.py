@@ -1,0 +1,171 @@
+"""Graphs as other libraries have them: NumPy and SciPy matrices, NetworkX graphs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
+from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.vertices import Vertices
+
+
+class Rows(NamedTuple):
+    """A sparse matrix row by row, as SciPy's csr has it: entries of row v are pointers[v] : pointers[v + 1]."""
+
+    pointers: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A graph whose weights nobody has looked at, as arrays, for whoever does that elsewhere.
+
+    What `look` raises, and every arc to or from no vertex, is still to be found.
+    """
+
+    n: int
+    parts: np.ndarray | Rows | Arcs
+    look: Callable[[], Adjacency]
+    name: str = ""
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """What `look` gives, once."""
+        return self.look()
+
+    @property
+    def vertices(self) -> Vertices:
+        return Vertices(range(self.n))
+
+
+def seen(graph: Adjacency | Unseen) -> Adjacency:
+    """The graph, looked through."""
+    return graph if isinstance(graph, Adjacency) else graph.adjacency
+
+
+def unseen(graph: Any) -> Unseen | None:
+    """The graph unless something has to be done about it before anybody can look at its arrays; see accept."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(graph):
+        if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+            return None
+        rows = graph.tocsr()  # which adds up what is stored twice
+        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: accept(rows))
+    return of_matrix(graph, lambda: accept(graph)) if type(graph) is np.ndarray else None
+
+
+def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> Unseen | None:
+    """None where its pointers are wrong, or its arrays have to be converted first."""
+    pointers, count = rows.pointers, len(rows.targets)
+    ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
+    sound = ends and all(map(simple, rows)) and not (pointers[1:] < pointers[:-1]).any()
+    return Unseen(n, rows, look) if sound else None
+
+
+def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> Unseen | None:
+    """None where it is not square, or has to be converted first."""
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    return Unseen(len(matrix), matrix, look) if square and simple(matrix) else None
+
+
+def simple(array: np.ndarray) -> bool:
+    """Whether its memory is one piece of real numbers that every processor has."""
+    whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return (
+        whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
+    )
+
+
+def accept(graph: Any) -> Adjacency:
+    """The graph in an object. Raises Refused where it is none, TypeError where it is of no known kind.
+
+    NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros
+    included, and entries stored twice are added up, as SciPy does. NetworkX: attribute "weight", 1 where it is missing; the
+    least of parallel edges; both directions of an undirected edge; vertices in the graph's own order.
+    """
+    if isinstance(graph, Adjacency):
+        return graph
+    sparse, networkx = sys.modules.get("scipy.sparse"), sys.modules.get("networkx")
+    if sparse is not None and sparse.issparse(graph):
+        return _of_sparse(graph)
+    if networkx is not None and isinstance(graph, networkx.Graph):
+        return of_networkx(graph)
+    if isinstance(graph, np.ndarray | list | tuple):
+        return of_array(graph)
+    raise TypeError(f"{type(graph).__name__} is neither a NumPy array, a SciPy sparse matrix nor a NetworkX graph")
+
+
+def of_array(given: Any) -> Adjacency:
+    """The graph of a square matrix. A zero off the diagonal is an edge of weight 0, which SciPy takes for none: where nothing
+    else says what no edge is, that is refused.
+    """
+    masked = isinstance(given, np.ma.MaskedArray)
+    array = given if masked else np.asarray(given)
+    if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise Refused(f"an array of shape {array.shape} is no graph, which is a square matrix; give n x n weights")
+    if array.dtype.kind not in "fiub":
+        raise Refused(f"weights of type {array.dtype} are no numbers to add up; convert them to float64 or int64")
+    if array.dtype == bool:
+        raise Refused("True and False are no weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
+    if array.dtype.itemsize > 8 or array.dtype == np.float16:
+        array = array.astype(np.float64)
+    if masked:
+        dense = np.ma.filled(array.astype(np.float64), np.inf)
+    else:
+        dense = np.ascontiguousarray(array)
+    if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
+        raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
+    finite = count_finite(dense)
+    if not masked and _ambiguous(dense, finite):
+        raise Refused(
+            "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
+            "or numpy.ma.array(matrix) for edges"
+        )
+    return of_dense(dense, Vertices(range(len(dense))), finite)
+
+
+def _ambiguous(dense: np.ndarray, finite: int) -> bool:
+    """Whether there are zeros off the diagonal, and nothing that means no edge."""
+    if finite < dense.size:
+        return False
+    return bool(dense.size - np.count_nonzero(dense) > len(dense) - np.count_nonzero(dense.diagonal()))
+
+
+def _of_sparse(given: Any) -> Adjacency:
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise Refused(f"a matrix of shape {given.shape} is no graph; give n x n weights")
+    if given.dtype.kind not in "fiub":
+        raise Refused(f"weights of type {given.dtype} are no numbers to add up; convert them to float64")
+    entries = given.tocsr().tocoo()  # which adds up what is stored twice
+    weights = entries.data.astype(np.float64)
+    if np.isneginf(weights).any():
+        raise Refused("-inf is no weight; give finite numbers")
+    present = np.isfinite(weights)
+    arcs = Arcs(entries.row[present].astype(np.int64), entries.col[present].astype(np.int64), weights[present])
+    return Adjacency(given.shape[0], Vertices(range(given.shape[0])), arcs=arcs)
+
+
+def of_networkx(given: Any) -> Adjacency:
+    """The arcs of a NetworkX graph. Raises Refused for weights that are no finite numbers."""
+    labels: list[Hashable] = list(given)
+    at = {label: vertex for vertex, label in enumerate(labels)}
+    edges = list(given.edges(data="weight", default=1))
+    try:
+        weights = np.array([w for _, _, w in edges], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Refused("the graph has a weight that is no number; correct the attribute 'weight' of its edges") from None
+    if np.isnan(weights).any() or np.isneginf(weights).any():
+        raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
+    sources = np.array([at[u] for u, _, _ in edges], dtype=np.int64)
+    targets = np.array([at[v] for _, v, _ in edges], dtype=np.int64)
+    present = np.isfinite(weights)
+    graph = Adjacency(len(labels), Vertices(labels), arcs=Arcs(sources[present], targets[present], weights[present]))
+    return graph if given.is_directed() else both_ways(graph)

@@ -1,0 +1,76 @@
+"""What a graph in a file has to fit: a number type, a number of vertices, the memory that is free."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import EXACT_INTEGER
+from kernels.plan import ITEMSIZE, NO_EDGE
+
+MOST_VERTICES = 1 << 20
+MAX_WEIGHT = 1e15  # what an event can state
+_COPIES, _CANONICAL = 5, 4  # of the matrix while a run works on it, and bytes a cell of its checked result
+
+
+class Demand(NamedTuple):
+    """Without a dtype any finite weight will do, and how much room it needs is somebody else's question."""
+
+    dtype: str | None = None
+    most: int = MOST_VERTICES
+    free_bytes: int = 0
+
+    def check_size(self, n: int, name: str, verb: str) -> None:
+        """Raises Refused for a file that has, or declares, too many vertices."""
+        if not 1 <= n <= self.most:
+            raise Refused(f"{name} {verb} {n:,} vertices, outside 1 to {self.most:,}; choose another graph")
+        if self.dtype is None:
+            return
+        needed = n**2 * (ITEMSIZE[self.dtype] * _COPIES + _CANONICAL)
+        if needed > self.free_bytes:
+            raise Refused(
+                f"{name} needs {needed / 2**30:.3g} GiB for {n:,} vertices in {self.dtype}, "
+                f"and {self.free_bytes / 2**30:.3g} GiB are free; choose a smaller graph or a smaller type"
+            )
+
+    def unfit(self, weight: float) -> str | None:
+        """Why a weight cannot be used, or None."""
+        if not np.isfinite(weight):
+            return "is not a finite number; remove the line"
+        dtype = self.dtype
+        if dtype is None or dtype == "float32":
+            return f"is beyond {MAX_WEIGHT:g}; scale the weights down" if abs(weight) > MAX_WEIGHT else None
+        if weight != int(weight):
+            return f"is not a whole number, as {dtype} needs; choose float32"
+        if dtype == "int16" and weight < 0:
+            return "is negative, which int16 does not take; choose int32 or float32"
+        if abs(weight) >= NO_EDGE[dtype]:
+            way = "int32" if dtype == "int16" else "smaller weights"
+            return f"does not fit {dtype}, which ends at {NO_EDGE[dtype] - 1}; choose {way}"
+        return None
+
+    def check_weights(self, graph: Adjacency, name: str) -> None:
+        """Raises Refused for what no line was to blame for: matrices, names instead of lines, entries that mean two."""
+        for weight in (graph.low, graph.high, None if graph.integer else _fraction(graph)):
+            if weight is not None and (reason := self.unfit(weight)):
+                raise Refused(f"{name}: weight {weight:g} {reason}")
+        largest = max(abs(graph.low or 0), abs(graph.high or 0))
+        if graph.integer and self.dtype == "float32" and largest > EXACT_INTEGER:
+            raise Refused(f"{name} has whole weights beyond {EXACT_INTEGER:,}, which float32 cannot hold exactly; choose int32")
+
+
+def refused_for_room(name: str, dtype: str | None) -> Refused:
+    """For what did not fit though it seemed so."""
+    how, way = ("", "") if dtype is None else (f" as a dense {dtype} matrix", " or a smaller type")
+    return Refused(f"{name} does not fit into memory{how}; choose a smaller graph{way}")
+
+
+def _fraction(graph: Adjacency) -> float | None:
+    for arcs in graph.pieces():
+        fractional = arcs.weights[arcs.weights != np.rint(arcs.weights)][:1]
+        if len(fractional):
+            return float(fractional[0])
+    return None

@@ -1,0 +1,185 @@
+"""What is worth knowing about all distances of a graph at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fwtui.common.text import brief
+from fwtui.graphs.canonical import NO_PATH, no_path
+from fwtui.graphs.graph import blocks
+from fwtui.graphs.vertices import Vertices
+from fwtui.stream import events
+
+BINS = 16
+MAP_ROWS, MAP_COLUMNS = 16, 32
+CENTRES = 6  # vertices of a centre that are named
+_MEAN_DIGITS = 4  # of a map's cell: nobody sees more, and a session holds them all
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of the ordered pairs i != j. Distances are in units of the weights; None where no pair, or no vertex, has one."""
+
+    n: int
+    pairs: int
+    reachable: int  # pairs with a path
+    components: int  # strongly connected
+    largest: int  # vertices of the largest of them
+    diameter: float | None  # the longest distance that there is
+    farthest: tuple[int, int] | None  # the pair that it is between
+    radius: float | None  # the least distance within which some vertex reaches all others
+    centre: tuple[int, ...]  # the vertices that do
+    mean: float | None
+    edges: np.ndarray  # of the histogram's bins: (len(counts) + 1,)
+    counts: np.ndarray  # pairs in each bin, the upper edge excluded but for the last
+    heat: np.ndarray  # (<= map rows, <= map columns) mean distance of blocks of pairs, +inf where none has a path
+
+    @property
+    def share(self) -> float | None:
+        return self.reachable / self.pairs if self.pairs else None
+
+
+def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> Summary:
+    """The summary of (n, n) distances with 0 on the diagonal: of a float type with +inf for no path, or int32 as
+    graphs.canonical has them. The histogram has at most so many bins, the map so many rows and columns."""
+    n = len(distances)
+    eccentricity = np.empty(n)
+    low, high, total, reachable, whole = np.inf, -np.inf, 0.0, 0, True
+    farthest: tuple[int, int] | None = None
+    for at, block, away in _apart(distances):
+        there = block.size - int(np.count_nonzero(away))
+        masked = np.where(away, _least(block), block)
+        longest = masked.max(axis=1)
+        eccentricity[at] = np.where(np.count_nonzero(away, axis=1) > 1, np.inf, longest)
+        if not there:
+            continue
+        reachable += there
+        low = min(low, float(block.min()))
+        if longest.max() > high:
+            row = int(longest.argmax())
+            high, farthest = float(longest[row]), (row + at.start, int(masked[row].argmax()))
+        total += float(np.where(away, 0, block).sum(dtype=np.float64))
+        whole = whole and (block.dtype.kind != "f" or bool((np.rint(block) == block).all()))
+    sizes = np.array([n]) if reachable == n * (n - 1) else _components(distances)
+    radius = float(eccentricity.min(initial=np.inf)) if n > 1 else np.inf
+    edges = _bin_edges(low, high, whole, bins) if reachable else np.zeros(1)
+    return Summary(
+        n=n,
+        pairs=n * (n - 1),
+        reachable=reachable,
+        components=int(np.count_nonzero(sizes)),
+        largest=int(sizes.max(initial=0)),
+        diameter=high if reachable else None,
+        farthest=farthest,
+        radius=radius if np.isfinite(radius) else None,
+        centre=tuple(np.flatnonzero(eccentricity == radius).tolist()) if np.isfinite(radius) else (),
+        mean=total / reachable if reachable else None,
+        edges=edges,
+        counts=_counts(distances, edges),
+        heat=_heat(distances, rows, columns),
+    )
+
+
+def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
+    """The summary as an event, its vertices by their names."""
+    s = summary
+    return events.Answers(
+        t=t,
+        run=run,
+        vertices=s.n,
+        reachable=s.reachable,
+        components=s.components,
+        largest=s.largest,
+        diameter=s.diameter,
+        farthest=tuple(brief(vertices.name(v)) for v in s.farthest or ()),
+        radius=s.radius,
+        centre=tuple(brief(vertices.name(v)) for v in s.centre[:CENTRES]),
+        centres=len(s.centre),
+        mean=s.mean,
+        edges=tuple(s.edges.tolist()) if len(s.counts) else (),
+        counts=tuple(s.counts.tolist()),
+        heat=tuple(
+            tuple(float(f"{mean:.{_MEAN_DIGITS}g}") if np.isfinite(mean) else None for mean in row) for row in s.heat.tolist()
+        ),
+        checksum=checksum,
+    )
+
+
+def _far(block: np.ndarray) -> float | int:
+    return np.inf if block.dtype.kind == "f" else NO_PATH
+
+
+def _least(block: np.ndarray) -> float | int:
+    return -np.inf if block.dtype.kind == "f" else np.iinfo(block.dtype).min
+
+
+def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Some rows at a time, without paths on the diagonal, and which of their cells have none."""
+    for rows in blocks(distances) if len(distances) else []:
+        block = distances[rows].copy()
+        own = np.arange(rows.start, rows.stop)
+        block[own - rows.start, own] = _far(block)
+        yield rows, block, no_path(block)
+
+
+def _components(distances: np.ndarray) -> np.ndarray:
+    """How many vertices each strongly connected component has, beside zeros."""
+    n = len(distances)
+    label = np.full(n, -1)
+    for rows in blocks(distances):
+        opened = np.arange(rows.start, rows.stop)[label[rows] < 0]
+        if len(opened):  # most are closed by the first vertex of a large component
+            first = opened[:1]
+            label[_both_ways(distances, first)[0]] = first[0]
+            opened = opened[label[opened] < 0]
+        if len(opened):
+            label[opened] = _both_ways(distances, opened).argmax(axis=1)  # the first of its own component
+    return np.bincount(label, minlength=n)
+
+
+def _both_ways(distances: np.ndarray, vertices: np.ndarray) -> np.ndarray:
+    """(len(vertices), n): who is reached from them and reaches them; themselves are, whatever the diagonal says."""
+    mutual = ~(no_path(distances[vertices]) | no_path(distances[:, vertices]).T)
+    mutual[np.arange(len(vertices)), vertices] = True
+    return mutual
+
+
+def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
+    """Bins of one width, which is a whole number if all distances are."""
+    if whole:
+        width = max(1, -(-int(high - low + 1) // bins))
+        return low + np.arange(0, int(high - low) + width + 1, width, dtype=np.float64)
+    return np.linspace(low, high if high > low else low + 1, bins + 1)
+
+
+def _counts(distances: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    bins = len(edges) - 1
+    counts = np.zeros(bins + 1, dtype=np.int64)  # and those without a path
+    for _, block, away in _apart(distances) if bins else ():
+        place = np.subtract(block, edges[0], dtype=np.float64)
+        place /= edges[1] - edges[0]  # multiplied by the inverse, the lower edge of a bin may come out below it
+        np.minimum(place, bins - 1, out=place)
+        np.copyto(place, bins, where=away)
+        counts += np.bincount(place.astype(np.intp).reshape(-1), minlength=bins + 1)
+    return counts[:bins]
+
+
+def _heat(distances: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    n = len(distances)
+    if not n:
+        return np.zeros((0, 0))
+    tops, lefts = (np.arange(min(n, most)) * n // min(n, most) for most in (rows, columns))
+    heat = np.empty((len(tops), len(lefts)))
+    for row, (top, bottom) in enumerate(zip(tops, [*tops[1:], n], strict=True)):
+        sums, counts = np.zeros(n), np.zeros(n, dtype=np.int64)
+        for part in blocks(distances[top:bottom]):
+            block = distances[top:bottom][part]
+            away = no_path(block)
+            sums += np.where(away, 0, block).sum(axis=0, dtype=np.float64)
+            counts += len(block) - np.count_nonzero(away, axis=0)
+        of, among = np.add.reduceat(sums, lefts), np.add.reduceat(counts, lefts)
+        heat[row] = np.where(among > 0, of / np.maximum(among, 1), np.inf)
+    return heat

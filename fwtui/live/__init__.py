@@ -1,0 +1,1 @@
+"""A live session: child processes, the sampler, and hardware counters."""

@@ -1,0 +1,156 @@
+"""A child process that tells events on a private pipe, and the threads that listen to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from threading import Event, Thread
+
+from fwtui.common.errors import Corrupt
+from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.stream.codec import Line, decode_lines
+
+STDERR_KEPT = 64 * 1024
+_CHUNK = 64 * 1024
+# what stages are called in a sentence; "warm-up" is already
+DURING = {
+    "read": "the reading of the file",
+    "graph": "the making of the graph",
+    "allocate": "allocation",
+    "compile": "compilation",
+    "load": "the copy in",
+    "reorder": "reordering",
+    "clean": "the clean passes",
+    "phases": "the phase pass",
+    "reorder back": "reordering",
+    "unload": "the copy out",
+    "verify": "verification",
+}
+
+
+class Child:
+    """One `python -P -m MODULE`; its events queue up in `lines` until somebody takes them.
+
+    The child's stdout goes nowhere and its stderr into a 64 KiB ring, so nothing can paint over a screen. Closing its
+    stdin asks it to end; a session of its own keeps the terminal's Ctrl-C from reaching it.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
+        self.lines: deque[Line | Corrupt] = deque()
+        self.silent = Event()  # the pipe is closed: nothing more will come
+        self._stderr = bytearray()
+        read_end, write_end = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                # -P: a kernels/ folder where the user happens to stand must not be imported instead of ours
+                [sys.executable, "-P", "-m", module, "--fd", str(write_end), "--origin", repr(origin), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(write_end,),
+                start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        self._listeners = [
+            Thread(target=self._listen, args=(read_end,), name=f"{module} events", daemon=True),
+            Thread(target=self._keep_stderr, name=f"{module} stderr", daemon=True),
+        ]
+        for thread in self._listeners:
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it lives; negative for a signal."""
+        return self._process.poll()
+
+    @property
+    def gone(self) -> bool:
+        """It is dead and everything it said has been heard (not necessarily taken)."""
+        return self.silent.is_set() and self.exit_code is not None
+
+    @property
+    def last_words(self) -> str:
+        """The end of its stderr, safe to show; a crash's first line before it, whatever else there was to say."""
+        if self.exit_code is not None:
+            self._listeners[1].join(0.1)  # the pipe of events falls silent first, the last words may still be on their way
+        lines = [clean(line) for line in bytes(self._stderr).decode("utf-8", "replace").splitlines()]
+        lines = [line for line in lines if not line.startswith("Extension modules: ")]
+        crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]
+        end = "\n".join(lines)
+        return end if len(end) <= MAX_LENGTH else crash + end[len(end) - (MAX_LENGTH - len(crash)) :]
+
+    def send(self, request: bytes) -> None:
+        """Write to its stdin; a dead child is found out by its silence, not here."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(request)
+            self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """End it now, and whatever it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def hang_up(self) -> None:
+        """Ask it to end, by closing its stdin."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+
+    def close(self, grace: float = 2.0) -> None:
+        """Ask it to end, and kill it after `grace` seconds."""
+        self.hang_up()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        deadline = time.monotonic() + 0.5
+        for thread in self._listeners:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _listen(self, descriptor: int) -> None:
+        try:
+            with open(descriptor, "rb", buffering=0) as pipe:
+                self.lines.extend(decode_lines(iter(lambda: pipe.read(_CHUNK), b"")))
+        finally:
+            self.silent.set()
+
+    def _keep_stderr(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None
+        with stream:
+            while chunk := os.read(stream.fileno(), _CHUNK):
+                self._stderr += chunk
+                del self._stderr[:-STDERR_KEPT]
+
+
+def epitaph(exit_code: int) -> str:
+    """How a process ended, for a person: 'signal 9, killed'; 'exit code 1'."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        name = signal.strsignal(-exit_code)
+    except ValueError:
+        name = None
+    return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"
+
+
+def during(stage: str) -> str:
+    """What a run was at when its process ended, to be said after that: ' during the clean passes'; nothing before the first."""
+    return f" during {DURING.get(stage, stage)}" if stage else ""

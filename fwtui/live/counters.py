@@ -1,0 +1,206 @@
+"""Hardware counters of a kernel: one launch of each of its operations, profiled by Nsight Compute, never timed with it.
+
+The metrics are those of nvprof under their present names (Nsight Compute CLI, "nvprof transition guide"). Throughput of
+shared memory is 128 bytes a wavefront, what its banks are busy with, as nvprof had it; bytes loaded count a word that is
+broadcast once for each thread. GOPS are integer instructions / time, as CS542200 counts them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import Event
+from typing import NamedTuple
+
+import msgspec
+
+from fwtui.common import units
+from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.live import ncu
+from fwtui.machine import hardware
+
+PROFILED = "profiled: not timings"
+MARK = "fwtui-op "  # begins each line that the profiled program says
+MOST = 1e15  # what an event can state
+WAVEFRONT = 128  # bytes: 32 banks of 4 each
+Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
+
+
+class Metric(NamedTuple):
+    """One counter: its name here, for people, and in ncu (where chips differ, in order of preference)."""
+
+    key: str
+    title: str
+    unit: str  # "share" of 1, "seconds", "bytes", "bytes/s", "GOPS", "count"
+    names: tuple[str, ...] = ()  # empty: worked out from others
+
+
+METRICS = (
+    Metric("occupancy", "achieved occupancy", "share", ("sm__warps_active.avg.pct_of_peak_sustained_active",)),
+    Metric("sm_efficiency", "SM efficiency", "share", ("smsp__cycles_active.avg.pct_of_peak_sustained_elapsed",)),
+    Metric("compute_share", "compute, of its limit", "share", ("sm__throughput.avg.pct_of_peak_sustained_elapsed",)),
+    Metric(
+        "memory_share", "memory, of its limit", "share", ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",)
+    ),
+    Metric("dram_share", "DRAM, of its limit", "share", ("dram__throughput.avg.pct_of_peak_sustained_elapsed",)),
+    Metric("shared_load_bytes_per_second", "shared load", "bytes/s"),
+    Metric("shared_store_bytes_per_second", "shared store", "bytes/s"),
+    Metric("shared_load_bytes", "shared loaded, by threads", "bytes", ("sm__sass_data_bytes_mem_shared_op_ld.sum",)),
+    Metric("shared_store_bytes", "shared stored, by threads", "bytes", ("sm__sass_data_bytes_mem_shared_op_st.sum",)),
+    Metric(
+        "shared_load_wavefronts", "shared load wavefronts", "count", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",)
+    ),
+    Metric(
+        "shared_store_wavefronts", "shared store wavefronts", "count", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",)
+    ),
+    Metric(
+        "shared_load_conflicts",
+        "bank conflicts, load",
+        "count",
+        ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",),
+    ),
+    Metric(
+        "shared_store_conflicts",
+        "bank conflicts, store",
+        "count",
+        ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",),
+    ),
+    Metric(
+        "global_load_bytes_per_second", "global load", "bytes/s", ("l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second",)
+    ),
+    Metric(
+        "global_store_bytes_per_second", "global store", "bytes/s", ("l1tex__t_bytes_pipe_lsu_mem_global_op_st.sum.per_second",)
+    ),
+    Metric("global_load_requests", "global load requests", "count", ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",)),
+    Metric("global_load_sectors", "global load sectors", "count", ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",)),
+    Metric("l1_hit_rate", "L1 hits", "share", ("l1tex__t_sector_hit_rate.pct",)),
+    Metric("l2_hit_rate", "L2 hits", "share", ("lts__t_sector_hit_rate.pct",)),
+    # consumer Blackwell has the second name of each
+    Metric("dram_read_bytes", "DRAM read", "bytes", ("dram__bytes_read.sum", "dram__bytes_op_read.sum")),
+    Metric("dram_write_bytes", "DRAM written", "bytes", ("dram__bytes_write.sum", "dram__bytes_op_write.sum")),
+    Metric("dram_bytes", "DRAM, both ways", "bytes"),
+    Metric("integer_instructions", "integer instructions", "count", ("smsp__sass_thread_inst_executed_op_integer_pred_on.sum",)),
+    Metric("integer_instructions_per_relaxation", "integer instructions per relaxation", "count"),
+    Metric("gops", "integer instructions / time", "GOPS"),
+    Metric("seconds", "duration, profiled", "seconds", ("gpu__time_duration.sum",)),
+    Metric("relaxations", "relaxations of that launch", "count"),
+)
+
+
+class Launch(NamedTuple):
+    """What the profiled program says of a launch before it makes it."""
+
+    op: str
+    relaxations: int
+
+
+def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Counters] | str:
+    """Counters of one launch of every op (a middle one of its largest), or in one sentence why there are none.
+
+    Takes seconds to minutes, less where another thread sets `stop`. Nothing else should profile the GPU meanwhile: a
+    session's sampler reads the same counters.
+    """
+    try:
+        experiment = settle(experiment)
+    except Refused as refusal:
+        return str(refusal)
+    reason = _refusal(experiment)
+    tool = ncu.find()
+    if reason or tool is None:
+        return reason or ncu.ABSENT
+    return _profile(tool, experiment, stop or Event())
+
+
+def shown(metric: Metric, values: Counters) -> str:
+    """A counter with its unit; n/a where it was not measured."""
+    value = values.get(metric.key)
+    if value is None:
+        return units.ABSENT
+    match metric.unit:
+        case "share":
+            return units.percent(value)
+        case "seconds":
+            return units.duration(value)
+        case "bytes":
+            return units.memory(value)
+        case "bytes/s":
+            return units.bandwidth(value)
+        case "GOPS":
+            return f"{units.digits(value)} GOPS"
+        case _:
+            return units.scaled(value, "").rstrip()
+
+
+def _refusal(experiment: Experiment) -> str | None:
+    kernel = kernel_named(experiment.kernel)
+    if kernel.backend != "cuda":
+        return f"{kernel.id} runs on the CPU, and hardware counters are read from a GPU; choose a CUDA kernel"
+    if experiment.device == "simulator":
+        return "the simulator has no hardware counters; choose a GPU"
+    found = hardware.gpus()
+    if not found.gpus:
+        return f"hardware counters need a GPU ({found.reason}); `fwtui doctor` says what is missing"
+    return None if ncu.permitted() else ncu.FORBIDDEN
+
+
+def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
+    asked = {metric.key: list(metric.names) for metric in METRICS if metric.names}
+    program = ncu.python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)))
+    while True:
+        names = [left[0] for left in asked.values() if left]
+        said = ncu.run(tool, names, program, worker_environment("real"), stop)
+        complaints = ncu.errors(said.log)
+        # a chip that lacks one counter makes ncu refuse them all: go on without it
+        unknown = [name for name in names if any(_names(name, words) for words in complaints)]
+        if not unknown or len(unknown) == len(names):
+            return _understood(said, complaints)
+        for left in asked.values():
+            if left and left[0] in unknown:
+                left.pop(0)
+
+
+def _names(name: str, words: str) -> bool:
+    """Whether the words name exactly that metric, not a longer one."""
+    return name in words.replace(",", " ").replace("'", " ").replace('"', " ").rstrip(".").split()
+
+
+def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
+    launches = [Launch(**json.loads(line.removeprefix(MARK))) for line in said.stdout.splitlines() if line.startswith(MARK)]
+    profiled = ncu.rows(said.log)
+    if profiled and len(profiled) == len(launches):
+        return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
+    if said.code is None:
+        return f"the profiler took more than {ncu.MOST_SECONDS:g} s and was ended; choose a smaller n"
+    if any("NVGPUCTRPERM" in words for words in (said.log, said.stderr)):
+        return ncu.FORBIDDEN
+    if profiled:
+        return f"ncu profiled {len(profiled)} kernels where {len(launches)} were launched, so none can be told apart; report it"
+    own = [line for line in said.stderr.splitlines() if line.startswith("fwtui: ")]
+    if own:
+        return clean(own[-1].removeprefix("fwtui: "))
+    last = complaints or said.stderr.strip().splitlines()[-1:] or [f"it ended with exit code {said.code} and no counters"]
+    return f"ncu failed: {clean(last[0])}; run it by hand to see more"
+
+
+def read(launch: Launch, row: Mapping[str, float]) -> Counters:
+    """The counters of one launch from ncu's metrics."""
+    values: dict[str, float] = {"relaxations": float(launch.relaxations)}
+    for metric in METRICS:
+        value = next((row[name] for name in metric.names if name in row), None)
+        if value is not None:
+            values[metric.key] = value
+    seconds = values.get("seconds")
+    for kind in ("load", "store"):
+        if seconds and f"shared_{kind}_wavefronts" in values:
+            values[f"shared_{kind}_bytes_per_second"] = values[f"shared_{kind}_wavefronts"] * WAVEFRONT / seconds
+    if "dram_read_bytes" in values and "dram_write_bytes" in values:
+        values["dram_bytes"] = values["dram_read_bytes"] + values["dram_write_bytes"]
+    integers = values.get("integer_instructions")
+    if integers is not None and launch.relaxations:
+        values["integer_instructions_per_relaxation"] = integers / launch.relaxations
+    if integers is not None and seconds:
+        values["gops"] = integers / seconds / 1e9
+    return {metric.key: values[metric.key] for metric in METRICS if 0 <= values.get(metric.key, -1) <= MOST}

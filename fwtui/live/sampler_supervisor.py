@@ -1,0 +1,65 @@
+"""The telemetry of a live session: the sampler's process, begun again where it died, and away while a profiler needs the GPU."""
+
+from __future__ import annotations
+
+import time
+
+from fwtui.live.child import Child, epitaph
+from fwtui.stream import events
+
+RESTARTS = 5
+
+
+class Sampling:
+    """Owns one sampler. Whoever dismisses it takes what it still had to say; `keep()` begins the next one when it is due."""
+
+    def __init__(self, origin: float, hz: float, device: str, identify: bool):
+        self.child: Child | None = None
+        self._origin = origin
+        self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
+        self._wanted = hz > 0
+        self._held = False
+        self._device = device if device.isdecimal() else "0"  # the GPU that is watched
+        self._deaths = 0
+        self._due = origin
+
+    def keep(self) -> None:
+        """Begin where there is none, telemetry is wanted and a dead one's time is over."""
+        if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
+            self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", self._device], self._origin)
+
+    def follow(self, device: str) -> Child | None:
+        """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""
+        if not device.isdecimal() or device == self._device:
+            return None
+        self._device = device
+        return self._dismiss()
+
+    def hold(self) -> Child | None:
+        """Have none until release(): a profiler would want the same hardware counters. Returns the one that there was, ended."""
+        self._held = True
+        return self._dismiss()
+
+    def release(self) -> None:
+        self._held = False
+
+    def died(self, t: float) -> events.Fault | None:
+        """What is to be told at `t` of a sampler that has died and of which everything else is taken."""
+        dead = self.child
+        if dead is None or not dead.gone or dead.lines:
+            return None
+        self.child = None
+        self._deaths += 1
+        self._due = time.monotonic() + 2.0**self._deaths
+        self._wanted = self._deaths <= RESTARTS
+        after = f"it starts again in {2**self._deaths} s" if self._wanted else "telemetry stops"
+        message = f"the telemetry process died ({epitaph(dead.exit_code or 0)}); {after}"
+        fault = events.Fault(t=t, source="sampler", code="died", message=message, stderr=dead.last_words)
+        dead.close(grace=0)
+        return fault
+
+    def _dismiss(self) -> Child | None:
+        child, self.child = self.child, None
+        if child is not None:
+            child.close(grace=1.0)
+        return child

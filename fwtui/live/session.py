@@ -1,0 +1,347 @@
+"""A live session: the children that measure, the model they fill, and the sinks that keep what they say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fwtui import __version__
+from fwtui.analysis import limits
+from fwtui.analysis.answers import why_none
+from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.text import clean
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.live.child import Child, during, epitaph
+from fwtui.live.sampler_supervisor import Sampling
+from fwtui.machine import hardware
+from fwtui.machine.auto import resolved
+from fwtui.machine.placement import gpu_index, is_simulated
+from fwtui.sessions.recorder import Recorder
+from fwtui.stream import codec, events, requests
+from fwtui.stream.codec import Line
+from fwtui.stream.model import Model
+from fwtui.stream.privacy import anonymous
+
+if TYPE_CHECKING:
+    from fwtui.live.profiling import Counting
+
+Sink = Callable[[Line], None]
+CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
+CLOSE_GRACE = 0.7  # seconds that the children have to end by themselves
+
+
+class Live:
+    """Owns one worker, one sampler, the Model and the sinks. Not thread-safe: one caller drains it.
+
+    `drain()` is called about ten times a second and never blocks; nothing else moves events.
+    """
+
+    def __init__(self, *, telemetry_hz: float = 10.0, device: str = "auto", identify: bool = False):
+        self.origin = time.monotonic()
+        self.model = Model()
+        self.recorder: Recorder | None = None
+        self.sinks: list[Sink] = []
+        self._worker: Child | None = None
+        self._worker_kind = ""
+        self._sampling = Sampling(self.origin, telemetry_hz, device, identify)
+        self._identify = identify
+        self._counting: Counting | None = None
+        self._active: int | None = None  # run that the worker has not finished
+        self._next_run = 1
+        self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
+        self._answering: int | None = None  # run about whose distances the worker was asked
+        self._limited: dict[str, int] = {}  # which GPU's limits the model has, by backend
+        self._kill_at: float | None = None
+        self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
+        self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
+        header = events.Header(
+            t=0.0,
+            program=f"fwtui {__version__}",
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            machine=hardware.machine(),
+            versions=hardware.versions(),
+        )
+        self.tell(header)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the session began."""
+        return time.monotonic() - self.origin
+
+    @property
+    def busy(self) -> bool:
+        return any(one is not None for one in (self._active, self._probing, self._answering, self._counting))
+
+    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
+        """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
+        experiment = resolved(experiment)
+        simulated = is_simulated(experiment)
+        return settle(experiment, simulated), simulated
+
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
+        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time.
+
+        `brief`: only what its total needs, so without passes with a clock at every phase.
+        """
+        self._refuse_if_busy()
+        experiment, simulated = self.settled(experiment)
+        self._hire("simulator" if simulated else "real")
+        assert self._worker is not None
+        self._take(self._sampling.follow(experiment.device))
+        if not simulated:
+            self.tell_limits(kernel_named(experiment.kernel).backend, gpu_index(experiment))
+        run = self._next_run
+        self._next_run += 1
+        self._active = run
+        self.asked[run] = experiment
+        self._kill_at = None
+        self._worker.send(requests.encode(requests.Start(run, experiment, brief)))
+        return run
+
+    def tell_limits(self, backend: str, index: int = 0) -> bool:
+        """Tell what this device can do at most, if that was ever measured here; whether it is known."""
+        if self._limited.get(backend) != index:
+            known = limits.load(backend, index)
+            if known is None and backend in self.model.limits:
+                known = events.Limits(t=0.0, backend=backend)  # those of another GPU hold no longer
+            if known is not None:
+                self.tell(msgspec.structs.replace(known, t=self.now))
+            self._limited[backend] = index
+        return backend in self.model.limits and self.model.limits[backend].complete
+
+    def measure_limits(self, backend: str, index: int = 0) -> None:
+        """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
+        self._refuse_if_busy()
+        self._hire("real")
+        assert self._worker is not None
+        self._probing = self._limited[backend] = index
+        self._worker.send(requests.encode(requests.Probe(backend, index)))
+
+    def count(self, run: int) -> None:
+        """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
+        self._refuse_if_busy()
+        from fwtui.live.profiling import Counting
+
+        self._take(self._sampling.hold())
+        self._counting = Counting(run, self.asked[run])
+
+    def answer(self, run: int) -> None:
+        """Have the worker tell what a run's distances say, as an Answers event; `busy` until it has. Raises Refused."""
+        self._refuse_if_busy()
+        known = self.model.runs[run]
+        reason = why_none(known)
+        if reason:
+            raise Refused(reason)
+        assert known.verdict is not None
+        experiment, simulated = self.settled(self.asked[run])
+        self._hire("simulator" if simulated else "real")
+        assert self._worker is not None
+        self._answering = run
+        self._worker.send(requests.encode(requests.Answer(run, experiment, known.verdict.checksum)))
+
+    def cancel(self) -> None:
+        """Stop the run or the summary before its next step (what does not stop is killed after two seconds), or the profiler."""
+        if self._counting is not None:
+            self._counting.cancel()
+        if self._probing is not None and self._worker is not None:
+            self._worker.close(grace=0)
+            self._worker = self._probing = None
+        asked = self._active if self._active is not None else self._answering
+        if asked is None or self._worker is None or self._kill_at is not None:
+            return
+        self._worker.send(requests.encode(requests.Cancel(asked)))
+        self._kill_at = time.monotonic() + CANCEL_GRACE
+
+    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
+        """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused."""
+        assert self.model.header is not None
+        title = clean(title)
+        header = msgspec.structs.replace(self.model.header, title=title)
+        preface = [codec.as_line(e) for e in (self.model.device, *self.model.limits.values()) if e is not None] + self._run_lines
+        self.recorder = (
+            Recorder.at(path, header, preface=preface, telemetry_hz=hz)
+            if path is not None
+            else Recorder.create(folder, title or "session", header, preface=preface, telemetry_hz=hz)
+        )
+        return self.recorder
+
+    def stop_recording(self, reason: str = "closed") -> None:
+        if self.recorder is not None:
+            self.recorder.close(reason, t=self.now)
+            self.recorder = None
+
+    def mark(self, text: str) -> None:
+        """Leave a marker in the recording."""
+        self.tell(events.Marker(t=self.now, text=text))
+
+    def tell(self, event: events.Event) -> None:
+        """A fact that this process found out: it is recorded, shown and folded like those of the children."""
+        self._publish(codec.as_line(event))  # so that live sees what replay will see
+
+    @contextmanager
+    def without_sampler(self) -> Iterator[None]:
+        """No telemetry meanwhile: the sampler and a profiler would want the same hardware counters."""
+        self._take(self._sampling.hold())
+        try:
+            yield
+        finally:
+            self._sampling.release()
+
+    def drain(self) -> int:
+        """Take what the children said since the last time; returns how many events that were."""
+        self._watch_counting()
+        self._sampling.keep()
+        taken = self._take(self._sampling.child) + self._take(self._worker)
+        self._watch_worker()
+        fault = self._sampling.died(self.now)
+        if fault is not None:
+            self.tell(fault)
+        return taken
+
+    def close(self, reason: str = "closed") -> None:
+        """End the children, then the recording. A run that is still going ends as cancelled."""
+        if any(one is not None for one in (self._active, self._probing, self._answering)) and self._worker is not None:
+            self._worker.kill()
+        children = [child for child in (self._worker, self._sampling.child) if child is not None]
+        for child in children:
+            child.hang_up()
+        deadline = time.monotonic() + CLOSE_GRACE
+        if self._counting is not None:
+            self._counting.close(CLOSE_GRACE)
+            self._counting = None
+        for child in children:
+            child.close(grace=max(0.0, deadline - time.monotonic()))
+            self._take(child)
+        if self._active is not None:
+            self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
+            self._active = None
+        self._end_answering("the session ended")
+        self._worker = self._sampling.child = self._probing = self._answering = None
+        self.stop_recording(reason)
+
+    def kill(self) -> None:
+        """End the children at once: for a program that has no time left to close."""
+        for child in (self._worker, self._sampling.child):
+            if child is not None:
+                child.kill()
+
+    def _refuse_if_busy(self) -> None:
+        if self._counting is not None:
+            raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
+        if self._probing is not None:
+            raise Refused("the limit is still being measured; cancel that or wait for its end")
+        if self._answering is not None:
+            raise Refused(f"the distances of run {self._answering} are being summarised; cancel that or wait for its end")
+        if self._active is not None:
+            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
+
+    def _hire(self, kind: str) -> None:
+        if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
+            self._worker.close(grace=0.5)
+            self._worker = None
+        if self._worker is None:
+            self._worker = Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+            self._worker_kind = kind
+
+    def _take(self, child: Child | None) -> int:
+        if child is None:
+            return 0
+        taken = 0
+        while child.lines:
+            line = child.lines.popleft()
+            taken += 1
+            if isinstance(line, Corrupt):
+                self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
+                continue
+            # before it is told: a signal that ends the program meanwhile must not make close() tell another end
+            if isinstance(line.event, events.RunDone) and line.event.run == self._active:
+                self._active = self._kill_at = None
+            if isinstance(line.event, events.Answers) and line.event.run == self._answering:
+                self._answering = self._kill_at = None
+            self._publish(line)
+            if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
+                best, self._probing = limits.save(line.event, self._probing), None
+                if best != line.event:
+                    self.tell(best)
+        return taken
+
+    def _watch_worker(self) -> None:
+        worker = self._worker
+        if worker is None:
+            return
+        if self._kill_at is not None and time.monotonic() >= self._kill_at and worker.exit_code is None:
+            worker.kill()
+        if not worker.gone or worker.lines:
+            return
+        self._worker = self._probing = None
+        code = worker.exit_code or 0
+        run, self._active = self._active, None
+        if self._kill_at is not None:
+            message = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
+            if run is not None:
+                self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
+            self._end_answering("cancelled")
+        elif run is not None or code != 0:
+            fault = self.model.fault
+            told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
+            if not told:  # a worker that can still speak has named the reason itself
+                stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
+                message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
+                if code == -9:
+                    message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
+                self.tell(
+                    events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
+                )
+        self._end_answering(f"the worker died ({epitaph(code)})")
+        worker.close(grace=0)
+        self._kill_at = None
+
+    def _end_answering(self, why: str) -> None:
+        """Tell whoever waits for a summary that there will be none."""
+        if self._answering is not None:
+            run, self._answering = self._answering, None
+            self.tell(events.Answers(t=self.now, run=run, note=why))
+
+    def _watch_counting(self) -> None:
+        counting = self._counting
+        if counting is None or counting.outcome is None:
+            return
+        self._counting = None
+        self._sampling.release()
+        if isinstance(counting.outcome, str):
+            self.tell(events.Notice(t=self.now, level="warning", text=f"no counters of run {counting.run}: {counting.outcome}"))
+            return
+        for op, values in counting.outcome.items():
+            self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
+        self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are in"))
+
+    def _publish(self, line: Line) -> None:
+        if not self._identify:
+            line = anonymous(line)
+        match line.event:
+            case events.RunStarted():
+                self._run_lines = [line]
+            case events.RunDone() | events.Fault(run=int()):
+                self._run_lines = []
+            case event if self._run_lines and getattr(event, "run", None) == self.model.current:
+                self._run_lines.append(line)
+        # the recorder first: whatever was shown is in the file
+        if self.recorder is not None:
+            self.recorder.write(line)
+            if self.recorder.failure is not None:
+                failure, self.recorder = self.recorder.failure, None
+                self.tell(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
+        for sink in list(self.sinks):
+            try:
+                sink(line)
+            except Exception as error:
+                self.sinks.remove(sink)
+                self.tell(events.Notice(t=self.now, level="error", text=f"an output was detached: {error}"))
+        self.model.apply(line.event)

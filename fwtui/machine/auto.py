@@ -1,0 +1,69 @@
+"""`auto`: a kernel with everything that belongs to it, in the place of the choice that was left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.machine import hardware, tuned
+from fwtui.machine.placement import gpu_index
+from fwtui.machine.tuned import Config
+from kernels.auto import AUTO, in_order
+from kernels.plan import Target
+
+MEASURED, KNOWN = "measured here", "best known"
+TYPICAL = {"cpu": 1024, "cuda": 4096}  # a file's size is known only once it is read
+
+
+def resolved(experiment: Experiment) -> Experiment:
+    """The experiment with a real kernel, tile, options and launch mode, and in `auto` why it is that one.
+
+    From the table that `fwtui tune` made on this device, of the size nearest to n; where there is none, the first rung of
+    kernels.auto.BEST that takes the size and number type. Raises Refused where no kernel takes it.
+    """
+    if experiment.kernel != AUTO.id:
+        return experiment
+    backend, simulated = backend_of(experiment)
+    first: Refused | None = None
+    for config, why in _choices(experiment, backend, simulated):
+        picked = changed(config.applied(experiment), auto=why)
+        try:
+            settle(picked, simulated)
+            _check_device(picked, backend, simulated)
+        except Refused as refusal:
+            first = first or refusal
+        else:
+            return picked
+    raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
+
+
+def backend_of(experiment: Experiment) -> tuple[str, bool]:
+    """Where auto runs, and whether that is the simulator: on a GPU where there is one."""
+    if experiment.device == "simulator":
+        return "cuda", True
+    gpu = experiment.device.isdecimal() or (bool(hardware.gpus().gpus) and hardware.cuda_package() is not None)
+    return ("cuda" if gpu else "cpu"), False
+
+
+def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[tuple[Config, str]]:
+    n = TYPICAL[backend] if experiment.file else experiment.n
+    if not simulated and n > 0:
+        trials = tuned.load(backend, gpu_index(experiment))
+        nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
+        for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
+            yield trial.config, MEASURED
+    for kernel in in_order(backend, experiment.dtype):
+        yield Config(kernel=kernel.id), KNOWN
+
+
+def _check_device(picked: Experiment, backend: str, simulated: bool) -> None:
+    """Raises Refused where the GPU cannot do what the kernel needs."""
+    found, index = hardware.gpus().gpus, gpu_index(picked)
+    if backend == "cpu" or simulated or index >= len(found):
+        return
+    gpu = found[index]
+    target = Target("cuda", gpu.compute_capability, gpu.multiprocessors or 0)
+    sentence = kernel_named(picked.kernel).lacks(picked.shape(max(picked.n, 1)), target)
+    if sentence:
+        raise Refused(sentence)

@@ -1,0 +1,46 @@
+"""What is remembered of a device between programs: one small file per device and kind, in the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import platformdirs
+
+from fwtui.machine import hardware
+
+MOST_BYTES = 1 << 22  # more was not written by this program
+
+
+def read(kind: str, backend: str, index: int = 0) -> bytes | None:
+    """What was kept of this device as it is now; None where nothing was, or nothing can be read."""
+    try:
+        path = _path(kind, backend, index)
+        return path.read_bytes() if path.stat().st_size <= MOST_BYTES else None
+    except OSError:
+        return None
+
+
+def write(kind: str, backend: str, index: int, data: bytes) -> None:
+    """Keep it, all or nothing. A cache folder that cannot be written keeps nothing, and that is all."""
+    path = _path(kind, backend, index)
+    new = path.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_bytes(data)
+        os.replace(new, path)
+
+
+def _path(kind: str, backend: str, index: int) -> Path:
+    """The name changes with whatever changes what the device does: itself, its driver, the compiler."""
+    if backend == "cpu":
+        machine = hardware.machine()
+        identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.version_of("numba"))
+    else:
+        found = hardware.gpus().gpus
+        gpu = found[index] if index < len(found) else None
+        known = (gpu.name, gpu.driver, gpu.multiprocessors) if gpu is not None else ()
+        identity = (*known, hardware.cuda_package())
+    return platformdirs.user_cache_path("fwtui") / kind / f"{backend}-{zlib.crc32(repr(identity).encode()):08x}.json"

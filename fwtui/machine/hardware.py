@@ -1,0 +1,127 @@
+"""What this machine has: asked of a child process or of files, so that no driver is ever loaded here."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes.util
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from fwtui.common.text import clean
+from fwtui.machine.telemetry.facts import GpuFacts, Hardware
+from fwtui.stream import events
+
+__all__ = ["GpuFacts", "Hardware", "cuda_extra", "cuda_package", "driver_present", "gpus", "machine", "versions"]
+
+PROBE_SECONDS = 10.0
+DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last one is WSL's
+CU13_DRIVER, CU12_DRIVER = 580, 525  # the oldest ones that run each toolkit
+CU13_CAPABILITY, CU12_CAPABILITY = (7, 5), (5, 0)
+DISTRIBUTIONS = (
+    *("fwtui", "textual", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-bindings", "cuda-core", "scipy"),
+    *("nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs"),
+)
+
+
+@cache
+def driver_present() -> bool:
+    """Whether there is a sign of an NVIDIA driver; cheap, and no promise that it works."""
+    return any(Path(file).exists() for file in DRIVER_FILES) or ctypes.util.find_library("cuda") is not None
+
+
+@cache
+def gpus() -> Hardware:
+    """The GPUs that CUDA sees here, asked of a child once per process; takes up to 10 s where a driver hangs.
+
+    A crash inside NVML kills only that child; every failure becomes a reason in words.
+    """
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-P", "-m", "fwtui.machine.telemetry.sampler", "--probe"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return Hardware(reason=f"the NVIDIA driver did not answer within {PROBE_SECONDS:g} s; run nvidia-smi to see why")
+    except OSError as error:
+        return Hardware(reason=f"the process that looks for GPUs did not start: {error}")
+    if answer.returncode < 0:
+        name = signal.strsignal(-answer.returncode) or f"signal {-answer.returncode}"
+        return Hardware(reason=f"the NVIDIA driver crashed while it was asked ({name.lower()}); run nvidia-smi to see why")
+    try:
+        return msgspec.json.decode(answer.stdout, type=Hardware)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        words = clean(answer.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])
+        return Hardware(reason=f"the process that looks for GPUs failed: {words or f'exit code {answer.returncode}'}")
+
+
+def cuda_extra(driver_version: str, ccs: Iterable[tuple[int, int] | None]) -> str | None:
+    """The extra of fwtui that this driver and these compute capabilities run; None where neither does."""
+    major = driver_version.partition(".")[0]
+    capabilities = [cc or (0, 0) for cc in ccs]
+    if not major.isdecimal() or not capabilities:
+        return None
+    if int(major) >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
+        return "cu13"
+    return "cu12" if int(major) >= CU12_DRIVER and max(capabilities) >= CU12_CAPABILITY else None
+
+
+def cuda_package() -> str | None:
+    """The version of numba-cuda, without importing it; None where it is not installed."""
+    return version_of("numba-cuda")
+
+
+def version_of(distribution: str) -> str | None:
+    """The installed version; None where there is none."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def versions() -> dict[str, str]:
+    """Python and every installed distribution that decides what a number means."""
+    found = {name: version for name in DISTRIBUTIONS if (version := version_of(name)) is not None}
+    return {"python": platform.python_version(), **found}
+
+
+@cache
+def machine() -> events.Machine:
+    """The host without its name: operating system, processor, cores that this process may use, memory."""
+    import psutil
+
+    return events.Machine(
+        system=f"{platform.system()} {platform.machine()}{' (WSL)' if is_wsl() else ''}",
+        python=platform.python_version(),
+        cpu=_cpu(),
+        cores=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        memory_bytes=psutil.virtual_memory().total,
+    )
+
+
+def is_wsl() -> bool:
+    """Whether this Linux is Windows' own."""
+    return "microsoft" in platform.release().lower()
+
+
+def _cpu() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "Model"):  # x86; some ARM boards
+                return clean(value.strip())
+    if sys.platform == "darwin":
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+            return clean(subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip())
+    return clean(platform.processor() or platform.machine())

@@ -1,0 +1,254 @@
+"""What a user prefers, and where each preference was said: an option, the environment, the file, or nowhere.
+
+The earlier of these wins. The file is TOML, in the user's configuration folder (XDG_CONFIG_HOME on Linux) or where
+FWTUI_CONFIG says:
+
+    theme = "textual-light"
+    [experiment]
+    kernel = "tiled-cpu"
+    n = 2048
+    [keymap]
+    run = "f5,r"
+
+Every key has a variable: FWTUI_THEME, FWTUI_N, FWTUI_THREADS; and for all keys of the keymap one, FWTUI_KEYMAP="run=f5 quit=x".
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import platformdirs
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
+from fwtui.experiment.fields import FIELDS, Field
+from fwtui.sessions.folders import why
+from kernels import registry
+from kernels.plan import Kernel
+
+LARGEST_FILE = 2**20  # bytes
+PREFIX = "FWTUI_"
+EXPERIMENT, KEYMAP = "experiment.", "keymap."
+CHARSETS = ("unicode", "ascii")
+ALIKE = "the kernel's own"
+_OF_KERNEL = ("tile", "launch", "dtype")  # fields whose usual value depends on the kernel
+
+
+class Key(NamedTuple):
+    """One thing that can be set: its name, what it is without being set, and how its text is read."""
+
+    name: str
+    usual: str
+    help: str
+    read: Callable[[str], object]  # raises Refused
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.removeprefix(EXPERIMENT).upper()
+
+
+class Value(NamedTuple):
+    """A setting's text, and who said it: "option", "environment", "file" or "default"."""
+
+    text: str
+    origin: str
+    where: str = ""  # the option, the variable, the file
+
+
+def _one_of(name: str, words: tuple[str, ...]) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        if text not in words:
+            raise Refused(
+                f"{name} {shown(text)} is not offered; choose {' or '.join(words) if len(words) == 2 else ', '.join(words)}"
+            )
+        return text
+
+    return read
+
+
+def _of_some_kernel(one: Field) -> Callable[[str], object]:
+    """As the field reads it, where any kernel offers that."""
+    if one.choices is None:
+        return one.read
+    offered = one.choices
+
+    def read(text: str) -> object:
+        words = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
+        changes = one.read(text)
+        if text not in words:
+            raise Refused(f"{one.name} {shown(text)} is offered by no kernel; choose one of {', '.join(words)}")
+        return changes
+
+    return read
+
+
+def all_keys() -> dict[str, Key]:
+    """Everything that can be set, but for the keymap, whose keys are the ids of the screens' bindings."""
+    listed = [
+        Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
+        Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
+        Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
+    ]
+    usual = Experiment()
+    for one in FIELDS:
+        text = one.show(usual) if one.name not in _OF_KERNEL else ALIKE
+        if one.name in ("kernel", "n"):
+            text = f"{one.show(defaults(False))}; with a GPU {one.show(defaults(True))}"
+        listed.append(Key(EXPERIMENT + one.name, text, one.help, _of_some_kernel(one)))
+    options: dict[str, dict[int, None]] = {}
+    for option in (o for kernel in registry().values() for o in kernel.options):
+        options.setdefault(option.name, {}).update(dict.fromkeys(option.values))
+    for name, values in options.items():
+        words = tuple(map(str, sorted(values)))
+        listed.append(Key(EXPERIMENT + name, ALIKE, f"an option of some kernels: {', '.join(words)}", _one_of(name, words)))
+    return {key.name: key for key in listed}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was said, by key; what was not said is not in `said`."""
+
+    path: Path
+    said: Mapping[str, Value] = field(default_factory=dict)
+
+    def value(self, key: str) -> Value:
+        """What holds for a key of all_keys()."""
+        return self.said.get(key) or Value(all_keys()[key].usual, "default")
+
+    def text(self, key: str) -> str:
+        return self.value(key).text
+
+    @property
+    def kernel(self) -> str:
+        """The preferred kernel, or nothing."""
+        return self.said[EXPERIMENT + "kernel"].text if EXPERIMENT + "kernel" in self.said else ""
+
+    @property
+    def keymap(self) -> dict[str, str]:
+        """Keys by the id of the binding that they are for."""
+        return {name.removeprefix(KEYMAP): value.text for name, value in self.said.items() if name.startswith(KEYMAP)}
+
+    def everything(self) -> Iterator[tuple[str, Value]]:
+        """Every key with what holds for it."""
+        for name in all_keys():
+            yield name, self.value(name)
+        yield from ((name, value) for name, value in self.said.items() if name.startswith(KEYMAP))
+
+    def with_options(self, options: Mapping[str, str | None]) -> Settings:
+        """The same with options of the command line before all else; None was not given."""
+        known = all_keys()
+        given = {name: text for name, text in options.items() if text is not None}
+        for name, text in given.items():
+            known[name].read(text)
+        return Settings(self.path, {**self.said, **{name: Value(text, "option", f"--{name}") for name, text in given.items()}})
+
+    def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
+        """`usual` (made for its own kernel) as the user prefers it, for `kernel` or the preferred one.
+
+        What that kernel does not offer is left as its own default: a preferred tile of 64 is no reason to refuse a kernel
+        that has only 32. `simulated` says whether a kernel would run in the simulator.
+        """
+        chosen = kernel_named(kernel or self.kernel or usual.kernel)
+        experiment = usual
+        if chosen.id != usual.kernel or simulated(chosen):
+            # another kernel's (or a real GPU's) tile, options and launch mode are not this one's defaults
+            experiment = changed(usual, kernel=chosen.id, tile=0, options={}, launch="")
+            if chosen.backend == "cpu":
+                experiment = changed(experiment, n=min(usual.n, defaults(False).n))
+        if experiment.dtype not in chosen.dtypes:
+            experiment = changed(experiment, dtype=chosen.dtypes[0])
+        for one in FIELDS[1:]:
+            value = self.said.get(EXPERIMENT + one.name)
+            if value is not None and (one.choices is None or value.text in one.choices(chosen, simulated(chosen))):
+                experiment = changed(experiment, **one.read(value.text))
+        options = dict(experiment.options)
+        for option in chosen.options:
+            value = self.said.get(EXPERIMENT + option.name)
+            if value is not None and int(value.text) in option.values:
+                options[option.name] = int(value.text)
+        return changed(experiment, options=options)
+
+
+def file_path(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the file is, or would be."""
+    named = (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG", "")
+    return Path(named) if named else platformdirs.user_config_path("fwtui") / "config.toml"
+
+
+def load(environment: Mapping[str, str] | None = None) -> Settings:
+    """What the file and the environment say. Raises Refused for what cannot be read, naming the file and the key."""
+    environment = os.environ if environment is None else environment
+    path = file_path(environment)
+    said: dict[str, Value] = {}
+    for name, text in _flat(_read(path, needed=f"{PREFIX}CONFIG" in environment), path):
+        said[name] = Value(_checked(name, text, f"{clean(path.name)}: {clean(name)}"), "file", str(path))
+    for name, key in all_keys().items():
+        text = environment.get(key.variable, "")
+        if text:
+            said[name] = Value(_checked(name, text, key.variable), "environment", key.variable)
+    variable = f"{PREFIX}KEYMAP"
+    for pair in environment.get(variable, "").split():
+        binding, equals, pressed = pair.partition("=")
+        if not (binding and equals and pressed):
+            raise Refused(f"{variable}: {shown(pair)} is no ID=KEYS; write something like run=f5,r")
+        said[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
+    return Settings(path, said)
+
+
+def _read(path: Path, needed: bool) -> dict[str, Any]:
+    """The file's tables; empty where there is no file and none was named."""
+    name = clean(path.name)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST_FILE + 1)  # of devices too, which have no size and no end
+        if len(data) > LARGEST_FILE:
+            raise Refused(f"{name} has more than {LARGEST_FILE} bytes, which no settings need; choose another file")
+        return tomllib.loads(data.decode())
+    except (FileNotFoundError, NotADirectoryError):
+        if needed:
+            raise Refused(f"there is no {name} where {PREFIX}CONFIG says; write it, or unset the variable") from None
+        return {}
+    except OSError as error:
+        raise Refused(f"{name} cannot be read: {why(error)}; mend that, or move it away") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"{name} is not TOML: {clean(str(error))}; mend that, or move it away") from None
+
+
+def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[tuple[str, str]]:
+    """Every key with its whole name, and its value as text."""
+    for key, value in tables.items():
+        name = before + key
+        if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
+            raise Refused(f"{clean(path.name)}: there is no {shown(name)}; `fwtui config` lists what can be set")
+        match value:
+            case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]):
+                yield from _flat(value, path, f"{name}.")
+            case dict() if before == KEYMAP:  # panel.up = "w" without quotes around its name
+                yield from _flat(value, path, f"{name}.")
+            case bool():
+                yield name, "yes" if value else "no"
+            case str() | int() | float():
+                yield name, str(value)
+            case _:
+                raise Refused(f"{clean(path.name)}: {clean(name)} is neither text, number nor true or false; write one of these")
+
+
+def _checked(name: str, text: str, where: str) -> str:
+    """The text without what a terminal would obey. Raises Refused with the place where it was said."""
+    text = clean(text)
+    if name.startswith(KEYMAP):
+        return text
+    key = all_keys().get(name)
+    if key is None:
+        raise Refused(f"{where} is not a setting; `fwtui config` lists what can be set")
+    try:
+        key.read(text)
+    except Refused as refusal:
+        raise Refused(f"{where}: {refusal}") from None
+    return text

@@ -1,0 +1,231 @@
+"""The one door to NVML: every question goes through `Nvml.query`, and what cannot be answered is None with a reason."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fwtui.machine.telemetry.bounds import count, scaled, share, within
+from fwtui.machine.telemetry.facts import GpuFacts
+from fwtui.machine.telemetry.gpm import Gpm
+
+_SM, _MEMORY = 1, 2  # nvml.h, nvmlClockType_t
+_FUNCTION_NOT_FOUND, _GPU_IS_LOST = 13, 15
+_START = {
+    4: "this user may not use the GPU; in a container, pass the device through (--gpus all)",
+    9: "the NVIDIA driver is installed but not loaded; load it (modprobe nvidia) or reboot",
+    12: "there is no NVIDIA driver here (libnvidia-ml.so.1 was not found)",
+    15: "the GPU has fallen off the bus; reboot",
+    18: "the NVIDIA driver was updated since it was loaded; reboot",
+}
+ENERGY_EVERY = 1.0  # seconds; the call takes milliseconds
+
+
+class Lost(Exception):
+    """The GPU has fallen off the bus: asking on can hang or crash the driver."""
+
+
+class Nvml:
+    """The library, started once. `reason` says in words why it cannot be used; empty when it can."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self._unknown: set[str] = set()
+        self._library: Any = None
+        try:
+            import pynvml
+        except ImportError:
+            self.reason = "nvidia-ml-py is not installed; run: python -m pip install nvidia-ml-py"
+            return
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            self.reason = _START.get(getattr(error, "value", -1), f"NVML does not start: {error}")
+            return
+        self._library = pynvml
+
+    def query(self, function: str, *arguments: Any) -> tuple[Any, str]:
+        """What the function returns, bytes decoded; or None and the reason.
+
+        Raises Lost when the GPU is gone. A function that the driver does not have is not asked again.
+        """
+        ask = getattr(self._library, function, None)
+        if ask is None or function in self._unknown:
+            return None, "unknown to this driver"
+        try:
+            answer = ask(*arguments)
+        except self._library.NVMLError as error:
+            code = getattr(error, "value", None)
+            if code == _GPU_IS_LOST:
+                raise Lost from None
+            if code == _FUNCTION_NOT_FOUND:
+                self._unknown.add(function)
+            return None, str(error).lower()
+        except UnicodeDecodeError as error:
+            return None, str(error)
+        return (answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer), ""
+
+    def structure(self, name: str) -> Any:
+        """An empty structure of the library's; None where this nvidia-ml-py has none of that name."""
+        kind = getattr(self._library, name, None)
+        return None if kind is None else kind()
+
+    def gpus(self) -> list[Gpu]:
+        """The GPUs that CUDA sees, in its order: those of CUDA_VISIBLE_DEVICES where it is set, else by bus address.
+
+        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID, so a machine of unequal GPUs needs that (or a
+        UUID) for equal numbers.
+        """
+        try:
+            everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(self._count())]
+        except Lost:
+            self.reason = _START[_GPU_IS_LOST]
+            return []
+        known = [g for g in everything if g is not None]
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if visible is None:
+            if not known:
+                self.reason = self.reason or "the NVIDIA driver finds no GPU"
+            return known
+        chosen: list[Gpu] = []
+        for entry in visible.split(","):
+            gpu = self._named(entry.strip(), everything)
+            if gpu is None:  # CUDA, too, ignores everything from the first wrong one on
+                break
+            chosen.append(gpu)
+        if not chosen and not self.reason:
+            self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
+        return chosen
+
+    def with_uuid(self, uuid: str) -> Gpu | None:
+        """The GPU (or MIG slice) of that UUID."""
+        try:
+            return self._by("nvmlDeviceGetHandleByUUID", uuid)
+        except Lost:
+            self.reason = _START[_GPU_IS_LOST]
+            return None
+
+    def _count(self) -> int:
+        return self.query("nvmlDeviceGetCount")[0] or 0
+
+    def _by(self, function: str, key: int | str) -> Gpu | None:
+        handle, _ = self.query(function, key)
+        return None if handle is None else Gpu(self, handle)
+
+    def _named(self, entry: str, everything: list[Gpu | None]) -> Gpu | None:
+        if entry.isdecimal():
+            return everything[int(entry)] if int(entry) < len(everything) else None
+        if entry.startswith("GPU-"):  # CUDA accepts an abbreviated UUID
+            return next((g for g in everything if g is not None and g.uuid.startswith(entry)), None)
+        return self.with_uuid(entry) if entry.startswith("MIG-") else None
+
+
+class Gpu:
+    """One GPU: facts once, readings often. `lost` once it has fallen off the bus; it is then asked nothing more."""
+
+    def __init__(self, nvml: Nvml, handle: Any) -> None:
+        self.handle = handle
+        self.lost = False
+        self.reasons: dict[str, str] = {}  # what it does not tell, and why
+        self._nvml = nvml
+        self._energy_at: float | None = None
+        self._energy_first: float | None = None
+        self.uuid: str = self.ask("UUID", "nvmlDeviceGetUUID", handle) or ""
+        self.gpm = Gpm(self)
+
+    def ask(self, what: str, function: str, *arguments: Any) -> Any:
+        """The answer of an NVML function, or None; the first reason is kept under `what` unless that is empty."""
+        if self.lost:
+            return None
+        try:
+            answer, reason = self._nvml.query(function, *arguments)
+        except Lost:
+            self.lost = True
+            return None
+        if reason and what:
+            self.reasons.setdefault(what, reason)
+        return answer
+
+    def structure(self, name: str) -> Any:
+        return self._nvml.structure(name)
+
+    def facts(self) -> GpuFacts:
+        """What does not change. The peak of device memory counts both edges of its clock: 2 x clock x width / 8."""
+        ask, handle = self.ask, self.handle
+        memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
+        width = count(ask("memory bus width", "nvmlDeviceGetMemoryBusWidth", handle))
+        memory_clock = scaled(ask("memory clock limit", "nvmlDeviceGetMaxClockInfo", handle, _MEMORY), 1.0)
+        cuda = ask("CUDA version", "nvmlSystemGetCudaDriverVersion")
+        capability = ask("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
+        attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice tells
+        return GpuFacts(
+            name=ask("name", "nvmlDeviceGetName", handle) or "",
+            uuid=self.uuid,
+            driver=ask("driver version", "nvmlSystemGetDriverVersion") or "",
+            cuda=f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else "",
+            compute_capability=tuple(capability) if capability else None,
+            multiprocessors=count(attributes.multiprocessorCount) if attributes is not None else None,
+            memory_bytes=count(memory.total) if memory is not None else None,
+            bus_width_bits=width,
+            max_memory_clock_mhz=memory_clock,
+            peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
+            max_clock_mhz=scaled(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
+            power_limit_watts=scaled(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
+            gpm=self.gpm.supported,
+            note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
+        )
+
+    def read(self, now: float) -> dict[str, Any]:
+        """Fields of events.Telemetry; `now` in monotonic seconds. Throughput of PCIe is left out: asking takes 20 ms."""
+        ask, handle = self.ask, self.handle
+        counters = self.gpm.read(now)  # first, so that its windows are as long as the readings are apart
+        utilisation = ask("utilisation", "nvmlDeviceGetUtilizationRates", handle)
+        memory = ask("memory in use", "nvmlDeviceGetMemoryInfo", handle)
+        return {
+            **counters,
+            "gpu_power_watts": scaled(ask("power", "nvmlDeviceGetPowerUsage", handle), 1e-3),
+            "gpu_utilisation": share(utilisation.gpu) if utilisation is not None else None,
+            "memory_utilisation": share(utilisation.memory) if utilisation is not None else None,
+            "gpu_clock_mhz": scaled(ask("clock", "nvmlDeviceGetClockInfo", handle, _SM), 1.0),
+            "memory_clock_mhz": scaled(ask("memory clock", "nvmlDeviceGetClockInfo", handle, _MEMORY), 1.0),
+            "gpu_temperature": within(ask("temperature", "nvmlDeviceGetTemperature", handle, 0), -273, 1000),
+            "gpu_memory_bytes": count(memory.used) if memory is not None else None,
+            "throttle": count(self._throttle()),
+            "energy_joules": self._energy(now),
+        }
+
+    def _throttle(self) -> int | None:
+        mask = self.ask("", "nvmlDeviceGetCurrentClocksEventReasons", self.handle)
+        if mask is None:  # drivers before r535 know it by its old name
+            mask = self.ask("throttle reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
+        return mask
+
+    def _energy(self, now: float) -> float | None:
+        """Joules since the first reading, asked once a second and None in between."""
+        if self._energy_at is not None and now - self._energy_at < ENERGY_EVERY:
+            return None
+        self._energy_at = now
+        joules = scaled(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
+        if joules is None:
+            return None
+        if self._energy_first is None:
+            self._energy_first = joules
+        return max(0.0, joules - self._energy_first)
+
+
+def open_gpu(device: str = "0", uuid: str | None = None) -> tuple[Gpu | None, str]:
+    """The GPU to watch and an empty string, or None and why not, in words.
+
+    A UUID decides alone; else `device` is a number in CUDA's order, and anything that is no number means the first.
+    """
+    nvml = Nvml()
+    if nvml.reason:
+        return None, nvml.reason
+    if uuid:
+        gpu = nvml.with_uuid(uuid)
+        return gpu, "" if gpu is not None else nvml.reason or f"NVML knows no GPU {uuid}"
+    gpus = nvml.gpus()
+    index = int(device) if device.isdecimal() else 0
+    if index < len(gpus):
+        return gpus[index], ""
+    return None, nvml.reason or f"there is no GPU {index}; {len(gpus)} found"

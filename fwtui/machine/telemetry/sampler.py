@@ -1,0 +1,208 @@
+"""The process that owns NVML: tells the device once and then readings, until its stdin ends.
+
+    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--uuid UUID] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler --probe
+
+NVML has crashed its caller when a GPU fell off the bus, so nothing else lives here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fwtui.common.parent import end_with_parent
+from fwtui.machine.telemetry.bounds import significant
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.machine.telemetry.host import Host
+from fwtui.machine.telemetry.nvml import Gpu, Nvml, open_gpu
+from fwtui.stream import codec, events
+
+MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
+SLOWEST = 1.0  # seconds between readings when they are expensive
+NEWS_EVERY = 30.0  # seconds at least between two sentences about that
+LOST = "the GPU has fallen off the bus; telemetry goes on with the host alone, and only a reboot brings the GPU back"
+
+
+class Pace:
+    """The time between readings: doubled while they cost too much of it, halved again when they are cheap."""
+
+    def __init__(self, hz: float) -> None:
+        self._hz = hz
+        self.fastest = 1 / hz
+        self.interval = self.fastest
+        self._said_slow = False
+        self._said_at = -NEWS_EVERY
+
+    def after(self, cost: float) -> float:
+        """Seconds from the start of a reading that took `cost` seconds to the start of the next one."""
+        if cost > MOST_OF_INTERVAL * self.interval:
+            self.interval = max(self.fastest, min(2 * self.interval, SLOWEST))
+        elif cost < MOST_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with room to spare
+            self.interval = max(self.fastest, self.interval / 2)
+        return self.interval
+
+    def news(self, cost: float, now: float) -> tuple[str, str]:
+        """A sentence and its level where it has become slower than was asked for, or has come back; mostly nothing."""
+        slow = self.interval > self.fastest
+        if slow == self._said_slow or now - self._said_at < NEWS_EVERY:
+            return "", ""
+        self._said_slow, self._said_at = slow, now
+        if slow:
+            return (
+                f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two",
+                "warning",
+            )
+        return f"telemetry readings are quick again: {self._hz:g} a second", "info"
+
+
+class Sampler:
+    """Readings of the host and at most one GPU, written as lines to a pipe. `origin` is monotonic time zero."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        origin: float,
+        hz: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._descriptor = descriptor
+        self._origin = origin
+        self._pace = Pace(hz)
+        self._clock = clock
+        self._sleep = sleep
+
+    def run(self, device: str, uuid: str | None, identify: bool) -> None:
+        """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
+        gpu, reason = open_gpu(device, uuid)
+        host = Host(self._clock())
+        if gpu is not None:
+            gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
+        self._tell(self._device(gpu, reason, identify))
+        while True:
+            started = self._clock()
+            values = host.read(started)
+            if gpu is not None:
+                values |= gpu.read(self._clock())
+            cost = self._clock() - started
+            self._tell(self._telemetry(started, cost, values))
+            if gpu is not None and gpu.lost:
+                self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
+                gpu = None
+            due = started + self._pace.after(cost)
+            news, level = self._pace.news(cost, started)
+            if news:
+                self._tell(events.Notice(t=self._time(started), text=news, level=level))
+            self._sleep(max(0.0, due - self._clock()))
+
+    def _device(self, gpu: Gpu | None, reason: str, identify: bool) -> events.Device:
+        t = self._time(self._clock())
+        if gpu is None:
+            return events.Device(t=t, present=False, note=reason)
+        facts = gpu.facts()
+        return events.Device(
+            t=t,
+            name=facts.name,
+            compute_capability=facts.compute_capability,
+            multiprocessors=facts.multiprocessors,
+            memory_bytes=facts.memory_bytes,
+            peak_bytes_per_second=facts.peak_bytes_per_second,
+            max_clock_mhz=facts.max_clock_mhz,
+            power_limit_watts=facts.power_limit_watts,
+            driver=facts.driver,
+            cuda=facts.cuda,
+            uuid=facts.uuid if identify else "",
+            note=facts.note,
+        )
+
+    def _telemetry(self, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
+        # energy adds up: four digits of a long session would hide a short run
+        rounded: dict[str, Any] = {
+            name: significant(value) if isinstance(value, float) and name != "energy_joules" else value
+            for name, value in values.items()
+        }
+        if rounded.get("energy_joules") is not None:
+            rounded["energy_joules"] = round(rounded["energy_joules"], 1)
+        return events.Telemetry(t=self._time(started), cost_seconds=significant(cost), **rounded)
+
+    def _time(self, now: float) -> float:
+        return max(0.0, round(now - self._origin, 4))
+
+    def _tell(self, event: events.Event) -> None:
+        line = codec.encode(event)
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+def probe() -> Hardware:
+    """The GPUs that CUDA sees here, with everything that NVML says of them."""
+    nvml = Nvml()
+    gpus = nvml.gpus() if not nvml.reason else []
+    for gpu in gpus:
+        gpu.read(time.monotonic())  # so that its facts name the readings that it cannot give
+    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), reason="" if gpus else nvml.reason)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The process."""
+    options = _options().parse_args(arguments)
+    faulthandler.enable()
+    if options.probe:
+        sys.stdout.write(msgspec.json.encode(probe()).decode() + "\n")
+        return 0
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the parent, who then closes stdin
+    end_with_parent()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):
+        Sampler(options.fd, options.origin, options.hz).run(options.device, options.uuid, options.identify)
+    return 0
+
+
+def _end_with_stdin() -> None:
+    try:
+        while os.read(0, 4096):
+            pass
+    finally:
+        os._exit(0)  # at once, even while NVML hangs
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fwtui.machine.telemetry.sampler")
+    parser.add_argument("--fd", type=int, default=1)
+    parser.add_argument("--origin", type=_finite, default=0.0)
+    parser.add_argument("--hz", type=_rate, default=10.0)
+    parser.add_argument("--device", default="0")
+    parser.add_argument("--uuid")
+    parser.add_argument("--identify", action="store_true")
+    parser.add_argument("--probe", action="store_true")
+    return parser
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0.01 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text} readings per second is outside 0.01 to 100; 10 is usual")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

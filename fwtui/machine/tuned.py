@@ -1,0 +1,85 @@
+"""What was measured of each kernel on this device, by size and number type: the table that auto picks from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import log2
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fwtui.experiment.experiment import Experiment, changed
+from fwtui.machine import device_cache
+
+KIND = "tuned-1"
+REACH = 4.0  # a size stands for others up to so many times as small; the largest stands for all above it
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """One configuration at one size; without seconds it could not be run, or its distances were not verified."""
+
+    n: int
+    dtype: str
+    nonnegative: bool
+    kernel: str
+    tile: int = 0
+    options: dict[str, int] = {}
+    launch: str = ""
+    seconds: float | None = None
+    note: str = ""
+
+    @property
+    def config(self) -> Config:
+        return Config(kernel=self.kernel, tile=self.tile, options=tuple(sorted(self.options.items())), launch=self.launch)
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """What there is to choose for a kernel."""
+
+    kernel: str
+    tile: int = 0
+    options: tuple[tuple[str, int], ...] = ()
+    launch: str = ""
+
+    def applied(self, experiment: Experiment) -> Experiment:
+        return changed(experiment, kernel=self.kernel, tile=self.tile, options=dict(self.options), launch=self.launch)
+
+    @property
+    def words(self) -> str:
+        """tile 64, order 1, graph."""
+        said = [f"tile {self.tile}"] * bool(self.tile) + [f"{name} {value}" for name, value in self.options]
+        return ", ".join([*said, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
+
+
+def config_of(experiment: Experiment) -> Config:
+    """What a settled experiment chose."""
+    options = tuple(sorted(experiment.options.items()))
+    return Config(kernel=experiment.kernel, tile=experiment.tile, options=options, launch=experiment.launch)
+
+
+def load(backend: str, index: int = 0) -> list[Trial]:
+    """Everything that was measured on this device; what cannot be read was never measured."""
+    raw = device_cache.read(KIND, backend, index)
+    try:
+        return [] if raw is None else msgspec.json.decode(raw, type=list[Trial])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+def save(trials: Iterable[Trial], backend: str, index: int = 0) -> None:
+    device_cache.write(KIND, backend, index, msgspec.json.encode(list(trials)))
+
+
+def fastest(trials: Iterable[Trial], n: int, dtype: str, nonnegative: bool) -> Sequence[Trial]:
+    """What to run at this size, the fastest first: of the measured size nearest to it, of the same sign where there are any."""
+    timed = [t for t in trials if t.dtype == dtype and t.seconds]
+    timed = [t for t in timed if t.nonnegative == nonnegative] or timed
+    most = max((t.n for t in timed), default=0)
+    near = [t for t in timed if n > most or max(t.n, n) <= REACH * min(t.n, n)]
+    best = min({t.n for t in near}, key=lambda size: abs(log2(size / n)), default=0)
+    return sorted((t for t in near if t.n == best), key=_seconds)
+
+
+def _seconds(trial: Trial) -> Any:
+    return trial.seconds

@@ -1,0 +1,178 @@
+"""What this device can do at most, measured: relaxations per second in every form, and bytes per second of a copy.
+
+A limit is the best of many short bursts: whatever else the machine does makes a burst slower, never faster. Each loop's result
+is compared with NumPy's before its time counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import psutil
+
+from fwtui.engine.engine import Engine
+from fwtui.machine import hardware
+from fwtui.stream import events
+from kernels.parts.forms import FORMS
+from kernels.probes import probe_cpu, probe_cuda
+from kernels.probes.probe_forms import Form, forms_of
+
+SECONDS = 0.5  # of bursts for each form, and for copying
+BURST = 2e-3  # seconds on a CPU: shorter than what another process is usually let in for
+TURNS = 2048  # of the loop in one launch on a GPU: some milliseconds
+COPY = 1 << 30  # bytes at most: more than any cache holds
+COPY_SHARE = 8  # of the free memory a copy's arrays take at most one part in so many
+LARGEST = 1000  # numbers to compute with; the packed forms take sums below 2^15
+
+Emit = Callable[[events.Limits], None]
+
+
+class NotRight(RuntimeError):
+    """A probe computed something else than NumPy did: its time means nothing."""
+
+
+def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
+    """Tells the limits after every form, all that are known so far; `complete` with the last."""
+    backend = engine.target.backend
+    name = hardware.machine().cpu
+    if backend == "cuda":
+        from fwtui.measure.cuda_facts import gpu_name
+
+        name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
+    found: list[events.FormLimit] = []
+    rates = _cuda_rates(engine) if backend == "cuda" else _cpu_rates()
+    for form, rate, clock in rates:
+        found.append(events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock))
+        emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found)))
+    copied = _cuda_copy(engine) if backend == "cuda" else _cpu_copy()
+    emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found), copy_bytes_per_second=copied, complete=True))
+
+
+def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
+    tiles = probe_cpu.tiles(probe_cpu.host_features())
+    for form in forms_of("cpu"):
+        built = (probe_cpu.build(form.key, tile) for tile in tiles)
+        # no clock: what the system says of it is an average over a longer time than a burst
+        yield form, max(_cpu_rate(probe) for probe in built), None
+
+
+def _cpu_rate(probe: probe_cpu.Probe) -> float:
+    import numba
+
+    threads, rows = numba.get_num_threads(), probe.tile.rows
+    random = np.random.default_rng(1)
+    a = random.integers(0, LARGEST, (threads, probe_cpu.DEPTH * rows)).astype(probe.dtype)
+    b = random.integers(0, LARGEST, (threads, probe_cpu.DEPTH * probe.width)).astype(probe.dtype)
+    before = random.integers(LARGEST, 2 * LARGEST, (threads, rows * probe.width)).astype(probe.dtype)
+    c = before.copy()
+    probe.run(c, a, b, 1, 0)
+    by_k = (threads, probe_cpu.DEPTH)
+    best = (a.reshape(*by_k, rows, 1) + b.reshape(*by_k, 1, probe.width)).min(1).reshape(before.shape)
+    if not np.array_equal(c, np.minimum(before, best)):
+        raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
+
+    def burst(turns: int) -> float:
+        begin = time.perf_counter()
+        probe.run(c, a, b, turns, 0)
+        return time.perf_counter() - begin
+
+    turns = 64
+    while burst(turns) < BURST:
+        turns *= 2
+    return threads * turns * probe.relaxations / min(_bursts(lambda: burst(turns)))
+
+
+def _cpu_copy() -> float:
+    """Bytes read and written per second."""
+    size = min(COPY // 4, psutil.virtual_memory().available // COPY_SHARE)
+    source = np.ones(size // 8)
+    to = np.zeros_like(source)
+    copy = probe_cpu.build_copy()
+    copy(source, to)
+    if to[0] != 1 or to[-1] != 1:
+        raise NotRight("the CPU's copy is wrong")
+
+    def burst() -> float:
+        begin = time.perf_counter()
+        copy(source, to)
+        return time.perf_counter() - begin
+
+    return 2 * source.nbytes / min(_bursts(burst))
+
+
+def _cuda_rates(engine: Any) -> Iterator[tuple[Form, float, float | None]]:
+    for form in forms_of("cuda", engine.target.cc):
+        yield form, *_cuda_rate(engine, form)
+
+
+def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
+    """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
+    from fwtui.engine.cuda_engine import Timer
+    from kernels.numba_door.device import cuda
+
+    stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
+    probe = probe_cuda.build(form.number)
+    random = np.random.default_rng(1)
+    source = probe_cuda.words(form.number, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))
+    cells = probe_cuda.words(form.number, random.integers(LARGEST, 2 * LARGEST, (probe_cuda.BLOCK, probe_cuda.CELLS)))
+    held = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
+    slabs = cuda.to_device(source, stream=stream)
+    clocks = cuda.device_array(blocks, np.int64, stream=stream)
+    begin, end = Timer(), Timer()
+
+    def burst() -> float:
+        begin.record(stream)
+        probe[blocks, probe_cuda.BLOCK, stream](held, slabs, np.int32(0), np.int32(TURNS), clocks)
+        end.record(stream)
+        end.wait()
+        return begin.seconds_until(end)
+
+    def read(array: Any) -> np.ndarray:
+        host = array.copy_to_host(stream=stream)
+        stream.synchronize()
+        return host
+
+    burst()
+    got = read(held)
+    if not np.array_equal(
+        got.reshape(blocks, *cells.shape),
+        np.broadcast_to(probe_cuda.expected(form.number, cells, source), (blocks, *cells.shape)),
+    ):
+        raise NotRight(f"the GPU's {form.key} probe is wrong")
+    # the longest: a multiprocessor may favour one of its blocks, which is done long before the launch is
+    seconds, cycles = min(_bursts(lambda: (burst(), float(read(clocks).max()))))
+    relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * FORMS[form.number].lanes
+    return relaxations / seconds, cycles / seconds / 1e6
+
+
+def _cuda_copy(engine: Any) -> float:
+    """Bytes read and written per second, from device memory to device memory."""
+    from fwtui.engine.cuda_engine import Timer
+    from kernels.numba_door.device import copy_on_device, cuda
+
+    stream = engine.stream
+    size = min(COPY, engine.free_bytes() // COPY_SHARE)
+    source, to = (cuda.device_array(size, np.uint8, stream=stream) for _ in range(2))
+    begin, end = Timer(), Timer()
+
+    def burst() -> float:
+        begin.record(stream)
+        copy_on_device(to, source, size, stream)
+        end.record(stream)
+        end.wait()
+        return begin.seconds_until(end)
+
+    burst()
+    return 2 * size / min(_bursts(burst))
+
+
+def _bursts(burst: Callable[[], Any]) -> Iterator[Any]:
+    """Again and again for a while, and at least three times."""
+    begin = time.perf_counter()
+    for count in range(10_000):
+        if count >= 3 and time.perf_counter() - begin > SECONDS:
+            return
+        yield burst()

@@ -1,0 +1,51 @@
+"""The graph of an experiment, saved or printed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from fwtui.common.atomic_file import check_place
+from fwtui.common.text import clean
+from fwtui.common.units import duration, memory
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.graphs.files import read
+from fwtui.graphs.generate import generate, warm_up
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.room import check_room
+from fwtui.graphs.writers import check_small, check_suffix, check_whole, picture, write
+
+
+def save(experiment: Experiment, out: str) -> None:
+    """Raises Refused where the graph cannot be made, saved or shown."""
+    if out:
+        check_suffix(out)
+        check_place(out, experiment.file)
+        if experiment.real and not experiment.file:
+            check_whole(Path(out), False)
+        if not experiment.file:
+            check_room(experiment, Path(out))
+    elif not experiment.file:
+        check_small(experiment.n, SIMULATOR_MAX_N)
+    if not experiment.file:
+        warm_up(experiment)
+    begin = time.perf_counter()
+    graph = read(experiment.file, experiment.dtype) if experiment.file else generate(experiment)
+    made = time.perf_counter()
+    if not out:
+        print("\n".join(picture(graph, SIMULATOR_MAX_N)))
+        return
+    size = write(graph, out)
+    wrote = duration(time.perf_counter() - made)
+    way = "read" if experiment.file else "generated"
+    print(
+        f"fwtui: {clean(Path(out).name)}: {words(graph)}; {way} in {duration(made - begin)}, {memory(size)} written in {wrote}",
+        file=sys.stderr,
+    )
+
+
+def words(graph: GraphInput) -> str:
+    """Its size and weights."""
+    weights = f", weights {graph.low:g}..{graph.high:g}" if graph.low is not None and graph.high is not None else ""
+    return f"{graph.n:,} vertices, {graph.edges:,} edges{weights}"

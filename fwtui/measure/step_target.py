@@ -1,0 +1,84 @@
+"""A kernel's own program on a small graph, stopped after every step to look at the distances: for people, never timed.
+
+`python -P -m fwtui.measure.step_target`: a Request as JSON on stdin; on stdout one JSON line for each look,
+{"step", "distances"}, null for no path. A kernel that computes in several matrices is looked at after its last step only.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.engine.host_engine import HostEngine
+from fwtui.experiment.experiment import kernel_named
+from fwtui.graphs.canonical import canonical, no_path
+from fwtui.graphs.graph import GraphInput, survey
+from fwtui.learn.real import Look, Request
+from kernels.plan import NO_EDGE, Target
+
+
+def look(request: Request) -> None:
+    """Run the plan and tell what the distances are. Raises Refused where the kernel does not take the graph."""
+    experiment = request.experiment
+    kernel = kernel_named(experiment.kernel)
+    matrix = _matrix(request.weights, experiment.dtype)
+    edges, negative, low, high = survey(matrix)
+    drift = int((len(matrix) - 1) * -low) if low is not None and low < 0 else 0
+    graph = GraphInput(matrix, True, edges, low, high, negative / edges if edges else None, drift)
+    shape = experiment.shape(graph.n, nonnegative=low is None or low >= 0)
+    refusal = kernel.refuses(shape)
+    if refusal:
+        raise Refused(refusal)
+    engine = HostEngine(Target("cpu")) if kernel.backend == "cpu" else _simulator()
+    plan = list(kernel.plan(shape, True))
+    program = kernel.build(shape, engine.target)
+    buffers = program.allocate()
+    program.load(matrix, buffers, engine.stream)
+    always = all(rect.buffer == 0 for step in plan for rect in step.writes)
+    encoder = msgspec.json.Encoder()
+    for index, step in enumerate(plan):
+        program.launch(step, buffers, engine.stream)
+        if always or index == len(plan) - 1:
+            distances = canonical(np.array(program.unload(buffers, engine.stream)), graph, experiment.dtype)
+            absent = no_path(distances)
+            rows = tuple(
+                tuple(None if a else float(d) for d, a in zip(*row, strict=True)) for row in zip(distances, absent, strict=True)
+            )
+            sys.stdout.buffer.write(encoder.encode(Look(index, rows)) + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def _simulator() -> HostEngine:
+    from kernels.numba_door.device import cuda
+
+    return HostEngine(Target("simulator"), cuda.stream())
+
+
+def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
+    """The weights in the kernel's type. Raises Refused for one that does not fit."""
+    matrix = np.full((len(weights), len(weights)), NO_EDGE[dtype], dtype=dtype)
+    most = NO_EDGE[dtype] // 2 if dtype != "float32" else 2**20
+    for i, row in enumerate(weights):
+        for j, weight in enumerate(row):
+            if weight is None:
+                continue
+            if abs(weight) > most:
+                raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
+            matrix[i, j] = weight
+    return matrix
+
+
+def main() -> int:
+    try:
+        look(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
+    except Refused as refusal:
+        print(f"fwtui: {refusal}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""The process that owns numba and CUDA: takes requests on stdin, tells events on a private pipe.
+
+`python -P -m fwtui.measure.worker --fd FD --origin SECONDS`. An error of the GPU poisons its process for good, so after one
+the worker says so and ends; the next run gets a new one. End of stdin ends it at once, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import faulthandler
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fwtui.common.parent import end_with_parent
+from fwtui.common.text import clean
+from fwtui.engine.engine import Cancelled, Engine
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import codec, events, requests
+from kernels.plan import Kernel, Target
+
+if TYPE_CHECKING:
+    from fwtui.measure.runner import Runner
+
+
+class Worker:
+    """Runs one experiment at a time; a thread listens meanwhile."""
+
+    def __init__(self, descriptor: int, origin: float):
+        self._descriptor = descriptor
+        self._origin = origin
+        self._asked: queue.SimpleQueue[requests.Start | requests.Answer | requests.Probe] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        self._engines: dict[tuple[str, int], Engine] = {}
+        self._runner: Runner | None = None
+
+    def now(self) -> float:
+        return time.monotonic() - self._origin
+
+    def tell(self, event: events.Event) -> None:
+        """The event as one line on the pipe; if nobody listens any more, end."""
+        line = codec.encode(event)
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except BrokenPipeError:
+            os._exit(0)
+
+    def work(self) -> None:
+        """Serve requests until stdin ends."""
+        threading.Thread(target=self._listen, name="requests", daemon=True).start()
+        while True:
+            request = self._asked.get()
+            match request:
+                case requests.Probe():
+                    self._probe(request)
+                case requests.Answer():
+                    self._answer(request)
+                case _:
+                    self._run(request)
+
+    def _experienced(self) -> Runner:
+        if self._runner is None:
+            from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
+
+            self._runner = Runner(self.tell, self.now, self._engine_for)
+        return self._runner
+
+    def _run(self, request: requests.Start) -> None:
+        try:
+            check = partial(self._check, request.run)
+            self._experienced().run(request.run, request.experiment, check, request.brief)
+        except BaseException as error:
+            code, sentence, lost = _diagnosis(error)
+            where = traceback.format_exc()
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence, stderr=where))
+            self.tell(events.RunDone(t=self.now(), run=request.run, outcome="failed", message=sentence))
+            if lost:
+                os._exit(0)
+
+    def _answer(self, request: requests.Answer) -> None:
+        try:
+            check = partial(self._check, request.run)
+            self._experienced().answer(request.run, request.experiment, request.checksum, check)
+        except BaseException as error:
+            code, sentence, lost = _diagnosis(error)
+            where = traceback.format_exc()
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=where))
+            self.tell(events.Answers(t=self.now(), run=request.run, note=sentence))
+            if lost:
+                os._exit(0)
+
+    def _probe(self, request: requests.Probe) -> None:
+        try:
+            from fwtui.measure.probe import measure
+
+            measure(self._engine(request.backend, request.device), self.tell, self.now)
+        except BaseException as error:
+            code, sentence, lost = _diagnosis(error)
+            where = traceback.format_exc()
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=where))
+            self.tell(events.Limits(t=self.now(), backend=request.backend, complete=True, note=sentence))
+            if lost:
+                os._exit(0)
+
+    def _listen(self) -> None:
+        for line in sys.stdin.buffer:
+            match requests.decode(line):
+                case (requests.Start() | requests.Answer() | requests.Probe()) as work:
+                    if isinstance(work, requests.Answer):
+                        self._cancelled.discard(work.run)  # what was cancelled may be asked again
+                    self._asked.put(work)
+                case requests.Cancel(run=run):
+                    self._cancelled.add(run)
+        os._exit(0)
+
+    def _check(self, run: int) -> None:
+        if run in self._cancelled:
+            raise Cancelled
+
+    def _engine_for(self, kernel: Kernel, experiment: Experiment) -> Engine:
+        simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        backend = "simulator" if kernel.backend == "cuda" and simulated else kernel.backend
+        index = int(experiment.device) if backend == "cuda" and experiment.device.isdecimal() else 0
+        return self._engine(backend, index)
+
+    def _engine(self, backend: str, index: int) -> Engine:
+        if (backend, index) not in self._engines:
+            self._engines[backend, index] = self._new_engine(backend, index)
+        engine = self._engines[backend, index]
+        engine.activate()
+        return engine
+
+    def _new_engine(self, backend: str, index: int) -> Engine:
+        from fwtui.engine.host_engine import HostEngine
+
+        if backend == "cpu":
+            return HostEngine(Target("cpu"))
+        if backend == "simulator":
+            from kernels.numba_door.device import cuda
+
+            return HostEngine(Target("simulator"), cuda.stream())
+        from fwtui.engine.cuda_engine import CudaEngine
+        from fwtui.measure.cuda_facts import device_event
+
+        engine = CudaEngine(index)
+        self.tell(device_event(engine.gpu, self.now()))
+        return engine
+
+
+def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
+    """(code, sentence, whether this process can go on) for what a run raised."""
+    words = clean(str(error)) or type(error).__name__
+    if isinstance(error, MemoryError):
+        return "memory", f"the host's memory is exhausted ({words}); choose a smaller n", False
+    if "OUT_OF_MEMORY" in words:
+        return "memory", f"the GPU's memory is exhausted ({words}); choose a smaller n, or end what else uses the GPU", True
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
+        return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
+    kind = type(error)
+    if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
+        return "cuda", f"the GPU reported an error: {words}; the next run gets a new worker", True
+    return "error", f"{kind.__name__}: {words}", False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="fwtui.measure.worker")
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--origin", type=float, required=True)
+    given = parser.parse_args()
+    faulthandler.enable()
+    end_with_parent()
+    Worker(given.fd, given.origin).work()
+
+
+if __name__ == "__main__":
+    main()

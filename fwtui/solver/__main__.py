@@ -1,0 +1,37 @@
+"""`python -P -m fwtui.solver JSON`: what commands/solve.py starts."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from fwtui.common.signals import leave, let_in, on_signals
+
+
+def main() -> int:
+    on_signals(leave)
+    let_in()
+    # only now what takes time to import: from here on an end is an orderly one
+    import msgspec
+
+    from fwtui.common.streams import reported
+    from fwtui.common.text import clean
+    from fwtui.solver.request import Request
+
+    def work() -> None:
+        from fwtui.solver.command import carry_out
+
+        # not msgspec's own: a file's name may be no UTF-8
+        carry_out(msgspec.convert(json.loads(sys.argv[1]), Request))
+
+    try:
+        return reported(work, "the distances do not fit into memory; choose a smaller graph")
+    except Exception as error:
+        if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
+            raise
+        print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Answers as files: .npy and .npz for programs, .csv and .tsv for people and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.graphs.csvtable import DELIMITERS
+from fwtui.graphs.vertices import Vertices
+from fwtui.solver.result import Result
+
+ARROW = " -> "
+Pairs = Sequence[tuple[int, int]]
+
+
+def check_out(path: str, pairs: bool, paths: bool) -> None:
+    """Raises Refused for a suffix that nothing, or no path, is written as, before the work."""
+    suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
+    allowed = tables if pairs else (".npy", ".npz", *tables)
+    if suffix not in allowed:
+        what = "pairs are written" if pairs else "distances are written"
+        raise Refused(f"{shown(Path(path).name)} ends in none of {', '.join(allowed)}, as which {what}; choose one of them")
+    if paths and suffix == ".npy":
+        raise Refused(f"{shown(Path(path).name)} has room for distances alone; choose .npz for paths too")
+
+
+def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None]) -> int:
+    """Write what was asked for and return its bytes; the file is whole or not there at all. Raises Refused where it cannot."""
+    suffix = Path(path).suffix.lower()
+    with whole_file(path) as file:
+        if suffix == ".npy":
+            np.save(file, result.distances, allow_pickle=False)
+        elif suffix == ".npz":
+            np.savez(file, allow_pickle=False, **_arrays(result, paths))  # type: ignore[arg-type]
+        else:
+            rows = _pair_rows(result, pairs, paths) if pairs is not None else _all_rows(result, paths, tell)
+            text = io.TextIOWrapper(file, "utf-8", newline="")
+            csv.writer(text, delimiter=DELIMITERS[suffix], lineterminator="\n").writerows(rows)
+            text.flush()
+            text.detach()
+        return file.tell()
+
+
+def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
+    arrays = {"distances": result.distances}
+    if paths and result.predecessors is not None:
+        arrays["predecessors"] = result.predecessors
+    if not result.vertices.numbered:
+        arrays["vertices"] = np.array([result.vertices.name(v) for v in range(len(result.vertices))])
+    elif result.vertices.labels:
+        arrays["first"] = np.array(result.vertices.labels[0])
+    return arrays
+
+
+def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Iterator[Sequence[str]]:
+    """Every pair with a path, source by source; with the vertex before the target where paths are asked for."""
+    yield ("source", "target", "distance", *(("before",) if paths else ()))
+    names = [result.vertices.name(v) for v in range(len(result.vertices))]
+    for source, row in enumerate(result.distances):
+        tell(source / len(names))
+        reached = np.flatnonzero(np.isfinite(row))
+        reached = reached[reached != source]
+        before = result.predecessors[source][reached].tolist() if paths and result.predecessors is not None else None
+        distances = map(plain, row[reached].tolist())
+        for place, (target, distance) in enumerate(zip(reached.tolist(), distances, strict=True)):
+            found = (names[source], names[target], distance)
+            yield (*found, names[before[place]]) if before is not None else found
+
+
+def _pair_rows(result: Result, pairs: Pairs, paths: bool) -> Iterator[Sequence[str]]:
+    yield ("source", "target", "distance", *(("path",) if paths else ()))
+    name = result.vertices.name
+    for source, target in pairs:
+        row = (name(source), name(target), plain(float(result.distances[source, target])))
+        yield (*row, ARROW.join(map(name, result.path(source, target)))) if paths else row
+
+
+def plain(distance: float) -> str:
+    """A distance as a program reads it; nothing for no path."""
+    if distance == float("inf"):
+        return ""
+    return str(int(distance)) if distance == int(distance) else f"{distance:.9g}"
+
+
+def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None:
+    """Pairs as CSV on a stream."""
+    csv.writer(file, lineterminator="\n").writerows(_pair_rows(result, pairs, paths))
+
+
+def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
+    """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
+    from fwtui.graphs.opening import MAX_BYTES, opened
+
+    name = clean(Path(path).name)
+    pairs: list[tuple[int, int]] = []
+    with opened(path, name, MAX_BYTES) as (file, _):
+        try:
+            text = file.read().decode("utf-8")
+        except UnicodeDecodeError:
+            raise Refused(f"{name} is not UTF-8; convert the file") from None
+    delimiter = "\t" if "\t" in text else ","
+    try:
+        for line, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1):
+            fields = [field.strip() for field in row]
+            if not any(fields) or (line == 1 and [f.lower() for f in fields[:2]] == ["source", "target"]):
+                continue
+            if len(fields) < 2:
+                raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write source,target")
+            try:
+                pairs.append((vertices.index(fields[0]), vertices.index(fields[1])))
+            except Refused as refusal:
+                raise Refused(f"{name}, line {line}: {refusal}") from None
+    except csv.Error as error:
+        raise Refused(f"{name}: {clean(str(error))}; correct the quotes") from None
+    if not pairs:
+        raise Refused(f"{name} has no pairs; write source,target on each line")
+    return pairs

@@ -1,0 +1,262 @@
+"""Which vertex comes before the last one on a shortest path, found from the distances alone.
+
+An arc can only be the last one on a shortest path if it is one itself. Few arcs are, so the search through them costs little
+next to finding the distances, takes no part in it, and works for whatever computed them.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.graph import blocks
+from fwtui.graphs.library_objects import Unseen, seen
+from fwtui.graphs.number_lines import Arcs
+from kernels.plan import NO_EDGE
+
+_WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
+_AT_ONCE = 64  # sources of one call of Dijkstra, which makes distances too
+NONE = -9999  # as scipy.sparse.csgraph says it
+ROUNDINGS = 64  # half units in the last place by which rounded sums of one path may differ in practice
+
+
+def share_of(n: int) -> float:
+    """How far a rounded sum may be from a distance of n vertices and still be it, of the distance; weights of at least 0."""
+    return min(2 * n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
+
+
+class _Slack(NamedTuple):
+    """How far a rounded sum may be from a distance and still be it: a share of that distance, and `fixed` per last vertex.
+
+    Where sums of both signs cancel and their rounding does not, it is all fixed; otherwise it is all a share, as the roundings
+    of a long distance are much to a short one. `most` is that of the longest distance to each vertex.
+    """
+
+    share: np.number
+    fixed: np.ndarray
+    most: np.ndarray
+
+
+class _Ordered(NamedTuple):
+    """Arcs by one of their ends: those of vertex v are first[v] : first[v + 1]."""
+
+    first: np.ndarray
+    others: np.ndarray
+    weights: np.ndarray
+
+
+class Paths:
+    """Shortest paths of one graph, from its distances: (n, n), floating, +inf for no path, no negative cycle.
+
+    `exact`: sums of weights equal distances to the last bit. Otherwise each sum is within some roundings of its distance, or of
+    the longest one where there are negative weights.
+    """
+
+    def __init__(self, graph: Adjacency | Unseen, distances: np.ndarray, exact: bool):
+        self._graph = graph
+        self.distances = distances
+        self._exact = exact
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return seen(self._graph)
+
+    def predecessors(self, sources: np.ndarray | None = None) -> np.ndarray:
+        """For each source (all unless given) a row of int32: the vertex before j on a shortest path to j, or -9999."""
+        n = self.adjacency.n
+        sources = np.arange(n, dtype=np.int64) if sources is None else np.asarray(sources, dtype=np.int64)
+        found = np.full((len(sources), n), NONE, dtype=np.int32)
+        if "fwtui.solver.cpu_predecessors" not in sys.modules and len(sources) * len(self._short.weights) <= _WITHOUT_NUMBA:
+            for s, source in enumerate(sources):
+                found[s] = self.row(int(source))
+            return found
+        strong, weak = self._by_strength()
+        slack = self._slack
+        from fwtui.solver.compiling import compiled
+
+        with compiled():
+            from fwtui.solver.cpu_predecessors import nearest_before, spread
+
+            # a strong arc leads away from the source, so that following them cannot lead back
+            dtype, far = self._narrow()
+            into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
+            nearest_before(self.distances, sources, *into, slack.fixed, slack.share, dtype.type(far), found)
+            if len(weak.weights):
+                out = _ordered(weak.sources, weak.targets, weak.weights, n, self.distances.dtype)
+                back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
+                spread(self.distances, sources, *out, *back, slack.fixed, slack.share, found)
+        if not self._exact:
+            self._mend(sources, found)
+        return found
+
+    def _narrow(self) -> tuple[np.dtype, float]:
+        """The type to add in and what no path is in it: 16 bit, if whole distances fit, are twice as many in a vector."""
+        far = NO_EDGE["int16"]
+        if self._exact and self.adjacency.integer and (self.adjacency.low or 0) >= 0:
+            farthest = max(
+                float(self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])))
+                for rows in blocks(self.distances)
+            )
+            if farthest < far:
+                return np.dtype(np.int16), far
+        return self.distances.dtype, np.inf
+
+    def path(self, source: int, target: int) -> list[int]:
+        """The vertices of one shortest path, both ends included; [] where there is none."""
+        if not np.isfinite(self.distances[source, target]):
+            return []
+        return follow(self.row(source), source, target)
+
+    def row(self, source: int) -> np.ndarray:
+        """Predecessors of one source, searched without compiled code: better for a few sources."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order
+
+        n, row = self.adjacency.n, self.distances[source].astype(np.float64)
+        arcs = self._short
+        reached = np.isfinite(row)
+        gap = np.abs(row[arcs.sources] + arcs.weights - np.where(reached, row, -np.inf)[arcs.targets])
+        tight = gap <= (self._slack.fixed + self._slack.share * np.where(reached, row, 0))[arcs.targets]
+        graph = csr_array((np.ones(int(tight.sum())), (arcs.sources[tight], arcs.targets[tight])), shape=(n, n))
+        found = breadth_first_order(graph, source, return_predecessors=True)[1].astype(np.int32)[None]
+        if not self._exact:
+            self._mend(np.array([source]), found)
+        return found[0]
+
+    @cached_property
+    def _slack(self) -> _Slack:
+        distances, n = self.distances, self.adjacency.n
+        number, none = distances.dtype.type, np.zeros(n, dtype=distances.dtype)
+        if self._exact:
+            return _Slack(number(0), none, none)
+        largest = np.zeros(n)
+        for rows in blocks(distances):
+            block = np.abs(distances[rows])
+            np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
+        share = share_of(n)
+        if (self.adjacency.low or 0) < 0:
+            fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
+            return _Slack(number(0), fixed, fixed)
+        return _Slack(number(share), none, (share * largest).astype(distances.dtype))
+
+    def _is_short(self, weights: np.ndarray, distances: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """Whether weights are distances themselves. Both of one shape, `fixed` of each last vertex."""
+        if self._exact:
+            return weights <= distances
+        with np.errstate(invalid="ignore"):
+            return weights <= distances + (distances * self._slack.share + fixed)
+
+    @cached_property
+    def _short(self) -> Arcs:
+        """The arcs that are shortest paths themselves, with weights as the kernel had them; of equal ones each."""
+        kept = []
+        dense, fixed = self.adjacency.dense, self._slack.fixed
+        if dense is not None:
+            for rows in blocks(dense):
+                block = dense[rows] if self._exact else dense[rows].astype(self.distances.dtype)
+                short = self._is_short(block, self.distances[rows], fixed)
+                own = np.arange(rows.start, rows.stop)
+                short[own - rows.start, own] = False
+                short &= np.isfinite(block)
+                sources, targets = np.nonzero(short)
+                kept.append(Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64)))
+        else:
+            for arcs in self.adjacency.pieces():
+                weights = arcs.weights if self._exact else arcs.weights.astype(self.distances.dtype)
+                short = self._is_short(weights, self.distances[arcs.sources, arcs.targets], fixed[arcs.targets])
+                short &= arcs.sources != arcs.targets
+                kept.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
+        return Arcs(*(np.concatenate(part) for part in zip(*kept, strict=True)))
+
+    def _by_strength(self) -> tuple[Arcs, Arcs]:
+        """Arcs that make every path longer, even where weights are negative, and the others.
+
+        Least distances to each vertex are potentials under which no weight is below 0.
+        """
+        arcs = self._short
+        lengths = arcs.weights
+        if self._exact and (self.adjacency.low or 0) >= 0 and lengths.min(initial=1) > 0:
+            return arcs, Arcs(*(part[:0] for part in arcs))
+        if (self.adjacency.low or 0) < 0:
+            potentials = np.zeros(self.adjacency.n)
+            for rows in blocks(self.distances):
+                np.minimum(potentials, self.distances[rows].min(axis=0), out=potentials)
+            lengths = lengths + potentials[arcs.sources] - potentials[arcs.targets]
+        strong = lengths > 2 * self._slack.most[arcs.targets].astype(np.float64)
+        return Arcs(*(part[strong] for part in arcs)), Arcs(*(part[~strong] for part in arcs))
+
+    def _mend(self, sources: np.ndarray, found: np.ndarray) -> None:
+        """Rows in which rounding hid a predecessor or led in a circle: by Dijkstra in double precision."""
+        ends = [
+            _leads_back(row, int(source), np.isfinite(self.distances[source])) for source, row in zip(sources, found, strict=True)
+        ]
+        hidden = np.nonzero(~np.array(ends, dtype=bool))[0]
+        if len(hidden):
+            found[hidden] = self.by_dijkstra(sources[hidden])
+
+    def by_dijkstra(self, sources: np.ndarray) -> np.ndarray:
+        """A row of predecessors for each of these sources by its own search, in double precision: (sources, n) of int32."""
+        from scipy.sparse.csgraph import dijkstra
+
+        found = np.empty((len(sources), self.adjacency.n), dtype=np.int32)
+        for start in range(0, len(sources), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            found[part] = dijkstra(self._searched, indices=sources[part], return_predecessors=True)[1]
+        return found
+
+    @cached_property
+    def _searched(self) -> Any:
+        """What Dijkstra searches, as a sparse matrix: the short arcs, or all of them lifted to where none is negative."""
+        from scipy.sparse import csr_array
+
+        n = self.adjacency.n
+        if (self.adjacency.low or 0) >= 0:
+            arcs = _least(self._short, n)
+            lengths = arcs.weights
+        else:
+            arcs = _least(self.adjacency.all_arcs(), n)
+            row = self.distances.min(axis=0).astype(np.float64)
+            lengths = np.maximum(arcs.weights + row[arcs.sources] - row[arcs.targets], 0)
+        return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
+
+
+def follow(before: np.ndarray, source: int, target: int) -> list[int]:
+    """The vertices from source to target along a row of predecessors; [] where they do not lead there."""
+    backwards = [target]
+    while backwards[-1] != source:
+        vertex = int(before[backwards[-1]])
+        if vertex < 0 or len(backwards) > len(before):
+            return []
+        backwards.append(vertex)
+    return backwards[::-1]
+
+
+def _leads_back(before: np.ndarray, source: int, reached: np.ndarray) -> bool:
+    """Whether every vertex that is reached comes from the source, by doubling the steps."""
+    above = np.where(before >= 0, before, np.arange(len(before), dtype=before.dtype))
+    for _ in range(len(before).bit_length()):
+        above = above[above]
+    return bool((above[reached] == source).all())
+
+
+def _ordered(keys: np.ndarray, others: np.ndarray, weights: np.ndarray, n: int, dtype: np.dtype) -> _Ordered:
+    # 16 bits are sorted by counting
+    order = np.argsort(keys.astype(np.uint16) if n <= 65536 else keys, kind="stable")
+    first = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys, minlength=n), out=first[1:])
+    # as wide as the numbers that they are chosen by, so that one mask serves both
+    narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
+    return _Ordered(first, others[order].astype(narrow), weights[order].astype(dtype))
+
+
+def _least(arcs: Arcs, n: int) -> Arcs:
+    """One arc for each pair of vertices, the least of the parallel ones: SciPy would add them up."""
+    cells = arcs.sources * n + arcs.targets
+    order = np.lexsort((arcs.weights, cells))
+    cells = cells[order]
+    kept = order[np.concatenate([[True], cells[1:] != cells[:-1]])] if len(order) else order
+    return Arcs(*(part[kept] for part in arcs))

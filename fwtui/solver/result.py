@@ -1,0 +1,70 @@
+"""What `solve` gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fwtui.graphs.vertices import Vertices
+
+if TYPE_CHECKING:
+    from fwtui.solver.paths import Paths
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How an answer was found. Times are seconds of wall-clock time."""
+
+    n: int
+    edges: int  # of the input, self-loops not counted
+    dtype: str  # that the distances were computed in
+    proof: str  # how it is known that they fit it
+    exact: bool  # no sum of weights was rounded
+    kernel: str
+    tile: int  # 0: no tiles
+    device: str  # "cpu" or "cuda"
+    # by stage, each where it applies and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once in
+    # a process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
+    seconds: Mapping[str, float]
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+    @property
+    def rate(self) -> float | None:
+        """Relaxations per second in the kernels."""
+        spent = self.seconds.get("kernels", 0.0)
+        return self.n**3 / spent if spent else None
+
+
+@dataclass(frozen=True)
+class Result:
+    """All shortest paths of a graph.
+
+    `distances[i, j]` is the length of the shortest path from vertex i to vertex j: float32 where that holds every one exactly
+    (or where the weights are not whole), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
+    path, int32, -9999 for none, or the whole array is None where it was not asked for. Both are device arrays if the input
+    was one.
+    """
+
+    distances: Any
+    predecessors: Any | None
+    stats: Stats
+    vertices: Vertices
+    paths: Paths | None = None  # for single paths where there are no predecessors; not for device arrays
+
+    def path(self, source: int, target: int) -> list[int]:
+        """The vertices of one shortest path, both ends included; [] where there is none. Needs no predecessors."""
+        from fwtui.solver.paths import follow
+
+        n = self.stats.n
+        if not (0 <= source < n and 0 <= target < n):
+            raise IndexError(f"vertices {source} and {target} are not both in 0 to {n - 1}")
+        if self.predecessors is not None:
+            row = self.predecessors[source]
+            return follow(row.copy_to_host() if hasattr(row, "copy_to_host") else row, source, target)
+        if self.paths is None:
+            raise ValueError("a path needs distances in host memory; copy them, or ask for predecessors")
+        return self.paths.path(source, target)

@@ -1,0 +1,61 @@
+"""A GPU made ready by another thread while a graph is read: both take long, and one waits for files, the other for the driver."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+from fwtui.solver.request import Request
+
+# bytes of a file from which it pays: smaller ones are read at once, or hold graphs for which no GPU is used
+_TEXT, _ARRAYS = 4 << 20, 16 << 20
+
+
+class Start:
+    """Of one GPU; by nobody where there is no number."""
+
+    def __init__(self, device: int | None):
+        self._device = device
+        self._unwanted = Event()
+        self._thread = Thread(target=self._work, name="GPU", daemon=True)
+        if device is not None:
+            self._thread.start()
+
+    def wait(self, n: int) -> None:
+        """Until it is ready, or, where a graph of n vertices needs none, until no more is done about it."""
+        from fwtui.solver.on_gpu import WORTH
+
+        if n < WORTH:
+            self._unwanted.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        with suppress(Exception):  # whoever needs it finds out why
+            import kernels.numba_door.device  # noqa: F401 numba, which takes as long as everything else
+            from fwtui.solver import matrix_kernels
+            from fwtui.solver.compiling import compiled
+            from fwtui.solver.on_gpu import _cuda_engine
+
+            if self._device is not None and not self._unwanted.is_set():
+                _cuda_engine(self._device)
+                with compiled():
+                    matrix_kernels.functions()
+
+
+def start_gpu(request: Request) -> Start:
+    """For a command that is likely to use one; the file's size says how many vertices there may be."""
+    text = request.device if request.device not in ("", "auto") else "0"
+    least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
+    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+        if text.isascii() and text.isdecimal() and os.stat(request.file).st_size >= least:
+            from fwtui.machine.hardware import driver_present
+            from kernels import registry
+
+            kernel = registry().get(request.kernel)
+            asked = kernel.backend == "cuda" if kernel is not None else request.kernel in ("", "auto")
+            if asked and driver_present():
+                return Start(int(text))
+    return Start(None)

@@ -1,0 +1,158 @@
+"""Lines: the bytes on a child's pipe and the bytes of a session file are the same.
+
+One JSON object per line, `kind` names its type, and its last member is the CRC-32 of everything before. A line is
+at most 64 KiB, so no reader ever holds more than that of somebody else's file at once.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fwtui.common.errors import Corrupt
+from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.stream import events
+from fwtui.stream.events import Event
+
+MAX_LINE = 65536
+_SEAL = len(',"crc":"00000000"}')
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A kind that this version does not know; its raw line survives in every tool that rewrites."""
+
+    kind: str
+    raw: bytes
+    t: float = 0.0
+
+
+class Line(NamedTuple):
+    """One line as it was and what it says. Tools that rewrite files copy `raw`."""
+
+    raw: bytes  # without the newline
+    event: Event | Unknown
+
+
+class _Tag(msgspec.Struct):
+    kind: str
+    t: events.Seconds = 0.0
+
+
+_encoder = msgspec.json.Encoder()
+_tag = msgspec.json.Decoder(_Tag)
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    kind.__struct_config__.tag: msgspec.json.Decoder(kind)  # type: ignore[misc]
+    for kind in events.ALL
+}
+_KIND_FIRST = b'{"kind":"'
+_LONGEST_KIND = 40
+_decoders_of_bytes = {kind.encode(): decoder for kind, decoder in _decoders.items()}
+
+
+def encode(event: Event) -> bytes:
+    """The event as one sealed line, newline included. Raises ValueError for one that does not fit a line."""
+    sealed = seal(_encoder.encode(event))
+    if len(sealed) > MAX_LINE:
+        # what a reader would cut from its strings may be all that is too much
+        sealed = seal(_encoder.encode(_cleaned(event)))
+    if len(sealed) > MAX_LINE:
+        raise ValueError(f"a {event.__struct_config__.tag} of {len(sealed)} bytes does not fit a line of {MAX_LINE}")
+    return sealed
+
+
+def as_line(event: Event) -> Line:
+    """An event made in this process as every reader will see it: encoded, decoded, cleaned and checked."""
+    raw = encode(event)[:-1]
+    return Line(raw, decode(raw))
+
+
+def seal(body: bytes) -> bytes:
+    """A JSON object's bytes with their CRC as last member, newline included."""
+    head = body[:-1]
+    return b'%s,"crc":"%08x"}\n' % (head, zlib.crc32(head))
+
+
+def decode(raw: bytes) -> Event | Unknown:
+    """The event on one line (no newline). Raises Corrupt for anything that is not a whole, undamaged, bounded line."""
+    body = _unseal(raw)
+    try:
+        decoder = _named_first(body)
+        if decoder is None:
+            tag = _tag.decode(body)
+            decoder = _decoders.get(tag.kind)
+            if decoder is None:
+                return Unknown(kind=clean(tag.kind), raw=raw, t=tag.t)
+        event = decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Corrupt(clean(str(error))) from None
+    if len(body) > MAX_LENGTH or b"\\" in body or b"\x7f" in body or not body.isascii():
+        try:
+            event = _cleaned(event)
+        except RecursionError:
+            raise Corrupt("nested too deeply") from None
+    return event
+
+
+def decode_lines(chunks: Iterable[bytes]) -> Iterator[Line | Corrupt]:
+    """Whole lines of a byte stream in order; a damaged one is yielded as its Corrupt, a torn last one not at all."""
+    for raw in split(chunks):
+        if raw is None:
+            yield Corrupt(f"a line of more than {MAX_LINE} bytes")
+            continue
+        try:
+            yield Line(raw, decode(raw))
+        except Corrupt as damage:
+            yield damage
+
+
+def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
+    """Lines without their newline; None once for each line over 64 KiB, of which nothing is kept."""
+    held = b""
+    skipping = False
+    for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            line = held + piece
+            held = b""
+            if skipping or len(line) > MAX_LINE:
+                skipping = False
+                yield None
+            else:
+                yield line
+        if skipping:
+            continue
+        held += rest
+        if len(held) > MAX_LINE:
+            held, skipping = b"", True
+    if skipping:
+        yield None
+
+
+def _named_first(body: bytes) -> msgspec.json.Decoder[Any] | None:
+    """The decoder of a body that begins with its kind, as every writer of ours makes it: half of the time of an hour's file."""
+    if not body.startswith(_KIND_FIRST):
+        return None
+    begin = len(_KIND_FIRST)
+    return _decoders_of_bytes.get(body[begin : body.find(b'"', begin, begin + _LONGEST_KIND)])
+
+
+def _unseal(raw: bytes) -> bytes:
+    head, tail = raw[:-_SEAL], raw[-_SEAL:]
+    if tail != b',"crc":"%08x"}' % zlib.crc32(head):
+        raise Corrupt("checksum does not match")
+    return head + b"}"
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {_cleaned(k): _cleaned(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cleaned(v) for v in value)
+    if isinstance(value, msgspec.Struct):
+        return type(value)(**{f: _cleaned(getattr(value, f)) for f in value.__struct_fields__})
+    return value

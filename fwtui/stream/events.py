@@ -1,0 +1,346 @@
+"""The one vocabulary: every fact that a worker, a sampler or a session file can state.
+
+Times `t` are seconds since the session began. A value that could not be measured is None, never 0. Numbers are
+bounded here and strings are cleaned in the codec, so whatever holds an event holds something safe to compute with
+and safe to show.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fwtui.experiment.experiment import Experiment
+
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Count = Annotated[int, Meta(ge=0, le=2**60)]
+RunId = Annotated[int, Meta(ge=0, le=2**31)]
+Vertex = Annotated[int, Meta(ge=0, le=2**31)]
+Real = Annotated[float, Meta(ge=-1e15, le=1e15)]
+Amount = Annotated[float, Meta(ge=0, le=1e15)]  # of anything: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
+Share = Annotated[float, Meta(ge=0, le=1.5)]  # of 1; counters may overshoot a little
+
+FORMAT = "fwtui-session"
+VERSION = 1  # a reader refuses a newer one
+MINOR = 0  # a reader does not mind a newer one
+SAMPLES_TOLD = 100  # of one run at most; its RunDone counts all
+BINS, CELLS = 32, 48  # of a histogram, and along a side of a map of distances, at most
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=str.lower):
+    """One fact at a time."""
+
+    t: Seconds
+
+
+class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The host, without anything that names its owner."""
+
+    system: str = ""
+    python: str = ""
+    cpu: str = ""
+    cores: Count | None = None
+    memory_bytes: Count | None = None
+
+
+class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
+    """First line of a session; says its format and version even where they are the defaults."""
+
+    format: str = FORMAT
+    version: Annotated[int, Meta(ge=1, le=10**6)] = VERSION
+    minor: Annotated[int, Meta(ge=0, le=10**6)] = MINOR
+    program: str
+    created: str  # ISO 8601, UTC
+    title: str = ""
+    machine: Machine = Machine()
+    versions: dict[str, str] = {}
+
+
+class Device(Event, frozen=True, kw_only=True):
+    """What is known of the GPU (or its absence); sent by whoever knows, merged by the Model."""
+
+    present: bool = True
+    name: str = ""
+    compute_capability: tuple[Count, Count] | None = None
+    multiprocessors: Count | None = None
+    memory_bytes: Count | None = None
+    peak_bytes_per_second: Amount | None = None  # device memory, from clock and bus width
+    max_clock_mhz: Amount | None = None
+    l2_bytes: Count | None = None
+    power_limit_watts: Amount | None = None
+    driver: str = ""
+    cuda: str = ""
+    uuid: str = ""  # only on request: it names one board
+    note: str = ""  # why something is missing
+
+
+class PhaseName(Struct, frozen=True):
+    key: str
+    title: str
+
+
+class RunStarted(Event, frozen=True, kw_only=True):
+    """A run begins: what was asked, and of whom."""
+
+    run: RunId
+    experiment: Experiment
+    title: str
+    backend: str  # "cpu" | "cuda" | "simulator"
+    phases: tuple[PhaseName, ...]
+
+
+class Planned(Event, frozen=True, kw_only=True):
+    """The graph's size is known (a file's only once it is read), and so is what the kernel's plan promises."""
+
+    run: RunId
+    n: Count
+    padded: Count
+    steps: Count
+    relaxations: Count
+    device_bytes: Count
+
+
+class Stage(Event, frozen=True, kw_only=True):
+    """A part of a run outside the timed passes; without seconds it begins, with them it is over."""
+
+    run: RunId
+    # "graph" (generated) or "read" (from a file), "allocate", "compile", "load", "reorder" (as the kernel wants it), "warm-up",
+    # "clean", "reorder back", "unload", "verify", "phases"
+    name: str
+    seconds: Seconds | None = None  # of a copy, the median of several
+    bytes: Count | None = None
+
+
+class Graph(Event, frozen=True, kw_only=True):
+    """The input as it is: what was generated or read."""
+
+    run: RunId
+    vertices: Count
+    edges: Count
+    low: Real | None = None  # least and greatest weight, as generated
+    high: Real | None = None
+    negative_share: Share | None = None
+    name: str = ""
+    note: str = ""
+
+
+class Progress(Event, frozen=True, kw_only=True):
+    run: RunId
+    stage: str
+    done: Share
+    step: Count | None = None  # index into the plan, where known
+    left: Seconds | None = None
+
+
+class Sample(Event, frozen=True, kw_only=True):
+    """One timed clean pass (some of them, where there are very many); `since` is when its clock started."""
+
+    run: RunId
+    seconds: Seconds
+    since: Seconds
+
+
+class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one phase took and did in the phase pass."""
+
+    phase: str
+    seconds: Seconds
+    launches: Count
+    relaxations: Count
+    device_bytes: Count
+    link_bytes: Count = 0
+
+
+class Phases(Event, frozen=True, kw_only=True):
+    """The phase pass: its own total, and each phase's share of it. Of several passes the one with the median total."""
+
+    run: RunId
+    seconds: Seconds
+    parts: tuple[Part, ...]
+    captured: bool = False  # timed inside a CUDA graph
+    passes: Count = 1
+
+
+class Round(Event, frozen=True, kw_only=True):
+    """One sampled stretch of the phase pass: seconds per phase from relaxation `first` on."""
+
+    run: RunId
+    index: Count
+    first: Count
+    seconds: tuple[Seconds, ...]  # in the order of RunStarted.phases
+
+
+class Occupancy(Event, frozen=True, kw_only=True):
+    """Theoretical occupancy of one compiled op."""
+
+    run: RunId
+    op: str
+    threads: Count
+    registers: Count
+    shared_bytes: Count
+    spill_bytes: Count = 0
+    blocks: Count  # resident blocks per multiprocessor
+    warps: Count
+    max_warps: Count
+    limiters: tuple[str, ...]
+    source: str  # "driver" | "table"
+
+
+class Counters(Event, frozen=True, kw_only=True):
+    """Hardware counters of one launch of one op, profiled apart from the run: none of them is a timing of it."""
+
+    run: RunId
+    op: str
+    values: dict[str, Amount]  # keys, units: fwtui.live.counters.METRICS
+
+
+class Verdict(Event, frozen=True, kw_only=True):
+    """Whether the distances are right, and how that is known."""
+
+    run: RunId
+    verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
+    how: str
+    cells: Count = 0  # compared
+    checksum: str = ""  # Fletcher-64 of the canonical distances
+    reachable: Count | None = None
+    cycle: tuple[Vertex, ...] = ()
+    seconds: Seconds | None = None
+
+
+class RunDone(Event, frozen=True, kw_only=True):
+    """The end of a run; times are of the clean passes and None where nothing may be timed."""
+
+    run: RunId
+    outcome: str  # "done" | "cancelled" | "refused" (the user's mistake, in `message`) | "failed"
+    message: str = ""
+    median: Seconds | None = None
+    spread: Amount | None = None  # half-width of the median's 95 % interval, relative
+    count: Count = 0
+    indicative: bool = False  # fewer than 10 runs or less than 0.5 s of them
+    instrumentation: Real | None = None  # phase pass minus clean median, seconds
+
+
+class Fault(Event, frozen=True, kw_only=True):
+    """Something broke: a sentence for a person, and the last words of whoever died."""
+
+    source: str  # "worker" | "sampler" | "recorder"
+    code: str  # "died", "cuda", "memory", "hung", "error", "disk"
+    message: str
+    run: RunId | None = None
+    stderr: str = ""
+
+
+class Telemetry(Event, frozen=True, kw_only=True):
+    """One reading of the host and, where there is one, the GPU. MHz, watts, bytes, shares of 1."""
+
+    gpu_power_watts: Amount | None = None
+    gpu_utilisation: Share | None = None
+    memory_utilisation: Share | None = None
+    gpu_clock_mhz: Amount | None = None
+    memory_clock_mhz: Amount | None = None
+    gpu_temperature: Annotated[float, Meta(ge=-273, le=1000)] | None = None
+    gpu_memory_bytes: Count | None = None
+    throttle: Count | None = None  # NVML bit mask of clocks-event reasons
+    energy_joules: Amount | None = None
+    sm_utilisation: Share | None = None  # GPM
+    sm_occupancy: Share | None = None
+    integer_utilisation: Share | None = None
+    fp32_utilisation: Share | None = None
+    dram_utilisation: Share | None = None
+    cpu_utilisation: Share | None = None
+    cpu_clock_mhz: Amount | None = None
+    host_memory_bytes: Count | None = None
+    cost_seconds: Seconds | None = None  # what taking this reading cost
+
+
+class Notice(Event, frozen=True, kw_only=True):
+    """A line for the log."""
+
+    text: str
+    level: str = "info"  # "info" | "warning" | "error"
+
+
+class Marker(Event, frozen=True, kw_only=True):
+    """A place in a recording that a person marked."""
+
+    text: str
+
+
+class FormLimit(Struct, frozen=True):
+    """What a device does at most in one form of kernels.probes.probe_forms; the clock is that of its multiprocessors."""
+
+    form: str
+    relaxations_per_second: Amount | None = None
+    clock_mhz: Amount | None = None
+
+
+class Limits(Event, frozen=True, kw_only=True):
+    """What a device can do at most, measured apart from every run. Told again with all that is known until it is complete."""
+
+    backend: str  # "cpu" | "cuda"
+    device: str = ""
+    forms: tuple[FormLimit, ...] = ()
+    copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory
+    complete: bool = False
+    note: str = ""  # why something is missing
+
+
+class Answers(Event, frozen=True, kw_only=True):
+    """What is worth knowing about all distances of a run's graph at once, over the ordered pairs of different vertices.
+
+    Distances are in units of the weights, None where no pair, or no vertex, has one.
+    """
+
+    run: RunId
+    vertices: Count = 0
+    reachable: Count = 0  # pairs with a path
+    components: Count = 0  # strongly connected
+    largest: Count = 0  # vertices of the largest of them
+    diameter: Real | None = None  # the longest distance that there is
+    farthest: Annotated[tuple[str, ...], Meta(max_length=2)] = ()  # the names of the pair that it is between
+    radius: Real | None = None  # the least distance within which some vertex reaches all others
+    centre: Annotated[tuple[str, ...], Meta(max_length=8)] = ()  # the first names of the vertices that do
+    centres: Count = 0  # how many they are
+    mean: Real | None = None
+    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # of the histogram's bins, one more than they are
+    counts: Annotated[tuple[Count, ...], Meta(max_length=BINS)] = ()  # pairs in each, without its upper edge but for the last
+    # mean distance of blocks of pairs, sources down and targets across; None where none has a path
+    heat: Annotated[tuple[Annotated[tuple[Real | None, ...], Meta(max_length=CELLS)], ...], Meta(max_length=CELLS)] = ()
+    checksum: str = ""  # of the distances, as in a Verdict
+    seconds: Seconds | None = None  # what finding all this took
+    solved: Seconds | None = None  # and what computing the distances once more took, where they were not there any longer
+    note: str = ""  # why there is nothing
+
+
+class End(Event, frozen=True, kw_only=True):
+    """Last line of a session that was closed; `events` counts the lines before it."""
+
+    reason: str  # "closed" | "signal" | ...
+    events: Count
+    dropped: Count = 0
+
+
+ALL: tuple[type[Event], ...] = (
+    Header,
+    Device,
+    RunStarted,
+    Planned,
+    Stage,
+    Graph,
+    Progress,
+    Sample,
+    Phases,
+    Round,
+    Occupancy,
+    Counters,
+    Verdict,
+    RunDone,
+    Fault,
+    Telemetry,
+    Notice,
+    Marker,
+    End,
+    Limits,
+    Answers,
+)

@@ -1,0 +1,58 @@
+"""What is left out of a session unless it is asked for: the words that name a machine's owner."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import re
+import socket
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line, Unknown
+
+_SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # that may quote an error or a path
+    events.Fault: ("message", "stderr"),
+    events.Notice: ("text",),
+    events.RunDone: ("message",),
+    events.Device: ("note",),
+    events.Graph: ("note",),
+    events.Answers: ("note",),
+}
+_SHORTEST = 3  # characters of a name that is replaced
+
+
+def anonymous(line: Line) -> Line:
+    """The line without the name of the host, of the user, and of the user's folder in its sentences."""
+    if isinstance(line.event, Unknown):
+        return line
+    told = {name: getattr(line.event, name) for name in _SENTENCES.get(type(line.event), ())}
+    changes = {name: safe for name, text in told.items() if (safe := without_names(text)) != text}
+    return codec.as_line(msgspec.structs.replace(line.event, **changes)) if changes else line
+
+
+def without_names(text: str) -> str:
+    """The text with ~ for the user's folder, (host) for the host's name and (user) for the user's."""
+    for pattern, instead in _names():
+        text = pattern.sub(instead, text)
+    return text
+
+
+@cache
+def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
+    found: list[tuple[str, str]] = []
+    with contextlib.suppress(RuntimeError):
+        found.append((str(Path.home()), "~"))
+    for host in (socket.gethostname(), os.uname().nodename):
+        found += [(host, "(host)"), (host.partition(".")[0], "(host)")]
+    with contextlib.suppress(OSError, KeyError, ImportError):  # nobody in the password file, as in some containers
+        found.append((getpass.getuser(), "(user)"))
+    return tuple(
+        (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead)
+        for word, instead in dict(found).items()
+        if len(word) >= _SHORTEST
+    )

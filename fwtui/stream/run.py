@@ -1,0 +1,245 @@
+"""One run as far as its events have told: immutable, replaced by each event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import inf, isfinite
+from statistics import median
+from typing import Any, NamedTuple
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from kernels.plan import Kernel
+
+WRONG = ("wrong", "out of range")
+GRAPH = ("density", "low", "high", "real", "negative", "connected", "exact", "seed")  # fields that decide a generated graph
+MOST_TOLD = 256  # events of one kind that a run keeps
+
+
+class PhaseTime(NamedTuple):
+    """One phase of the phase pass with the words a person reads."""
+
+    key: str
+    title: str
+    seconds: float
+    share: float
+    launches: int
+    relaxations: int
+    device_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """State is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
+
+    id: int
+    started: float
+    experiment: Experiment
+    title: str
+    backend: str
+    phase_names: tuple[events.PhaseName, ...]
+    n: int
+    padded: int = 0
+    steps: int = 0
+    relaxations: int = 0  # of the padded matrix
+    device_bytes: int = 0
+    state: str = "running"
+    stage: str = ""
+    stages: tuple[events.Stage, ...] = ()  # finished ones
+    progress: events.Progress | None = None
+    graph: events.Graph | None = None
+    samples: tuple[events.Sample, ...] = ()
+    phase_pass: events.Phases | None = None
+    rounds: tuple[events.Round, ...] = ()
+    occupancies: tuple[events.Occupancy, ...] = ()
+    counted: tuple[events.Counters, ...] = ()  # one for each op, where they were asked for
+    verdict: events.Verdict | None = None
+    answers: events.Answers | None = None  # where they were asked for, or cost nothing
+    done: events.RunDone | None = None
+    finished: float | None = None
+    stage_since: float = 0.0  # session time at which the present stage began
+    fault: events.Fault | None = None  # what ended it, where something broke
+
+    @property
+    def simulated(self) -> bool:
+        return self.backend == "simulator"
+
+    @property
+    def verified(self) -> bool | None:
+        """True and False are known; None is not (yet) checked, or has no distances to check."""
+        if self.verdict is None or self.verdict.verdict in ("unverified", "negative cycle"):
+            return None
+        return self.verdict.verdict == "verified"
+
+    @property
+    def wrong(self) -> bool:
+        return self.verdict is not None and self.verdict.verdict in WRONG
+
+    @property
+    def seconds(self) -> float | None:
+        """Median of the clean passes; provisional while they go on."""
+        if self.simulated:
+            return None
+        if self.done is not None:
+            return self.done.median
+        return median(s.seconds for s in self.samples) if self.samples else None
+
+    @property
+    def rate(self) -> float | None:
+        """Relaxations per second that the user asked for: n^3 / time, padding not counted."""
+        return _per_second(self.n**3, self.seconds)
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None where the kernel has no such model."""
+        return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
+
+    @property
+    def phases(self) -> tuple[PhaseTime, ...]:
+        """The phase pass, in the kernel's order; empty where nothing may be timed."""
+        if self.phase_pass is None or self.simulated:
+            return ()
+        titles = {p.key: p.title for p in self.phase_names}
+        total = sum(p.seconds for p in self.phase_pass.parts) or 1.0
+        return tuple(
+            PhaseTime(
+                p.phase, titles.get(p.phase, p.phase), p.seconds, p.seconds / total, p.launches, p.relaxations, p.device_bytes
+            )
+            for p in self.phase_pass.parts
+        )
+
+    @property
+    def main_occupancy(self) -> events.Occupancy | None:
+        """Occupancy of the op whose phase takes longest (the last one listed where that is not known)."""
+        if not self.occupancies:
+            return None
+        slowest = max(self.phases, key=lambda p: p.seconds).key if self.phases else self.occupancies[-1].op
+        return next((o for o in self.occupancies if o.op == slowest), self.occupancies[-1])
+
+    @property
+    def counters(self) -> dict[str, dict[str, float]]:
+        """Hardware counters by op and key (fwtui.live.counters.METRICS), profiled apart; empty where none were asked for."""
+        return {c.op: c.values for c in self.counted}
+
+    def stage_seconds(self, name: str) -> float | None:
+        """How long a part outside the clock took; None if it did not (yet) happen."""
+        if self.simulated:
+            return None
+        return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
+
+    @property
+    def end_to_end(self) -> float | None:
+        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
+        copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
+        copies += [self.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back")]
+        return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
+
+    @property
+    def clean_window(self) -> tuple[float, float] | None:
+        """Session time from the first clean pass to the end of the last (that was told, while they go on)."""
+        if not self.samples:
+            return None
+        over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
+        return self.samples[0].since, (self.samples[-1] if over is None else over).t
+
+    def after(self, event: events.Event) -> Run:
+        """This run once the event has happened; an event that is not about runs changes nothing."""
+        match event:
+            case events.Planned():
+                return _changed(
+                    self,
+                    n=event.n,
+                    padded=event.padded,
+                    steps=event.steps,
+                    relaxations=event.relaxations,
+                    device_bytes=event.device_bytes,
+                )
+            case events.Stage(seconds=None):
+                return _changed(self, stage=event.name, stage_since=event.t, progress=None)
+            case events.Stage():
+                return _changed(self, stages=_with(self.stages, event))
+            case events.Progress():
+                return _changed(self, progress=event)
+            case events.Graph():
+                return _changed(self, graph=event)
+            case events.Sample():
+                return _changed(self, samples=_with(self.samples, event))
+            case events.Phases():
+                return _changed(self, phase_pass=event)
+            case events.Round():
+                return _changed(self, rounds=_with(self.rounds, event))
+            case events.Occupancy():
+                return _changed(self, occupancies=_with(self.occupancies, event))
+            case events.Counters():
+                return _changed(self, counted=(*(c for c in self.counted if c.op != event.op), event))
+            case events.Verdict():
+                return _changed(self, verdict=event)
+            case events.Answers():
+                return _changed(self, answers=event, progress=None)
+            case events.RunDone():
+                return _changed(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
+            case events.Fault() if self.state == "running":
+                return _changed(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
+            case _:
+                return self
+
+
+_SLOTS: dict[str, Any] = {f.name: Run.__dict__[f.name] for f in fields(Run)}
+
+
+def _changed(run: Run, **changes: Any) -> Run:
+    """dataclasses.replace in a third of its time: events may come by the thousand."""
+    new = object.__new__(Run)
+    for slot in _SLOTS.values():
+        slot.__set__(new, slot.__get__(run))
+    for name, value in changes.items():
+        _SLOTS[name].__set__(new, value)
+    return new
+
+
+def started(event: events.RunStarted) -> Run:
+    """The run that this event begins."""
+    return Run(
+        id=event.run,
+        started=event.t,
+        experiment=event.experiment,
+        title=event.title,
+        backend=event.backend,
+        phase_names=event.phases,
+        n=0 if event.experiment.file else event.experiment.n,
+    )
+
+
+def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
+    """Whether the run is of that experiment, its size and how often it is repeated and how it is checked apart.
+
+    What is not asked for is the kernel's default; of a file only that there is one is known.
+    """
+    had = run.experiment
+    usual = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
+    launch = "eager" if run.simulated else kernel.launch_modes[-1]
+    graph = () if wanted.file else GRAPH
+    return (
+        had.kernel == wanted.kernel
+        and bool(had.file) == bool(wanted.file)
+        and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
+        and (had.launch or launch) == (wanted.launch or launch)
+        and _place(had.device) == _place(wanted.device)
+        and had.tile == (wanted.tile or usual if usual else 0)
+        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
+    )
+
+
+def _place(device: str) -> str:
+    return "0" if device == "auto" else device
+
+
+def _per_second(amount: int, seconds: float | None) -> float | None:
+    """None where there is no time to divide by; a made-up file may hold one too short for a float's quotient."""
+    rate = amount / seconds if seconds else inf
+    return rate if isfinite(rate) else None
+
+
+def _with(told: tuple[Any, ...], event: events.Event) -> tuple[Any, ...]:
+    """One more, unless a made-up file tells more than any worker does."""
+    return (*told, event) if len(told) < MOST_TOLD else told

@@ -1,0 +1,1 @@
+"""The application itself: its start, its end, and pictures of it."""

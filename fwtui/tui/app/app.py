@@ -1,0 +1,324 @@
+"""The application: one live session or one recorded one, a timer that moves it, and a clean end on every way out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from textual import constants
+from textual.actions import ActionParseResult
+from textual.app import App, ComposeResult, SystemCommand
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.driver import Driver
+from textual.filter import LineFilter
+from textual.screen import Screen
+from textual.theme import ThemeProvider
+from textual.widget import AwaitMount
+from textual.widgets import OptionList, Static
+
+from fwtui.common import gc_pause
+from fwtui.experiment.experiment import Experiment
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.app import terminal
+from fwtui.tui.app.ascii_only import Plain
+from fwtui.tui.frame.bindings import TO_PLACES
+from fwtui.tui.frame.cost import Meter
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.look import USUAL, Look
+from fwtui.tui.frame.opens import BESIDE, PATIENCE, Brings, Opens, SessionWanted
+from fwtui.tui.frame.palette import Command, Palette
+from fwtui.tui.frame.places import PLACES, places
+from fwtui.tui.frame.sizes import HEIGHTS, WIDTHS
+from fwtui.tui.frame.theme import FWTUI
+from fwtui.tui.frame.topbar import Tab, TopBar
+from fwtui.tui.frame.view import Source, View
+
+if TYPE_CHECKING:
+    from fwtui.sessions.stream import Listener
+    from fwtui.tui.app.claims import Answered, Documents, Unanswered
+    from fwtui.tui.frame.recording import Recording
+
+TICKS_PER_SECOND = 10
+PAGING = ("page_up", "page_down")
+
+
+class FwtuiApp(Opens):
+    TITLE = "fwtui"
+    CSS = """
+    Screen { background: $background; }
+    #loading { width: 1fr; height: 1fr; content-align: center middle; color: $text-muted; }
+    """
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS = [*App.BINDINGS, *TO_PLACES]
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        experiment: Experiment | None = None,
+        replay: Path | Recording | Listener | None = None,
+        speed: float = 1.0,
+        start: float = 0.0,
+        max_gap: float | None = None,
+        still: bool = False,
+        found: Hardware | None = None,
+        last_resort: Callable[[], None] = lambda: None,
+        place: str = PLACES[0].name,
+        look: Look = USUAL,
+        lesson: str = "",
+    ):
+        """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
+
+        `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
+        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks;
+        `lesson` is the step of the course that the place to learn begins with.
+        """
+        super().__init__()
+        self.register_theme(FWTUI)
+        self.theme = look.theme
+        self.look = look
+        self.plain = look.ascii  # everything in ASCII
+        self._ascii = Plain()
+        self.meter = Meter()
+        self.source = source
+        self.left_by_signal = False
+        self._experiment = experiment or Experiment()
+        self._replay = replay
+        self.how = {"speed": speed, "start": start, "max_gap": max_gap}
+        self.still = still
+        self._found = found
+        self._last_resort = last_resort
+        self._place = place
+        self._lesson = lesson
+        self._views: list[View] = []  # the live session, a replay over it; the last one is shown
+        self._opened = 0  # views that there ever were
+        self._ticking = False
+        if still:
+            self.animation_level = "none"
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content("opening…"), id="loading", markup=False)
+
+    def get_driver_class(self) -> type[Driver]:
+        if constants.DRIVER is not None or sys.platform == "win32":
+            return super().get_driver_class()
+        from fwtui.tui.app.terminal_input import TerminalDriver
+
+        return TerminalDriver
+
+    def on_load(self) -> None:
+        # here and not when mounted: the terminal's modes are still its own
+        if not self.still:
+            terminal.listen(self._leave, self._last_resort)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.meter.frame()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, self._ascii] if self.plain else filters
+
+    def on_mount(self) -> None:
+        self.set_keymap(self.look.keymap)
+        if self.source is None:  # recordings come by ticks
+            self._start_clock()
+        if self.source is not None:
+            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
+        elif isinstance(self._replay, Path):
+            self.open(self._replay)
+        elif self._replay is not None:
+            self._begin_replay(self._replay)
+
+    def _begin_replay(self, replay: Recording | Listener) -> None:
+        from fwtui.tui.frame.recording import Recording
+
+        if isinstance(replay, Recording):
+            self._enter(self._played(replay))
+        else:
+            self.awaited = replay
+            self.set_timer(PATIENCE, self.show_waiting)
+
+    def _start_clock(self) -> None:
+        if not self.still and not self._ticking:
+            self._ticking = True
+            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
+
+    def on_painted(self) -> None:
+        gc_pause.wake()
+        self._start_clock()  # a tick starts children, and they would take time from the first frame
+
+    @property
+    def view(self) -> View | None:
+        """What is shown: the live session, or the replay that was opened last."""
+        return self._views[-1] if self._views else None
+
+    def _played(self, recording: Recording) -> View:
+        from fwtui.tui.frame.playback import Playback
+
+        playback = Playback(recording, self.set_timer, playing=not self.still)
+        playback.follow()
+        return View(playback.model, playback=playback)
+
+    def _enter(self, view: View) -> None:
+        """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
+        gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
+        there = places(view)
+        view.tabs = tuple(Tab(place.key, place.name, place.shown_title(view), place.tooltip) for place in there)
+        view.close = self._close if self._views else None
+        view.number, self._opened = self._opened, self._opened + 1
+        for place in there:
+            self.add_mode(_mode(view, place.name), partial(place.screen, view))
+        self._views.append(view)
+        self._go(view, self._place if any(place.name == self._place for place in there) else there[0].name)
+        self._place = there[0].name  # of what is opened later
+        if gone is not None:
+            self._forget(gone)
+
+    def _close(self) -> None:
+        """Back from a replay to the dashboard."""
+        gone = self._views.pop()
+        self._go(self._views[-1], self._views[-1].place)
+        self._forget(gone)
+
+    def _go(self, view: View, place: str) -> AwaitMount:
+        view.place = place
+        return self.switch_mode(_mode(view, place))
+
+    def _forget(self, view: View) -> None:
+        for tab in view.tabs:
+            self.remove_mode(_mode(view, tab.name))
+
+    def action_place(self, name: str) -> None:
+        """Show another place of the view that is shown."""
+        view = self.view
+        if view is not None and any(tab.name == name for tab in view.tabs):
+            self._go(view, name)
+
+    def on_top_bar_chosen(self, event: TopBar.Chosen) -> None:
+        self.action_place(event.place)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "place":
+            return self.view is not None and any(tab.name in parameters for tab in self.view.tabs)
+        return super().check_action(action, parameters)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """As Textual does, but a key that can do nothing on a screen says why.
+
+        A list that is not laid out yet, where a key was quicker, fails to page: it does nothing here.
+        """
+        if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
+            return True
+        done = await super().run_action(action, default_namespace, namespaces)
+        if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
+            default_namespace.say_why(action.partition("(")[0])
+        return done
+
+    def enter(self, recording: Recording) -> None:
+        """Show a recording over what is there."""
+        self._enter(self._played(recording))
+
+    async def on_session_wanted(self, event: SessionWanted) -> None:
+        if not event.beside:
+            self.open(event.path)
+        elif self.view is not None:
+            await self._go(self.view, BESIDE)
+            if isinstance(self.screen, Brings):
+                self.screen.bring(str(event.path))
+
+    @cached_property
+    def _documents(self) -> Documents:
+        from fwtui.tui.app.claims import Documents
+
+        return Documents(self.post_message, self.say)
+
+    def on_answered(self, event: Answered) -> None:
+        from fwtui.tui.app.claims import ClaimsScreen
+
+        self.say("")
+        self.push_screen(ClaimsScreen(event))
+
+    def on_unanswered(self, event: Unanswered) -> None:
+        self.say(event.sentence, "error")
+
+    def say(self, text: str, level: str = "info") -> None:
+        """A sentence on the log line of the screen that is shown."""
+        screen = next((s for s in reversed(self.screen_stack) if isinstance(s, Frame)), None)
+        if screen is not None:
+            screen.say(text, level)
+
+    def commands(self) -> Iterator[Command]:
+        """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
+        from fwtui.sessions.library import paths
+        from fwtui.tui.frame.recording import named
+
+        for tab in self.view.tabs if self.view is not None else ():
+            yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
+        if self.view is not None:
+            yield from self._documents.commands(self.view)
+        for path in paths():
+            yield Command(f"Replay: {named(path)}", partial(self.open, path))
+
+    def tick(self, now: float | None = None) -> None:
+        """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
+        self.hear()
+        if self.source is not None:
+            self.source.drain()
+        for view in self._views:
+            if view.sweep is not None:
+                view.sweep.tick()
+            if view.playback is not None:
+                view.playback.tick(time.monotonic() if now is None else now)
+        for view in self._views:
+            if view.campaign is not None:
+                self._documents.tick(view)
+        for screen in self.screen_stack:
+            if isinstance(screen, Frame):
+                screen.update()
+
+    def action_command_palette(self) -> None:
+        if self.use_command_palette and not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Of Textual's own commands only the theme: leaving, help and pictures are fwtui's, and no panel is made for more."""
+        yield SystemCommand("Theme", "Change the current theme", self.action_change_theme)
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C ends nothing; a place says what does on its log line, not over what it shows."""
+        if isinstance(self.screen, Frame):
+            self.say("ctrl+q ends the program")
+        else:
+            super().action_help_quit()
+
+    def search_themes(self) -> None:
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def panic(self, *renderables: RenderableType) -> None:
+        self._return_code = 1  # Textual leaves it alone where its input thread has failed
+        super().panic(*renderables)
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not self.left_by_signal:  # or what was about to be shown misses what has been taken away
+            super()._handle_exception(error)
+
+    def _leave(self, code: int) -> None:
+        self.left_by_signal = True
+        self.exit(return_code=code)
+
+
+def _mode(view: View, place: str) -> str:
+    return f"{view.number}:{place}"

@@ -1,0 +1,159 @@
+"""What a document claims and what was found here, over the session that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from threading import Thread
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.message import Message
+
+from fwtui.analysis.report import table
+from fwtui.campaigns.reproduce import MODULES, presets
+from fwtui.campaigns.reproduce.answer_table import Row, answered
+from fwtui.campaigns.reproduce.campaign import BEGINS, Campaign, held
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
+from fwtui.campaigns.reproduce.preset import Figure, Scale
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.stream.model import Model
+from fwtui.tui.frame.dialogs import Dialog, Scrolled
+from fwtui.tui.frame.palette import Command
+from fwtui.tui.frame.view import View
+from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+
+STYLES = {HOLDS: "$text-success", REFUTED: "$text-error"}
+INDENT = 8
+KINDS = ((True, ", quick", "smaller sizes, within a minute"), (False, "", "all sizes, within four minutes"))
+
+
+class Answered(Message):
+    """A document's claims have their answers."""
+
+    def __init__(self, title: str, rows: Sequence[Row], figures: Sequence[Figure], left_out: Sequence[str]):
+        super().__init__()
+        self.title = title
+        self.rows = rows
+        self.figures = figures
+        self.left_out = left_out
+
+
+class Unanswered(Message):
+    """Claims that could not be put to the test, in one sentence."""
+
+    def __init__(self, sentence: str):
+        super().__init__()
+        self.sentence = sentence
+
+
+class ClaimsScreen(Dialog):
+    """Every claim of one document with its answer, the document's figures beside ours, and what was left out."""
+
+    def __init__(self, answers: Answered):
+        super().__init__()
+        self._answers = answers
+
+    @property
+    def heading(self) -> str:
+        return self._answers.title
+
+    def body(self) -> ComposeResult:
+        rows: list[tuple[Content, str]] = []
+        for claim, answer in self._answers.rows:
+            style = STYLES.get(answer.verdict, MUTED)
+            rows.append((line((f"{claim.id:<{INDENT}}", STRONG)), claim.words))
+            said = f"document {claim.document} · here {answer.value}" if answer.value != "-" else f"document {claim.document}"
+            rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {said}"))
+            rows += [(line(" " * INDENT), words) for words in (answer.reason, answer.note) if words]
+        for figure in self._answers.figures:
+            rows += [(line(""), ""), (line((figure.title, STRONG)), "")]
+            rows += [(line(text), "") for text in table(figure.rows)]
+        rows += [(line(""), ""), (line((f"{'rule':<{INDENT}}", MUTED)), RULE)]
+        rows += [(line((f"{'left out':<10}", MUTED)), text) for text in self._answers.left_out]
+        yield Scrolled(rows)
+
+
+def answers(name: str, model: Model) -> Answered:
+    """The answers that a session gives to one document; takes seconds where a claim is about compiled code."""
+    preset = presets()[name]
+    # of this moment: the caller may be a thread beside the one that fills the model
+    results = held(replace(model, runs=dict(model.runs), markers=list(model.markers)), name)
+    where = model.gpu.name if model.gpu is not None else "no GPU"
+    title = f"{preset.title} · here: {where}"
+    return Answered(title, answered(preset, results), tuple(preset.figures(results)), results.left_out)
+
+
+def reproduced(model: Model) -> tuple[str, ...]:
+    """The documents whose experiments this session holds."""
+    found = (m.text.removeprefix(BEGINS).split(" ")[0] for m in model.markers if m.text.startswith(BEGINS))
+    return tuple(name for name in dict.fromkeys(found) if name in MODULES)
+
+
+def whole(view: View) -> Model:
+    """All that a view's session holds: of a recording also what is still to be played."""
+    if view.playback is None:
+        return view.model
+    model = Model()
+    for recorded in tuple(view.playback.player.lines):
+        model.apply(recorded.event)
+    return model
+
+
+class Documents:
+    """Runs the experiments of the documents for a view and has their claims answered; speaks by messages and on the log line."""
+
+    def __init__(self, post: Callable[[Message], object], say: Callable[[str, str], None]):
+        self._post = post
+        self._say = say
+
+    def commands(self, view: View) -> Iterator[Command]:
+        """What the palette offers: documents to reproduce, and claims that this session can answer."""
+        for name in MODULES if view.source is not None else ():
+            for quick, words, how in KINDS:
+                yield Command(f"Reproduce: {name}{words}", partial(self.reproduce, view, name, quick), f"{how}; recorded")
+        for name in reproduced(view.model):
+            yield Command(f"Claims: {name}", partial(self.ask, view, name), "what the document says, and this session")
+
+    def reproduce(self, view: View, name: str, quick: bool) -> None:
+        """Run a document's experiments one after the other, then show its claims with their answers."""
+        assert view.source is not None
+        try:
+            if view.busy:
+                raise Refused("something is still running; cancel it or wait for its end")
+            if view.found is None:
+                raise Refused("still looking for GPUs; try again in a moment")
+            view.campaign = Campaign(view.source, name, Scale(gpu=bool(view.found.gpus), quick=quick), self._narrate)
+        except Refused as refusal:
+            self._say(str(refusal), "warning")
+            return
+        view.selected = None
+        view.recording_since = view.source.now
+
+    def tick(self, view: View) -> None:
+        """Start the next run where one is due."""
+        campaign = view.campaign
+        if campaign is not None and not campaign.tick():
+            view.end_campaign()
+            if not campaign.cancelled:
+                self.ask(view, campaign.name)
+
+    def ask(self, view: View, name: str) -> None:
+        """Have a document's claims answered, and the answers posted."""
+        self._narrate(f"answering the claims of {name}")
+        # a thread of its own: some claims are about code that is compiled for it
+        Thread(target=self._answer, args=(view, name), name="claims", daemon=True).start()
+
+    def _answer(self, view: View, name: str) -> None:
+        try:
+            answered: Message = answers(name, whole(view))
+        except Exception as error:
+            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
+        with suppress(RuntimeError):  # the program is over
+            self._post(answered)
+
+    def _narrate(self, text: str) -> None:
+        self._say(text, "info")

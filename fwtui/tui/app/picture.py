@@ -1,0 +1,36 @@
+"""A replay screen as text or SVG, without a terminal and without a clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets._footer import FooterKey
+
+from fwtui.sessions import reader
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.shot import screen_svg, screen_text
+
+SAME, MOST_LOOKS = 4, 100  # looks at a screen that stands still, and at one that never does
+
+
+async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Look) -> str:
+    """What that place of the session's replay shows at `at` seconds, or at its end."""
+    loaded = reader.load(path)
+    start = loaded.duration if at is None else at
+    app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
+    async with app.run_test(size=size) as pilot:
+        await _settle(app, pilot)
+        return screen_text(app) if plain else screen_svg(app)
+
+
+async def _settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
+    """Until the screen stands still: on a busy machine its parts come late, one after the other, the footer's keys last."""
+    seen: list[str] = []
+    for _ in range(MOST_LOOKS):
+        await pilot.pause(0.01)
+        seen.append(screen_text(app) if app.screen.query(FooterKey) else f"not yet {len(seen)}")
+        if len(seen) >= SAME and len(set(seen[-SAME:])) == 1:
+            return

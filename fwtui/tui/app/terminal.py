@@ -1,0 +1,103 @@
+"""Leaving well: a signal, or a terminal that is gone, ends the program with its children, and the screen is restored."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import sys
+import termios
+import time
+from collections.abc import Callable
+from threading import Thread
+
+from fwtui.common.signals import SIGNALS, on_signals
+
+WATCHDOG_SECONDS = 2.0
+POLL_SECONDS = 1.0
+RESTORE_SECONDS = 0.2
+# what Textual turns on: paste, wrapping, resize and mouse reports, focus, keyboard protocol, alternate screen, cursor
+_RESTORE = (
+    b"\x1b[?2026l\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1016l\x1b[?1006l"
+    b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
+)
+
+
+def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambda: None) -> None:
+    """Call `leave(exit code)` in the running loop once for a signal or a vanished terminal.
+
+    The process is gone two seconds later even if the loop is stuck or a dead terminal blocks every writer to it: then
+    `last_resort()` ends what must not stay behind, and the terminal is restored from outside the loop. To be called
+    in the main thread, before the terminal's modes are changed.
+    """
+    loop = asyncio.get_running_loop()
+    attributes = _attributes()
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    # the interpreter writes the signal's number even while the loop is busy; the handlers only have to exist
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    on_signals(lambda *_: None)
+
+    def watchdog() -> None:
+        while not (numbers := [n for n in os.read(told, 64) if n in SIGNALS]):
+            pass
+        code = 128 + numbers[0]
+        with contextlib.suppress(RuntimeError):  # the loop has ended already
+            loop.call_soon_threadsafe(leave, code)
+        time.sleep(WATCHDOG_SECONDS)
+        try:
+            last_resort()
+            restore = Thread(target=_restore, args=(attributes,), name="restore", daemon=True)
+            restore.start()
+            restore.join(RESTORE_SECONDS)
+        finally:
+            os._exit(code)
+
+    Thread(target=watchdog, name="watchdog", daemon=True).start()
+    Thread(target=_watch, args=(tell,), name="terminal", daemon=True).start()
+
+
+def ignore_signals() -> None:
+    """From here on the program ends anyway, and nothing may cut its end off."""
+    on_signals(signal.SIG_IGN)
+
+
+def _watch(tell: int) -> None:
+    """A terminal can vanish without a signal, where SIGHUP is ignored; its descriptor then says so."""
+    descriptor = _descriptor()
+    if descriptor < 0:
+        return
+    poll = select.poll()
+    poll.register(descriptor, 0)  # hang-ups and errors are told unasked
+    while not (found := poll.poll(1000 * POLL_SECONDS)):
+        pass
+    if found[0][1] & select.POLLNVAL:  # nothing that can be watched
+        return
+    os.write(tell, bytes([signal.SIGHUP]))
+
+
+def _descriptor() -> int:
+    """Of the terminal on standard input; -1 where there is none."""
+    try:
+        descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
+    except (OSError, ValueError):
+        return -1
+    return descriptor if descriptor >= 0 and os.isatty(descriptor) else -1
+
+
+def _attributes() -> list[object] | None:
+    with contextlib.suppress(OSError, ValueError, termios.error):
+        return termios.tcgetattr(_descriptor())
+    return None
+
+
+def _restore(attributes: list[object] | None) -> None:
+    """Undo the modes, unless that has been done; may block for good on a terminal that takes nothing."""
+    if attributes is None or attributes == _attributes():
+        return
+    with contextlib.suppress(OSError, termios.error):
+        termios.tcsetattr(_descriptor(), termios.TCSANOW, attributes)  # pyright: ignore[reportArgumentType]
+        assert sys.__stderr__ is not None
+        os.write(sys.__stderr__.fileno(), _RESTORE)

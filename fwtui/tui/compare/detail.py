@@ -1,0 +1,165 @@
+"""One run against the baseline: its phases side by side, its passes as curves, and a race."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant
+from fwtui.analysis.race import Course, Place
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.tui import charts
+from fwtui.tui.charts import Axis, Figure, Series
+from fwtui.tui.charts.figure import seconds_text
+from fwtui.tui.compare.table import short_label
+from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
+
+LABEL = 16
+NUMBER = 10
+NAME = 22  # of a runner
+STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning"}
+
+
+class Pair(NamedTuple):
+    """A run, the baseline, and what is said of the two."""
+
+    entrant: Entrant
+    baseline: Entrant
+    found: Comparison
+
+
+class Verdict(Drawn[Pair | str]):
+    """The sentence, the reason, and in what else the two differ; or what to do where there are no two runs."""
+
+    def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
+        if isinstance(subject, str):
+            return line((subject, MUTED)).wrap(width)
+        found = subject.found
+        pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
+        pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
+        if found.speedup is not None:
+            sure = found.verdict in (FASTER, SLOWER)
+            pieces += [(f"  {wording.times(found)}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
+        differs = found.differs or ("nothing but its times",)
+        because = hanging("because", LABEL, [found.why], width)
+        return [line(*pieces), *because, *hanging("differs in", LABEL, differs, width, most=2)]
+
+
+class Deltas(Drawn[Pair | None]):
+    """Total, phases and what is outside the clock: two bars on one scale, the times, and the change."""
+
+    def draw(self, subject: Pair | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return []
+        found = subject.found
+        lines = [line((f"{'':<{LABEL}}{'':<{_room(width)}}{'baseline':>{NUMBER}}{'run':>{NUMBER}}{'change':>{NUMBER}}", MUTED))]
+        lines += _bars((found.total, *found.phases), width)
+        if found.stages:
+            told = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in found.stages]
+            lines += hanging("outside", LABEL, told, width, most=6)
+        return lines
+
+
+def _changed(share: float | None) -> str:
+    """+3.1 %, or how many times as long where that is easier to read."""
+    if share is None:
+        return ""
+    return units.times(1 + share) if share >= 9.995 else f"{100 * share:+.1f} %"
+
+
+def _room(width: int) -> int:
+    return max(4, width - LABEL - 3 * NUMBER)
+
+
+def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
+    room = _room(width) - 1
+    times = charts.finite([s for part in parts for s in (part.baseline, part.seconds)])
+    drawn = charts.bars(times, max(1, room))
+    lines: list[Content] = []
+    for place, part in enumerate(parts):
+        title = (f"{shortened(part.title, LABEL - 1):<{LABEL}}", MUTED)
+        if part.baseline is not None:
+            lines.append(line(title, (drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
+            title = (" " * LABEL, "")
+        if part.seconds is not None:
+            change = _changed(part.change)
+            bar, took = (drawn[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
+            lines.append(line(title, bar, took, (f"{change:>{NUMBER}}", STRONG)))
+    return lines
+
+
+def passes(pair: Pair | None) -> Figure:
+    """The clean passes of both, one after another."""
+    if pair is None:
+        return Figure(empty="mark a run to see its passes over the baseline's")
+    series: list[Series] = []
+    for entrant in (pair.baseline, pair.entrant):
+        told = entrant.run.samples if not entrant.run.simulated else ()
+        xs, ys = tuple(float(i + 1) for i in range(len(told))), tuple(sample.seconds for sample in told)
+        series += [Series(entrant.label, xs, ys)] * bool(told)
+    return Figure(tuple(series), Axis("pass", whole=True), Axis("time", seconds_text), empty="neither run has timed passes")
+
+
+class Runner(NamedTuple):
+    """Somebody in a race."""
+
+    label: str
+    course: Course
+    place: Place
+
+
+class Race(NamedTuple):
+    """All runners at one moment; `watched` is the share of the race that is over."""
+
+    runners: tuple[Runner, ...]
+    by_round: bool
+    watched: float
+    going: bool
+    slowed: float  # how many times slower than it was
+    keys: str  # that move it
+
+
+class Track(Drawn[Race | str]):
+    """A lane for each runner, or how to begin."""
+
+    def draw(self, subject: Race | str, width: int) -> Sequence[Content]:
+        if isinstance(subject, str):
+            return [line((subject, MUTED))]
+        how, means = (
+            ("by round", "all at the same point of the work") if subject.by_round else ("by time", "all at the same moment")
+        )
+        state = "going" if subject.going else "over" if subject.watched >= 1 else "paused"
+        slow = subject.slowed >= 1
+        speed = f"{units.times(subject.slowed if slow else 1 / subject.slowed)} {'slowed down' if slow else 'sped up'}"
+        heads = [f"{words}, {speed}   {state}   {subject.keys}" for words in (f"{how}: {means}", how)]
+        head = next((words for words in heads if len("RACE ") + len(words) <= width), heads[-1])
+        lines = [line(("RACE ", STRONG), (head, MUTED))]
+        room = max(6, width - NAME - 2 * NUMBER - 2)
+        first = min((r.place.seconds for r in subject.runners), default=0.0)
+        slowest = max((r.course.total for r in subject.runners), default=1.0)
+        for runner in subject.runners:
+            place = runner.place
+            took = units.duration(place.seconds)
+            if subject.by_round:
+                share = place.seconds / slowest
+                behind = f"+{units.duration(place.seconds - first)}" if place.seconds > first else ""
+                told = f"{took:>{NUMBER}}{behind:>{NUMBER}}"
+            else:
+                share = place.share
+                told = f"{_where(runner):>{NUMBER}}{took:>{NUMBER}}"
+            lines.append(line(f"{short_label(runner.label, NAME - 1):<{NAME}}", *readout.meter(share, room), "  ", told))
+        straight = [r.label for r in subject.runners if not r.course.sampled]
+        if straight:
+            lines.append(line((f"no rounds are known of {' and '.join(straight)}: taken as even", MUTED)))
+        return lines
+
+
+def _where(runner: Runner) -> str:
+    rounds, share = runner.course.rounds, runner.place.share
+    if share >= 1:
+        return "finished"
+    return f"round {int(share * rounds)}" if rounds else units.percent(share)

@@ -1,0 +1,1 @@
+"""Why a run is as fast as it is."""

@@ -1,0 +1,97 @@
+"""The speed-of-light ledger as lines: a row for each phase, then how its expected time comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.analysis.ledger import Line, Roofs, formula
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.stream.run import Run
+from fwtui.tui.widgets import wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, hanging, line
+
+COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
+NARROW = (("relax", 8), ("at limits", 10), ("measured", 10), ("of limits", 10))  # limits are said below then
+TITLE, NARROW_TITLE = 16, 12
+WIDE_CELLS = 100
+HOW = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes are the kernel's model)"
+
+
+class Subject(NamedTuple):
+    run: Run | None
+    roofs: Roofs
+    lines: tuple[Line, ...]
+    missing: str  # what is not known, in words
+
+
+class LedgerTable(Drawn[Subject | None]):
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        if subject is None or subject.run is None:
+            return [line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))]
+        run = subject.run
+        head = _head(run, width)
+        if not subject.lines:
+            return [head, line((_nothing(run), MUTED))]
+        wide = width >= WIDE_CELLS
+        columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
+        used = title + sum(cells for _, cells in columns) + 2
+        names = "".join(f"{name:>{cells}}" for name, cells in columns)
+        rows = [head, line((f"{'phase':<{title}}{names}" + ("  limited by" if wide else ""), MUTED))]
+        struck = "strike" if wording.doubtful(run) else ""
+        rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
+        rows += [line(""), *line((HOW, MUTED)).wrap(width)]
+        for one in subject.lines:
+            known = [formula(subject.roofs, one)] if one.expected is not None else []
+            if one.key and (known or not wide):
+                name = shortened(one.title, title - 1)
+                rows += hanging(name, title, known if wide else [limited(one.limiter), *known], width)
+        if subject.missing:
+            rows += line((subject.missing, "$text-warning")).wrap(width)
+        return rows
+
+
+def limited(limiter: str) -> str:
+    """A sentence of what sets the time, where there is no column for it."""
+    return f"what limits it is {limiter}" if limiter.startswith("unknown") else f"limited by {limiter}"
+
+
+def _head(run: Run, width: int) -> Content:
+    left = line(("SPEED OF LIGHT  ", f"{STRONG} $text-primary"))
+    words, style = wording.verdict(run)
+    words = words.split(f" · {wording.FLETCHER}")[0]
+    room = width - left.cell_length - len(words) - 4
+    what = f"run {run.id}  {wording.kernel_words(run, max(room - 8, 8))}"
+    return apart(line(left, (what, STRONG)), line((words, style)), width)
+
+
+def _nothing(run: Run) -> str:
+    if run.simulated:
+        return wording.SIMULATED
+    return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
+
+
+def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+    """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
+    share = one.share
+    texts = {
+        "launches": f"{one.launches:,}",
+        "relax": units.scaled(one.relaxations, "").rstrip(),
+        "bytes": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
+        "at limits": units.duration(one.expected),
+        "measured": units.duration(one.seconds),
+        "of limits": "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
+    }
+    strong = STRONG if not one.key else ""
+    pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
+    for name, cells in columns:
+        text = texts[name]
+        style = MUTED if text == units.ABSENT else f"{strong} {struck}".strip() if name in ("measured", "of limits") else strong
+        pieces.append((f"{text:>{cells}}", style))
+    if room < 1:
+        return line(*pieces)
+    limiter = one.limiter if len(one.limiter) <= room else one.limiter[: room - 1] + "…"
+    return line(*pieces, (f"  {limiter}", strong))

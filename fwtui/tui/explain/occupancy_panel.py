@@ -1,0 +1,210 @@
+"""What if: the occupancy of a block of so many threads, registers and bytes, beside what was compiled and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+
+from fwtui.analysis.occupancy import KIB, MAX_REGISTERS, MAX_THREADS, STATIC_SHARED, TABLE, Estimate, occupancy
+from fwtui.common import units
+from fwtui.stream import events
+from fwtui.stream.model import Evidence, Model
+from fwtui.stream.run import Run
+from fwtui.tui.charts import Axis, Figure, Rule, Series
+from fwtui.tui.charts.chart import Chart
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
+from fwtui.tui.widgets.readout import meter
+from fwtui.tui.widgets.slider import Slider
+from kernels.plan import WARP
+
+LABEL = 11
+THREADS, REGISTERS, SHARED = "threads", "registers", "shared"
+TITLES = {THREADS: "threads/block", REGISTERS: "registers/thread", SHARED: "shared/block"}
+STEPS = {THREADS: WARP, REGISTERS: 1, SHARED: 1}
+
+
+class Choice(NamedTuple):
+    """A block: threads, registers for each, and shared memory in KiB."""
+
+    threads: int = 256
+    registers: int = 32
+    shared: int = 0
+
+    def changed(self, name: str, value: int) -> Choice:
+        return self._replace(**{name: value})
+
+
+class Said(NamedTuple):
+    """What the lines of the panel depend on."""
+
+    run: int | None
+    op: str
+    capability: tuple[int, int] | None
+    compiled: events.Occupancy | None
+    choice: Choice
+    measured: float | None  # GPM occupancy of the run as a whole
+    cuda: bool
+
+
+def estimate(capability: tuple[int, int] | None, choice: Choice) -> Estimate | None:
+    return occupancy(capability, choice.threads, choice.registers, choice.shared * KIB)
+
+
+@lru_cache(maxsize=32)
+def curve(capability: tuple[int, int] | None, choice: Choice, varied: str, most: int) -> Figure:
+    """Occupancy against one of the three, the other two as they are."""
+    low = {THREADS: WARP, REGISTERS: 16, SHARED: 0}[varied]
+    found = [(value, estimate(capability, choice.changed(varied, value))) for value in range(low, most + 1, STEPS[varied])]
+    points = [(value, one) for value, one in found if one is not None]
+    if not points:
+        return Figure(empty="no table for this compute capability")
+    text = {THREADS: "{:.0f}".format, REGISTERS: "{:.0f}".format, SHARED: "{:.0f} KiB".format}[varied]
+    series = Series(
+        "occupancy",
+        tuple(float(value) for value, _ in points),
+        tuple(one.fraction for _, one in points),
+        points=False,
+        listed=False,
+    )
+    now = getattr(choice, varied)
+    return Figure(
+        (series,),
+        Axis(TITLES[varied], text, low=float(low), high=float(most)),
+        Axis("occupancy", units.percent, low=0.0, high=1.0),
+        (Rule(float(now), "", vertical=True),),
+    )
+
+
+class OccupancyLines(Drawn[Said | None]):
+    """Estimated, compiled and measured occupancy, and what each resource alone would allow."""
+
+    def draw(self, subject: Said | None, width: int) -> Sequence[Content]:
+        if subject is None or subject.run is None:
+            return [line(("no run yet", MUTED))]
+        if not subject.cuda:
+            return [line(("occupancy is about GPUs; this run used none", MUTED))]
+        if subject.capability is None or subject.capability not in TABLE:
+            return [line(("this GPU's compute capability is in no table, so nothing is estimated", MUTED))]
+        one = estimate(subject.capability, subject.choice)
+        compiled = subject.compiled
+        rows = [
+            _bar("what if", one.fraction if one is not None else None, width, f"{one.warps}/{one.max_warps} warps" if one else "")
+        ]
+        if compiled is not None:
+            share = compiled.warps / compiled.max_warps if compiled.max_warps else None
+            rows.append(_bar("compiled", share, width, f"by {compiled.source}"))
+        else:
+            rows.append(_bar("compiled", None, width, ""))
+        rows.append(_bar("measured", subject.measured, width, "GPM"))
+        if one is not None:
+            rows.append(line((f"{'limited by':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
+            rows += hanging("blocks/SM", LABEL, [f"{name} {blocks}" for name, blocks in one.limits.items()], width)
+        return rows
+
+
+def _bar(label: str, share: float | None, width: int, words: str) -> Content:
+    room = max(4, width - LABEL - 9 - 15)
+    if share is None:
+        return line((f"{label:<{LABEL}}", MUTED), (" " * room + f"{units.ABSENT:>9}", MUTED))
+    return line((f"{label:<{LABEL}}", MUTED), *meter(share, room), (f"{units.percent(share):>9}", STRONG), (f" {words}", MUTED))
+
+
+class Heading(Drawn[tuple[str, str]]):
+    def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
+        return [line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (subject[0], STRONG), (subject[1], MUTED))]
+
+
+class OccupancyPanel(Vertical):
+    """Three sliders, what they lead to, and the curve over the one that was moved last."""
+
+    DEFAULT_CSS = """
+    OccupancyPanel { padding: 0 1; }
+    OccupancyPanel Chart { margin-top: 1; }
+    """
+    BINDINGS: ClassVar = []
+
+    def __init__(self, *, id: str | None = None):
+        super().__init__(id=id)
+        self._base: tuple[int, str] | None = None  # the run and the operation that the sliders began with
+        self._choice = Choice()
+        self._compiled: events.Occupancy | None = None
+        self._capability: tuple[int, int] | None = None
+        self._measured: float | None = None
+        self._run: Run | None = None
+        self._varied = REGISTERS
+
+    def compose(self) -> ComposeResult:
+        yield Heading(("", ""))
+        yield Slider(TITLES[THREADS], WARP, MAX_THREADS, STEPS[THREADS], str, id=THREADS)
+        yield Slider(TITLES[REGISTERS], 16, MAX_REGISTERS, STEPS[REGISTERS], str, id=REGISTERS)
+        yield Slider(TITLES[SHARED], 0, STATIC_SHARED // KIB, STEPS[SHARED], "{} KiB".format, id=SHARED)
+        yield OccupancyLines(None)
+        yield Chart(id="curve")
+
+    @property
+    def choice(self) -> Choice:
+        return self._choice
+
+    @property
+    def changed(self) -> bool:
+        """Whether the sliders say something else than what was compiled."""
+        return self._choice != _compiled_choice(self._compiled)
+
+    def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:
+        """Show that operation of the run; the sliders go back to what was compiled when it is another one."""
+        found = next((o for o in run.occupancies if o.op == op), run.main_occupancy) if run is not None else None
+        base = (run.id, found.op if found is not None else "") if run is not None else None
+        self._run = run
+        self._compiled = found
+        self._capability = model.gpu.compute_capability if model.gpu is not None else None
+        self._measured = evidence.sm_occupancy if evidence is not None else None
+        if base != self._base:
+            self._base = base
+            self._choice = _compiled_choice(found)
+        self._agree()
+
+    def reset(self) -> None:
+        """Back to what was compiled."""
+        self._choice = _compiled_choice(self._compiled)
+        self._agree()
+
+    @property
+    def _most(self) -> dict[str, int]:
+        has = TABLE.get(self._capability) if self._capability is not None else None
+        shared = max(has.shared_per_block, STATIC_SHARED) // KIB if has is not None else STATIC_SHARED // KIB
+        return {THREADS: MAX_THREADS, REGISTERS: MAX_REGISTERS, SHARED: shared}
+
+    def _agree(self) -> None:
+        run, cuda = self._run, self._run is not None and self._run.backend == "cuda"
+        op = self._compiled.op if self._compiled is not None else ""
+        said = Said(run.id if run is not None else None, op, self._capability, self._compiled, self._choice, self._measured, cuda)
+        self.query_one(OccupancyLines).show(said)
+        usable = cuda and self._capability in TABLE
+        hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
+        self.query_one(Heading).show((f"{op}  " if op else "", hint))
+        for slider in self.query(Slider):
+            slider.disabled = not usable
+            slider.show(getattr(self._choice, slider.id or ""), self._most[slider.id or ""])
+        chart = self.query_one(Chart)
+        chart.display = usable
+        if usable:
+            chart.show(curve(self._capability, self._choice, self._varied, self._most[self._varied]))
+
+    def on_slider_changed(self, event: Slider.Changed) -> None:
+        name = event.slider.id or THREADS
+        self._varied = name
+        self._choice = self._choice.changed(name, event.slider.value)
+        self._agree()
+
+
+def _compiled_choice(found: events.Occupancy | None) -> Choice:
+    """What was compiled, as far as the sliders reach."""
+    if found is None:
+        return Choice()
+    threads = min(max(found.threads, WARP), MAX_THREADS)
+    return Choice(threads, min(max(found.registers, 16), MAX_REGISTERS), min(-(-found.shared_bytes // KIB), 227))

@@ -1,0 +1,117 @@
+"""The roofline as a figure: what the device could do at most for each intensity, and every run as a point under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fwtui.analysis.ledger import OPERANDS, Roofs, roofs
+from fwtui.analysis.limits import HOW_TO_MEASURE
+from fwtui.common import units
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.charts import Axis, Figure, Rule, Series
+from fwtui.tui.charts.figure import MARKERS, plain
+from fwtui.tui.widgets import wording
+from kernels.plan import ITEMSIZE
+
+SHOWN = "shown run"
+DOUBTFUL = "not to be trusted"
+MOST_POINTS = 400
+
+
+def _rate(value: float) -> str:
+    return units.scaled(value, "")
+
+
+def intensity(run: Run) -> float | None:
+    """Relaxations for each byte that the kernel's model asks of memory; None where it has no such model."""
+    return run.n**3 / run.device_bytes if run.n and run.device_bytes else None
+
+
+def comparable(model: Model, run: Run) -> list[Run]:
+    """Runs with a time and an intensity on the same device, newest last."""
+    there = [r for r in model.runs.values() if r.backend == run.backend and r.rate and intensity(r)]
+    return sorted(there, key=lambda r: r.id)[-MOST_POINTS:]
+
+
+def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...], ...]]:
+    """The figure, and for each of its series the ids of the runs that are its points."""
+    if run is None or run.simulated:
+        return Figure(empty="no run with a time yet" if run is None else wording.SIMULATED), ()
+    known = roofs(model, run)
+    runs = comparable(model, run)
+    groups: dict[str, list[Run]] = {}
+    for other in runs:
+        name = SHOWN if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
+        groups.setdefault(name, []).append(other)
+    order = sorted(groups, key=lambda name: (name != SHOWN, name == DOUBTFUL, name))
+    series = [_points(name, groups[name], number) for number, name in enumerate(order)]
+    ids = [tuple(r.id for r in groups[name]) for name in order]
+    rules = _rules(known, run)
+    if runs:
+        roof = _bandwidth_roof(known, runs, rules)
+        if roof is not None:
+            series.append(roof)
+            ids.append(())
+    # where memory's roof is known, it begins at the axis
+    x = Axis("relaxations/byte", plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
+    return Figure(
+        tuple(series), x, Axis("relax/s", _rate, log=True), rules, pointwise=True, empty="no run with a time yet"
+    ), tuple(ids)
+
+
+def _points(name: str, runs: Sequence[Run], number: int) -> Series:
+    marker = "✖" if name == DOUBTFUL else "◉" if name == SHOWN else MARKERS[(number - 1) % 8]
+    return Series(
+        name,
+        tuple(intensity(r) for r in runs),
+        tuple(r.rate for r in runs),
+        line=False,
+        names=tuple(_named(r) for r in runs),
+        strong=name == SHOWN,
+        marker=marker,
+    )
+
+
+def _named(run: Run) -> str:
+    doubt = f" ({run.verdict.verdict if run.verdict is not None else 'unverified'})" if wording.doubtful(run) else ""
+    return f"run {run.id} {wording.kernel_words(run, 40)}{doubt}"
+
+
+def _rules(known: Roofs, run: Run) -> tuple[Rule, ...]:
+    rules = []
+    if known.relaxations_per_second:
+        most = known.relaxations_per_second
+        rules.append(Rule(most, f"limit {units.rate(most)} ({known.form}, measured)", short=f"limit {_rate(most)}"))
+    if known.shared_bytes_per_second:
+        rate = known.shared_bytes_per_second / (OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4))
+        rules.append(
+            Rule(rate, f"shared memory, {OPERANDS} reads each: {units.rate(rate)}", short=f"shared memory {_rate(rate)}")
+        )
+    return tuple(rules)
+
+
+def _bandwidth_roof(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> Series | None:
+    """The slope of memory, from left of all runs up to the limit (or as high as anything is drawn)."""
+    if not known.bytes_per_second:
+        return None
+    places = [intensity(r) or 1.0 for r in runs]
+    top = known.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
+    right = top / known.bytes_per_second
+    left = min([*places, right]) / 2
+    name = f"memory {units.bandwidth(known.bytes_per_second)}"
+    return Series(name, (left, right), (left * known.bytes_per_second, top), points=False, limit=True)
+
+
+def missing(model: Model, run: Run | None) -> str:
+    """What the roofline does not know, in words; empty where it knows all."""
+    if run is None or run.simulated:
+        return ""
+    known = roofs(model, run)
+    gone = [
+        words for words, rate in (("limit", known.relaxations_per_second), ("bandwidth", known.bytes_per_second)) if rate is None
+    ]
+    words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured ({HOW_TO_MEASURE})"] if gone else []
+    if not intensity(run):
+        words.append("this kernel has no model of its bytes")
+    return " · ".join(words)

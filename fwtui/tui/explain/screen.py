@@ -1,0 +1,208 @@
+"""Why a run is as fast as it is: the roofline, the speed-of-light ledger, and occupancy with what-if sliders."""
+
+from __future__ import annotations
+
+import operator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Static
+
+from fwtui.analysis.ledger import ledger, roofs
+from fwtui.stream.run import Run
+from fwtui.tui.charts.chart import MOVES as CHART_MOVES
+from fwtui.tui.charts.chart import Chart
+from fwtui.tui.explain import roofline
+from fwtui.tui.explain.ledger_panel import LedgerTable, Subject
+from fwtui.tui.explain.occupancy_panel import OccupancyPanel
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.view import View
+from fwtui.tui.widgets import slider
+from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+
+SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
+PANELS = ("roofline", "ledger", "occupancy")
+TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
+WORDS = (
+    ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
+    ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
+    ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
+    ("shared memory", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
+    ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
+    ("of limits", "at limits / measured; above 100 % caches served what memory did not have to"),
+    ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
+    ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
+)
+
+
+class ExplainScreen(Frame):
+    DEFAULT_CSS = """
+    ExplainScreen #panels { height: 1fr; }
+    ExplainScreen #upper { height: 1fr; border-bottom: solid $border-blurred; }
+    ExplainScreen #roofline { width: 1fr; padding: 0 1; }
+    ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
+    ExplainScreen #ledger { height: auto; max-height: 50%; padding: 0 1; scrollbar-size-vertical: 1; }
+    ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
+    ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    ExplainScreen #which { display: none; height: 1; padding: 0 1; }
+    ExplainScreen.-one #which { display: block; }
+    ExplainScreen.-one #upper { border-bottom: none; }
+    ExplainScreen.-one .panel { display: none; }
+    ExplainScreen.-one-roofline #roofline, ExplainScreen.-one-ledger #ledger { display: block; }
+    ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
+    ExplainScreen.-one-ledger #upper { display: none; }
+    ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
+    """
+    PLACE = "explain"
+    AUTO_FOCUS = ""
+    WORDS = WORDS
+    MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
+    BINDINGS: ClassVar = [
+        Binding("v", "panel", "View", id="explain.view", tooltip="one panel after the other over the whole screen, then all"),
+        bindings.CURSOR,
+        Binding("n", "other(-1)", "Run before", id="explain.older", show=False, tooltip="explain the run before this one"),
+        Binding(
+            "N", "other(1)", "Run after", id="explain.newer", key_display="N", show=False, tooltip="explain the run after it"
+        ),
+        Binding("o", "op", "Operation", id="explain.op", tooltip="occupancy of the next operation of this kernel"),
+        Binding("u", "undo", "Undo", id="explain.undo", tooltip="the sliders back to what was compiled"),
+        *bindings.SHARED,
+    ]
+
+    def __init__(self, view: View):
+        super().__init__(view)
+        self._one = ""  # the panel over the whole screen; nothing is all of them, where there is room
+        self._op = ""  # the operation whose occupancy is shown; nothing is the slowest
+        self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
+        self._key: tuple[object, ...] = ()  # what figure and ledger were made of
+        self._told = ""  # and for which panel
+        self._known_at = 0.0  # and when, in session time
+
+    def body(self) -> ComposeResult:
+        yield Static(id="which", markup=False)
+        with Vertical(id="panels"):
+            with Horizontal(id="upper"):
+                with Vertical(id="roofline", classes="panel"):
+                    yield Static(id="roofs", classes="title", markup=False)
+                    yield Chart(hint="← → or the mouse: runs · Enter: explain that run", id="roof")
+                yield OccupancyPanel(id="occupancy")
+            with VerticalScroll(id="ledger", classes="panel", can_focus=False):
+                yield LedgerTable(None)
+
+    def on_mount(self) -> None:
+        self.query_one(OccupancyPanel).add_class("panel")
+
+    def panel(self) -> Widget:
+        return self.query_one("#ledger")
+
+    @property
+    def _single(self) -> str:
+        """The panel that has the screen to itself; nothing where all are seen."""
+        return self._one or (PANELS[0] if self.narrow or self.app.size.height < 32 else "")
+
+    def state(self) -> object:
+        return (self._one, self._op, self.query_one(OccupancyPanel).changed)
+
+    def show(self) -> None:
+        single = self._single
+        self.set_class(bool(single), "-one")
+        for name in PANELS:
+            self.set_class(single == name, f"-one-{name}")
+        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in PANELS]
+        self.query_one("#which", Static).update(line(*names, ("   v: next", MUTED)))
+        run, model = self.view.run, self.model
+        if not self._same(run, single):
+            figure, self._points = roofline.figure(model, run)
+            self.query_one("#roof", Chart).show(figure)
+            missing = roofline.missing(model, run)
+            self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
+            told = missing if single == "ledger" else ""
+            subject = Subject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
+            self.query_one(LedgerTable).show(subject)
+        evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
+        self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
+
+    def _same(self, run: Run | None, single: str) -> bool:
+        """Whether the last figure and ledger still hold; those of a run that is going are made four times a second."""
+        model = self.model
+        key = (run, *model.runs.values(), model.limits, model.device)
+        same = len(key) == len(self._key) and all(map(operator.is_, key, self._key)) and single == self._told
+        going = run is not None and run.state == "running" and single == self._told and len(key) == len(self._key)
+        if same or (going and self._known_at <= model.t < self._known_at + SECONDS_BETWEEN):
+            return True
+        self._key, self._told, self._known_at = key, single, model.t
+        return False
+
+    def action_panel(self) -> None:
+        crowded = self.narrow or self.app.size.height < 32
+        order = PANELS if crowded else ("", *PANELS)
+        place = order.index(self._single if crowded else self._one)
+        self._one = order[(place + 1) % len(order)]
+        self.set_focus(None)
+        self.update()
+
+    def action_other(self, direction: int) -> None:
+        """The run before or after the one that is shown."""
+        run = self.view.run
+        if run is not None:
+            ids = sorted(self.model.runs)
+            place = ids.index(run.id) + direction
+            if 0 <= place < len(ids):
+                self._explain(ids[place])
+            else:
+                self.say(f"run {run.id} is the {'newest' if direction > 0 else 'oldest'} one")
+
+    def _explain(self, run: int) -> None:
+        self.view.selected = None if run == self.model.current else run
+        self._op = ""
+        self.update()
+
+    def action_op(self) -> None:
+        ops = self._ops(self.view.run)
+        if ops:
+            main = self.view.run.main_occupancy if self.view.run is not None else None
+            now = self._op if self._op in ops else main.op if main is not None else ops[0]
+            self._op = ops[(ops.index(now) + 1) % len(ops)]
+            self.update()
+
+    @staticmethod
+    def _ops(run: Run | None) -> list[str]:
+        return list(dict.fromkeys(o.op for o in run.occupancies)) if run is not None else []
+
+    def action_undo(self) -> None:
+        self.query_one(OccupancyPanel).reset()
+        self.update()
+
+    def on_chart_chosen(self, event: Chart.Chosen) -> None:
+        event.stop()
+        if event.chart.id == "roof" and event.series < len(self._points):
+            runs = self._points[event.series]
+            if event.point < len(runs):
+                self._explain(runs[event.point])
+
+    def on_slider_changed(self) -> None:
+        self.update()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        match action:
+            case "op":
+                return len(self._ops(self.view.run)) > 1
+            case "undo":
+                return self.is_mounted and self.query_one(OccupancyPanel).changed
+            case "other":
+                return len(self.model.runs) > 1
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        match action:
+            case "op":
+                return "there is no other operation whose occupancy is known"
+            case "undo":
+                return "the sliders are where they began"
+            case "other":
+                return "there is no other run"
+        return super().why_not(action)

@@ -1,0 +1,107 @@
+"""What the dashboard itself costs: measured, and shown on one line on request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from textual.app import App
+from textual.content import Content
+
+from fwtui.common import units
+from fwtui.stream.model import Model
+from fwtui.tui.widgets.drawn import MUTED, Drawn, Piece, line
+
+WINDOW = 1.0  # seconds over which this process is looked at
+SAMPLED = 3.0  # seconds of telemetry that are looked at
+
+
+class Cost(NamedTuple):
+    """Seconds and shares; None where nothing was painted, or nothing read."""
+
+    frames: float  # per second
+    per_frame: float | None  # processor time of this process for each painted frame, whatever it was spent on
+    core: float  # processor time / time
+    reading: float | None  # seconds of one telemetry reading, in the sampler's process
+    readings: float  # per second
+
+
+class Meter:
+    """Counts frames and processor time; free while nobody looks."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, processor: Callable[[], float] = time.process_time):
+        self.shown = False
+        self._clock = clock
+        self._processor = processor
+        self._frames = 0
+        self._since: tuple[float, float, int] | None = None
+        self._last: tuple[float, float | None, float] | None = None
+
+    def frame(self) -> None:
+        """Something was painted."""
+        self._frames += 1
+
+    def read(self, model: Model) -> Cost | None:
+        """The cost over the last second or so; None until one has passed since it was first asked for."""
+        now = (self._clock(), self._processor(), self._frames)
+        if self._since is None or now[0] - self._since[0] > 3 * WINDOW:  # nobody looked for a while
+            self._since, self._last = now, None
+        seconds, busy, frames = (new - old for new, old in zip(now, self._since, strict=True))
+        if seconds >= WINDOW:
+            self._since = now
+            self._last = (frames / seconds, busy / frames if frames else None, busy / seconds)
+        return None if self._last is None else Cost(*self._last, *sampling(model))
+
+
+def sampling(model: Model) -> tuple[float | None, float]:
+    """Mean seconds of one reading and readings per second, at the end of the session as far as it has come."""
+    last = model.telemetry[-1].t if model.telemetry else 0.0
+    recent = [r for r in model.telemetry[-64:] if r.t > last - SAMPLED]
+    costs = [r.cost_seconds for r in recent if r.cost_seconds is not None]
+    span = recent[-1].t - recent[0].t if recent else 0.0
+    return (sum(costs) / len(costs) if costs else None), ((len(recent) - 1) / span if span > 0 else 0.0)
+
+
+class Words(NamedTuple):
+    """How much is said about a cost."""
+
+    begin: str
+    core: str
+    between: str
+    rates: bool = True
+
+
+WORDS = (
+    Words("own cost  screen ", " of a core", "   telemetry "),
+    Words("own cost ", "", "  telemetry "),
+    Words("", "", "  telemetry ", rates=False),
+)
+
+
+class CostLine(Drawn[Cost | None]):
+    DEFAULT_CSS = "CostLine { height: 1; padding: 0 1; display: none; }"
+
+    def draw(self, subject: Cost | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return [line(("own cost  measuring…", MUTED))]
+        tried = [_told(subject, words) for words in WORDS]
+        return [next((whole for whole in tried if whole.cell_length <= width), tried[-1])]
+
+
+def _told(c: Cost, words: Words) -> Content:
+    """Fixed widths: nothing jumps when a figure changes."""
+    pieces: list[Piece] = [(words.begin, MUTED), f"{units.duration(c.per_frame):>7}", ("/frame", MUTED)]
+    pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * words.rates + [f"{100 * c.core:6.1f} %", (words.core, MUTED)]
+    pieces.append((words.between, MUTED))
+    if c.reading is None:
+        return line(*pieces, units.ABSENT)
+    pieces += [f"{units.duration(c.reading):>7}", ("/reading", MUTED)]
+    pieces += [f"  {c.readings:4.1f}", ("/s", MUTED)] * words.rates
+    return line(*pieces, f"{100 * c.reading * c.readings:6.1f} %", (words.core, MUTED))
+
+
+def meter_of(app: App[Any]) -> Meter:
+    """The application's meter; one that shows nothing where it has none."""
+    meter = getattr(app, "meter", None)
+    return meter if isinstance(meter, Meter) else Meter()

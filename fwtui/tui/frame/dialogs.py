@@ -1,0 +1,254 @@
+"""What opens over a screen: help, the log, the form on a narrow screen, a marker's words. Escape closes each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.events import Resize
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from fwtui.tui.frame.notices import Entry
+from fwtui.tui.widgets.draft import Drafted
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.form import ExperimentForm
+
+Words = Sequence[tuple[str, str]]  # a word and what it means
+FRAME = 6  # rows of a dialog around what it holds
+
+
+class Dialog(ModalScreen[str | None]):
+    DEFAULT_CSS = """
+    Dialog { align: center middle; }
+    Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; }
+    Dialog > #box { border: round $border; padding: 0 1; background: $surface; }
+    Dialog Static { height: auto; }
+    Dialog #title { text-style: bold; color: $text-primary; }
+    Dialog #hint { color: $text-muted; }
+    Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS: ClassVar = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
+    TITLE = ""
+    HINT = "Esc closes this"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static(Content(self.heading), id="title", markup=False)
+            yield from self.body()
+            yield Static(Content(self.hint), id="hint", markup=False)
+
+    @property
+    def heading(self) -> str:
+        return self.TITLE or ""
+
+    @property
+    def hint(self) -> str:
+        return self.HINT
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and hint."""
+        raise NotImplementedError
+
+    def on_resize(self, event: Resize) -> None:
+        for words in self.query(Scrolled):
+            words.fit(event.size.height)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Hung(Drawn[tuple[tuple[Content, str], ...]]):
+    """Heads with words that go on under themselves."""
+
+    def draw(self, subject: tuple[tuple[Content, str], ...], width: int) -> Sequence[Content]:
+        lines: list[Content] = []
+        for head, words in subject:
+            room = max(width - head.cell_length, 12)
+            first, *others = Content(words).wrap(room) or [Content("")]
+            lines.append(line(head, first))
+            lines += [line(" " * head.cell_length, other) for other in others]
+        return lines
+
+
+class Scrolled(VerticalScroll):
+    """Text that may be longer than the dialog; it has the focus, so arrows move it."""
+
+    def __init__(self, rows: Sequence[tuple[Content, str]], at_end: bool = False):
+        super().__init__()
+        self._rows = tuple(rows)
+        self._at_end = at_end
+
+    def compose(self) -> ComposeResult:
+        yield Hung(self._rows)
+
+    def fit(self, rows: int) -> None:
+        """Leave room for the dialog's frame on a screen of so many rows."""
+        self.styles.max_height = max(3, rows - FRAME)
+
+    def on_mount(self) -> None:
+        self.fit(self.app.size.height)
+        self.focus()
+        if self._at_end:
+            self.call_after_refresh(self.scroll_end, animate=False)
+
+
+class HelpScreen(Dialog):
+    """Every key with its words, made from the bindings themselves, and what the words on the screens mean."""
+
+    TITLE = "Keys"
+    BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
+
+    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Words]]):
+        super().__init__()
+        self._groups = [(title, list(bindings)) for title, bindings in groups]
+        self._about = list(about)
+
+    def body(self) -> ComposeResult:
+        rows: list[tuple[Content, str]] = []
+        for title, bindings in self._groups:
+            rows += [(line((title, STRONG)), ""), *(self._key(binding) for binding in bindings), (line(""), "")]
+        for title, about in self._about:
+            rows.append((line((title, STRONG)), ""))
+            rows += [(line((f"  {word:<21}", "$text-primary")), words) for word, words in about]
+            rows.append((line(""), ""))
+        yield Scrolled(rows[:-1])
+
+    def _key(self, binding: Binding) -> tuple[Content, str]:
+        shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
+        return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<11}"), binding.tooltip
+
+
+class LogScreen(Dialog):
+    """The whole log, and the last words of whoever died."""
+
+    TITLE = "Log"
+    BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
+
+    def __init__(self, entries: Sequence[Entry], stderr: str = ""):
+        super().__init__()
+        self._entries = entries
+        self._stderr = stderr
+
+    def body(self) -> ComposeResult:
+        rows = [entry.row() for entry in self._entries] or [(line(("nothing has happened yet", MUTED)), "")]
+        if self._stderr:
+            rows += [(line(""), ""), (line(("its last words (stderr)", STRONG)), "")]
+            rows += [(line("  "), words) for words in self._stderr.split("\n")]
+        yield Scrolled(rows, at_end=True)
+
+
+class SessionsScreen(Dialog):
+    """Asks for a session: one that is here, or the path of another one."""
+
+    DEFAULT_CSS = "SessionsScreen OptionList { height: auto; max-height: 12; }"
+    TITLE = "Another session"
+    HINT = "Enter takes it, Esc closes this"
+
+    def __init__(self, names: Sequence[str]):
+        super().__init__()
+        self._names = list(names)
+
+    def body(self) -> ComposeResult:
+        if self._names:
+            yield OptionList(*(Option(Content(name)) for name in self._names), compact=True)
+        yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(self._names[event.option_index])
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            self.dismiss(event.value.strip())
+
+
+class AskScreen(Dialog):
+    """Asks for one line of text; None where it was closed."""
+
+    def __init__(
+        self,
+        title: str,
+        value: str = "",
+        placeholder: str = "",
+        hint: str = "Enter takes it, Esc does not",
+        max_length: int = 200,
+    ):
+        super().__init__()
+        self._title = title
+        self._value = value
+        self._placeholder = placeholder
+        self._hint = hint
+        self._max_length = max_length
+
+    @property
+    def heading(self) -> str:
+        return self._title
+
+    @property
+    def hint(self) -> str:
+        return self._hint
+
+    def body(self) -> ComposeResult:
+        yield Input(self._value, placeholder=self._placeholder, max_length=self._max_length, compact=True, id="answer")
+
+    def answer(self, text: str) -> str | None:
+        """What the dialog answers where that was entered."""
+        return text
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(self.answer(event.value))
+
+
+class MarkerScreen(AskScreen):
+    """Asks for a marker's words."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Marker",
+            placeholder="what is to be seen here? @phases ?phase asks",
+            hint="Enter leaves it in the recording, Esc does not",
+        )
+
+    def answer(self, text: str) -> str:
+        return text.strip() or "marker"
+
+
+class FormScreen(Dialog):
+    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
+
+    DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
+    TITLE = "Experiment"
+    HINT = "Enter or ctrl+r runs it, Esc keeps it"
+    BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
+
+    def __init__(self, draft: Drafted):
+        super().__init__()
+        self._draft = draft
+
+    def body(self) -> ComposeResult:
+        yield ExperimentForm(self._draft)
+
+    def on_mount(self) -> None:
+        self.query_one(ExperimentForm).styles.max_height = max(4, self.app.size.height - FRAME)
+
+    def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
+        event.stop()
+        self.query_one(ExperimentForm).say(event.errors)
+
+    def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
+        event.stop()
+        self.action_run()
+
+    def action_run(self) -> None:
+        errors = self._draft.errors()
+        self.query_one(ExperimentForm).say(errors)
+        if not errors:
+            self.dismiss("run")

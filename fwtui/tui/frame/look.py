@@ -1,0 +1,125 @@
+"""What of a user's settings decides how the screens look and which keys they have, and whether that can be so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from textual.app import App
+from textual.binding import Binding
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key
+from textual.theme import BUILTIN_THEMES
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.machine.settings import KEYMAP, Settings
+from fwtui.tui.frame.theme import FWTUI
+
+_NAMED = {key.value for key in Keys if not key.value.startswith("<")} | set(KEY_NAME_REPLACEMENTS.values())
+_MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
+
+
+class Look(NamedTuple):
+    theme: str = FWTUI.name
+    ascii: bool = False
+    presenter: bool = False
+    keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
+
+
+USUAL = Look()
+
+
+def look_of(settings: Settings) -> Look:
+    """The look that was asked for. Raises Refused for a theme, a binding or a key that there is not."""
+    check(settings)
+    keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
+    if keymap:
+        # Textual takes a key from every binding that has it when one of them gets another
+        for bindings in screens().values():
+            lost = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
+            keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and lost & set(b.key.split(","))}
+    return Look(settings.text("theme"), settings.text("charset") == "ascii", settings.text("presenter") == "yes", keymap)
+
+
+def check(settings: Settings) -> None:
+    """Raises Refused with the file, the variable or the option that said what cannot be."""
+    theme = settings.value("theme")
+    if theme.text not in (names := themes()):
+        raise Refused(f"{_said(theme.where, 'theme')}: there is no theme {shown(theme.text)}; choose one of {', '.join(names)}")
+    groups = screens() if settings.keymap else {}
+    known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
+    for name, keys in settings.keymap.items():
+        where = _said(settings.said[KEYMAP + name].where, KEYMAP + name)
+        if name not in known:
+            raise Refused(f"{where}: there is no binding {shown(name)}; choose one of {', '.join(sorted(known))}")
+        for key in keys.split(","):
+            if not normal(key):
+                raise Refused(f"{where}: {shown(key)} is no key; write one like x, f5, ctrl+r or question_mark")
+    for screen, bindings in groups.items():
+        _check_clashes(screen, bindings, settings)
+
+
+def themes() -> tuple[str, ...]:
+    """Every theme's name: this program's own, then Textual's."""
+    return (FWTUI.name, *BUILTIN_THEMES)
+
+
+def normal(key: str) -> str:
+    """A key as Textual calls it; empty for what is none."""
+    *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
+    if any(m not in _MODIFIERS for m in modifiers) or not last or any(c.isspace() for c in last):
+        return ""
+    if len(last) == 1:
+        last = _character_to_key(last)
+    whole = "+".join((*modifiers, last))
+    character = len(last) == 1 or (last.isascii() and "_" in last) or last in _NAMED
+    return whole if whole in _NAMED or character else ""
+
+
+def keymap_of(app: App[Any]) -> Mapping[str, str]:
+    """The keys that are not those of the bindings themselves."""
+    return getattr(app, "look", USUAL).keymap
+
+
+def presenting(app: App[Any]) -> bool:
+    """Whether figures are large and panels few."""
+    return getattr(app, "look", USUAL).presenter
+
+
+def rebound(bindings: Iterable[Binding], keymap: Mapping[str, str]) -> list[Binding]:
+    """The bindings with the keys that they have now."""
+    return [b.with_key(keymap[b.id], key_display=None) if b.id is not None and b.id in keymap else b for b in bindings]
+
+
+def screens() -> dict[str, list[Binding]]:
+    """Every screen's bindings with those of all screens, by its name in words."""
+    from fwtui.tui.frame.bindings import TO_PLACES
+    from fwtui.tui.frame.dialogs import Dialog
+    from fwtui.tui.frame.places import PLACES, load
+
+    found = {"a dialog": [b for b in Dialog.BINDINGS if isinstance(b, Binding)]}
+    for place in PLACES:
+        for where, words in ((place.live, ""), (place.recorded, " of a replay")):
+            if where:
+                own = [b for b in load(where).BINDINGS if isinstance(b, Binding)]
+                found[f"the screen {place.title}{words}"] = [*own, *TO_PLACES]
+    return found
+
+
+def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> None:
+    """Two actions on one key: only one of them could ever happen."""
+    keymap = settings.keymap
+    taken: dict[str, Binding] = {}
+    for binding in rebound(bindings, keymap):
+        for key in map(normal, binding.key.split(",")):
+            other = taken.setdefault(key, binding)
+            if other.id != binding.id and (binding.id in keymap or other.id in keymap):
+                mine = binding if binding.id in keymap else other
+                where = _said(settings.said[f"{KEYMAP}{mine.id}"].where, f"{KEYMAP}{mine.id}")
+                theirs = other if mine is binding else binding
+                raise Refused(f"{where}: {shown(key)} is {theirs.id} on {screen} already; choose another key, or give that one")
+
+
+def _said(where: str, name: str) -> str:
+    """Where something was said, in few words: an option or a variable alone, the file with the key."""
+    return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"

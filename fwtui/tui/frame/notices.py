@@ -1,0 +1,100 @@
+"""What happened, in lines: the log line, the whole log, and the banner of a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import merge
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.common import units
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.widgets import wording
+from fwtui.tui.widgets.drawn import MUTED, Drawn, line
+
+STYLES = {"info": "", "warning": "$text-warning", "error": "$text-error"}
+SIGNS = {"info": "", "warning": "! ", "error": "✗ "}
+
+
+class Entry(NamedTuple):
+    """One line of the log at a session time in seconds."""
+
+    t: float
+    text: str
+    level: str = "info"
+
+    def row(self) -> tuple[Content, str]:
+        """Time and sign, and the words."""
+        sign = SIGNS.get(self.level, "")
+        return line((f"{units.clock(self.t):>7}  ", MUTED), (sign, STYLES.get(self.level, ""))), self.text
+
+    def content(self) -> Content:
+        head, words = self.row()
+        return line(head, (words, STYLES.get(self.level, "")))
+
+
+def entries(model: Model) -> list[Entry]:
+    """The whole log: notices, markers, and the beginning and end of every run, in order of time."""
+    notices = (Entry(n.t, n.text, n.level) for n in model.log)
+    markers = (_of_marker(m) for m in model.markers)
+    runs = sorted(entry for run in model.runs.values() for entry in _of_run(run))
+    return list(merge(notices, markers, runs, key=lambda entry: entry.t))
+
+
+def latest(model: Model) -> Entry | None:
+    """The last line of the log, found without making all of it."""
+    last = [Entry(n.t, n.text, n.level) for n in model.log[-1:]]
+    last += [_of_marker(m) for m in model.markers[-1:]]
+    if model.run is not None:
+        last += _of_run(model.run)[-1:]
+    return max(last, key=lambda entry: entry.t, default=None)
+
+
+def _of_marker(marker: events.Marker) -> Entry:
+    from fwtui.learn.cue import cue  # the first frame has no marker
+
+    return Entry(marker.t, f"marker: {cue(marker.text).said}")
+
+
+def _of_run(run: Run) -> list[Entry]:
+    lines = [Entry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}")]
+    if run.state == "done":
+        word, _ = wording.verdict(run, part=False)
+        how = f", {run.verdict.how}" if run.verdict is not None and run.verdict.how and run.verified else ""
+        lines.append(Entry(run.finished or run.started, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info"))
+    elif run.state == "cancelled":
+        lines.append(Entry(run.finished or run.started, f"run {run.id} cancelled"))
+    elif run.state == "refused":
+        why = f": {run.done.message}" if run.done is not None and run.done.message else ""
+        lines.append(Entry(run.finished or run.started, f"run {run.id} refused{why}", "error"))
+    return lines
+
+
+class LogLine(Drawn[Entry | None]):
+    DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
+
+    def draw(self, subject: Entry | None, width: int) -> Sequence[Content]:
+        return [subject.content() if subject is not None else line((f"{'':>7}  nothing has happened yet", MUTED))]
+
+
+class Banner(Drawn[events.Fault | None]):
+    """A fault in words, over the run it ended, until the next run begins."""
+
+    DEFAULT_CSS = """
+    Banner { display: none; background: $error 15%; padding: 0 1; text-wrap: wrap; }
+    Banner.-said { display: block; }
+    """
+
+    def show(self, subject: events.Fault | None) -> None:
+        self.set_class(subject is not None, "-said")
+        super().show(subject)
+
+    def draw(self, subject: events.Fault | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return []
+        more = "  l: the log and its last words" if subject.stderr else ""
+        whole = line(("✗ ", "bold $text-error"), (subject.message, "bold"), (more, MUTED))
+        return whole.wrap(width)[:4]

@@ -1,0 +1,104 @@
+"""The places that exist, in the order of their keys: a place is added by one file with its screen, and one line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fwtui.tui.frame.frame import Frame
+    from fwtui.tui.frame.view import View
+
+
+class Place(NamedTuple):
+    """One screen of the bar. A screen is named as module:class below fwtui.tui, so that nothing is imported before it is seen.
+
+    The class is called with the View. Where a place has no screen for a live session or for a recording, it does not
+    appear there at all.
+    """
+
+    key: str
+    name: str  # for `--screen` and the ids of its bindings
+    title: str
+    tooltip: str  # a few words, in lower case
+    live: str = ""
+    recorded: str = ""
+    recorded_title: str = ""  # where a recording calls it something else
+    pictured: bool = True  # what it shows of a recording is nothing but that recording
+
+    def screen(self, view: View) -> Frame:
+        """A new screen of this place. Raises LookupError where the place is not there for such a view."""
+        where = self.where(view)
+        if not where:
+            raise LookupError(self.name)
+        return load(where)(view)
+
+    def where(self, view: View) -> str:
+        """Its screen for such a view; nothing where it has none."""
+        return self.recorded if view.playback is not None else self.live
+
+    def shown_title(self, view: View) -> str:
+        return self.recorded_title if view.playback is not None and self.recorded_title else self.title
+
+
+def load(where: str) -> type[Frame]:
+    """The class that is named so."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(f"fwtui.tui.{module}"), name)
+
+
+PLACES: tuple[Place, ...] = (
+    Place("1", "run", "Run", "run and watch", "run.live_screen:RunScreen", "run.replay_screen:ReplayScreen", "Replay"),
+    Place(
+        "2",
+        "sweep",
+        "Sweep",
+        "many runs over several values",
+        "sweep.live_screen:LiveSweepScreen",
+        "sweep.screen:RecordedSweepScreen",
+    ),
+    Place(
+        "3",
+        "compare",
+        "Compare",
+        "runs against a baseline, and races",
+        "compare.screen:CompareScreen",
+        "compare.screen:CompareScreen",
+    ),
+    Place(
+        "4",
+        "explain",
+        "Explain",
+        "roofline, speed-of-light ledger, occupancy",
+        "explain.screen:ExplainScreen",
+        "explain.screen:ExplainScreen",
+    ),
+    Place(
+        "5",
+        "telemetry",
+        "Telemetry",
+        "power, clocks, utilisation and memory over time",
+        "telemetry.screen:TelemetryScreen",
+        "telemetry.screen:TelemetryScreen",
+    ),
+    Place("6", "learn", "Learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen"),
+    Place(
+        "7",
+        "sessions",
+        "Sessions",
+        "recordings that are here",
+        "sessions.screen:SessionsScreen",
+        "sessions.screen:SessionsScreen",
+        pictured=False,
+    ),
+)
+
+
+def places(view: View) -> tuple[Place, ...]:
+    """The places that are there for such a view."""
+    return tuple(place for place in PLACES if place.where(view))
+
+
+def place_names() -> tuple[str, ...]:
+    """The places of a recording, for `fwtui render --screen`."""
+    return tuple(place.name for place in PLACES if place.recorded and place.pictured)

@@ -1,0 +1,142 @@
+"""A loaded session as the replay shows it: its name, its origin, its faults, and its timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fwtui.common.text import clean
+from fwtui.learn.cue import cue
+from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.player import Player
+from fwtui.sessions.reader import Loaded
+from fwtui.sessions.stream import Listener
+from fwtui.stream import events
+from fwtui.stream.codec import Line
+from fwtui.tui.frame.transport import Band
+
+FIRST_LINES = 1000
+MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
+
+
+@dataclass
+class Recording:
+    """A session that has been read, or that a listener still hears."""
+
+    name: str
+    loaded: Loaded
+    speed: float = 1.0
+    start: float = 0.0
+    max_gap: float | None = None
+    listener: Listener | None = None
+
+    @cached_property
+    def player(self) -> Player:
+        """Of its lines, which takes a while where there are very many."""
+        return Player(self.loaded.lines, self.max_gap)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What its timeline shows."""
+        marks = Marks()
+        marks.see(self.loaded.lines)
+        return marks
+
+    @property
+    def live(self) -> bool:
+        """More may come."""
+        return self.listener is not None and not self.listener.over
+
+    def listen(self) -> bool:
+        """Take what has come since the last time; whether there was anything."""
+        if self.listener is None or self.listener.over:
+            return False
+        more = self.listener.take()
+        self.player.extend(more)
+        self.marks.see(more)
+        self.loaded = self.listener.inlet.loaded(self.player.lines)
+        return bool(more)
+
+    @property
+    def origin(self) -> str:
+        """recorded on NVIDIA H200 · 2025-11-20"""
+        gpu = next((e.name for e in self._devices if e.present and e.name), "")
+        header = self.loaded.header
+        title = f"{header.title} · " if header.title else ""
+        return f"{title}recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not whole about the session, in words."""
+        loaded = self.loaded
+        found = [f"damaged: {loaded.damaged} line{'s' * (loaded.damaged != 1)}"] if loaded.damaged else []
+        if self.listener is not None and self.listener.refusal:
+            found.append("cut off at the limit")
+        elif not loaded.closed and not loaded.damaged and not self.live:
+            found.append("incomplete")
+        if loaded.dropped:
+            found.append(f"{loaded.dropped} events dropped")
+        return tuple(found)
+
+    @property
+    def _devices(self) -> Iterator[events.Device]:
+        # told at the beginning: a stream is not searched again for each of its lines
+        return (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if isinstance(recorded.event, events.Device))
+
+
+class Marks:
+    """Where runs begin and end, markers and faults: by line, so that a timeline may squeeze time."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._places: list[tuple[int, int | None, str]] = []  # first line, last line (None: still going), kind
+        self._going: dict[int, int] = {}  # by run, its place
+        self._drawn: tuple[object, tuple[Band, ...]] = (None, ())
+        self.directed = False  # whether some marker points at a panel or asks: it is a lecture
+
+    def see(self, lines: Sequence[Line]) -> None:
+        """More lines of the session, in order."""
+        for index, recorded in enumerate(lines, self._seen):
+            match recorded.event:
+                case events.RunStarted() as e if len(self._places) < MOST_BANDS:
+                    self._going[e.run] = len(self._places)
+                    self._places.append((index, None, "run"))
+                case events.RunDone() as e:
+                    self._end(e.run, index)
+                case events.Marker() as e if len(self._places) < MOST_BANDS:
+                    self.directed = self.directed or cue(e.text).directed
+                    self._places.append((index, index, "marker"))
+                case events.Fault() as e:
+                    self._end(e.run, index)
+                    if len(self._places) < MOST_BANDS:
+                        self._places.append((index, index, "fault"))
+        self._seen += len(lines)
+
+    def _end(self, run: int | None, index: int) -> None:
+        place = self._going.pop(run, None) if run is not None else None
+        if place is not None:
+            self._places[place] = (self._places[place][0], index, "run")
+
+    def bands(self, player: Player) -> tuple[Band, ...]:
+        """Runs from start to end, markers and faults, at the positions that the player gives them."""
+        key = (len(player.lines), player.max_gap)
+        if key != self._drawn[0]:
+            end = player.duration
+            bands = tuple(
+                Band(player.due(first), end if last is None else player.due(last), kind) for first, last, kind in self._places
+            )
+            self._drawn = (key, bands)
+        return self._drawn[1]
+
+
+def first_seconds(lines: Sequence[Line]) -> float:
+    """When something first happens: a recording may begin long after its session did."""
+    happening = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
+    return next((recorded.event.t for recorded in lines if isinstance(recorded.event, happening)), 0.0)
+
+
+def named(path: Path) -> str:
+    """The file's name as it is shown."""
+    return clean(path.name.removesuffix(SUFFIX))

@@ -1,0 +1,160 @@
+"""The replay's transport: where it is in the session, and a timeline that can be clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.segment import Segment
+from textual import events as ui
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fwtui.common import units
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
+
+
+class Position(NamedTuple):
+    """Where the player is, and what it plays."""
+
+    seconds: float
+    duration: float
+    playing: bool
+    speed: float
+    loop: bool
+    file: str
+    origin: str  # recorded on what, when
+    problems: tuple[str, ...]
+    gap: float | None = None  # seconds that nothing may happen for; None: as long as it was
+    stops: bool = False  # at markers
+    live: bool = False  # it is still going, and followed
+
+
+class Band(NamedTuple):
+    """A stretch (a run) or a place (marker, fault) of the timeline, in seconds."""
+
+    start: float
+    end: float
+    kind: str  # "run" | "marker" | "fault"
+
+
+class PositionLine(Drawn[Position]):
+    def draw(self, subject: Position, width: int) -> Sequence[Content]:
+        p = subject
+        state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "
+        at_end = " (end)" if p.duration and p.seconds >= p.duration and not p.live else ""
+        left = line(
+            (state, f"{STRONG} $text-primary"),
+            (f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}", STRONG),
+            (f"  speed {p.speed:g}x", ""),
+            ("  loop" if p.loop else "", ""),
+            ("  stops at ◆" if p.stops else "", ""),
+            (f"  gaps ≤ {units.duration(p.gap)}" if p.gap is not None else "", ""),
+        )
+        problems = line((f"! {', '.join(p.problems)}  ", "$text-warning")) if p.problems else line("")
+        room = width - left.cell_length - problems.cell_length - 4
+        source = line((f"{p.file}  ", ""), (p.origin, MUTED))
+        right = Content.assemble(problems, source.truncate(room, ellipsis=True)) if room > 10 else problems
+        return [apart(left, right, width)]
+
+
+def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int) -> list[tuple[str, str]]:
+    """One (character, part) per cell: runs are thick, markers and faults have signs, the position is a bar."""
+    cells = [("─", "track")] * width
+    if width < 1:
+        return []
+    for band in bands:
+        if band.kind == "run":
+            for place in range(_cell(band.start, duration, width), _cell(band.end, duration, width) + 1):
+                cells[place] = ("━", "run")
+    for band in bands:
+        if band.kind != "run":
+            cells[_cell(band.start, duration, width)] = ("◆", "marker") if band.kind == "marker" else ("✗", "fault")
+    cells[min(width - 1, _cell(seconds, duration, width))] = ("┃", "position")
+    return cells
+
+
+def aim(bands: Sequence[Band], x: int, duration: float, width: int) -> float:
+    """The share (0..1) of the session under a cell: a marker's, a fault's or a run's beginning where the cell has one."""
+    x = min(max(x, 0), width - 1)
+    here = [band for band in bands if _cell(band.start, duration, width) == x]
+    exact = next((band for band in here if band.kind != "run"), here[0] if here else None)
+    if exact is not None and duration > 0:
+        return exact.start / duration
+    return x / max(width - 1, 1)
+
+
+def _cell(t: float, duration: float, width: int) -> int:
+    return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
+
+
+class Timeline(Widget):
+    """Click or drag to go there."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    Timeline { height: 1; }
+    Timeline .timeline--track { color: $text-muted; }
+    Timeline .timeline--run { color: $secondary; }
+    Timeline .timeline--marker { color: $text-warning; }
+    Timeline .timeline--fault { color: $text-error; }
+    Timeline .timeline--position { color: $text-primary; text-style: bold; }
+    """
+    COMPONENT_CLASSES: ClassVar = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
+
+    class Sought(Message):
+        """The user pointed at this share (0..1) of the session."""
+
+        def __init__(self, share: float):
+            super().__init__()
+            self.share = share
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bands: tuple[Band, ...] = ()
+        self._seconds = self._duration = 0.0
+        self._dragged = False
+
+    def show(self, bands: tuple[Band, ...], seconds: float, duration: float) -> None:
+        if (bands, seconds, duration) != (self._bands, self._seconds, self._duration):
+            self._bands, self._seconds, self._duration = bands, seconds, duration
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        cells = timeline(self._bands, self._seconds, self._duration, self.size.width)
+        return Strip(
+            [Segment(character, self.get_component_rich_style(f"timeline--{part}")) for character, part in cells]
+        ).simplify()
+
+    def on_mouse_down(self, event: ui.MouseDown) -> None:
+        self._dragged = True
+        self.capture_mouse()
+        self.post_message(self.Sought(aim(self._bands, event.x, self._duration, self.size.width)))
+
+    def on_mouse_move(self, event: ui.MouseMove) -> None:
+        if self._dragged:
+            self.post_message(self.Sought(aim((), event.x, self._duration, self.size.width)))
+
+    def on_mouse_up(self, event: ui.MouseUp) -> None:
+        self._dragged = False
+        self.release_mouse()
+
+
+class Transport(Vertical):
+    DEFAULT_CSS = "Transport { height: 2; padding: 0 1; background: $panel; }"
+
+    def __init__(self, position: Position):
+        super().__init__()
+        self._first = position
+
+    def compose(self) -> ComposeResult:
+        yield PositionLine(self._first)
+        yield Timeline()
+
+    def show(self, position: Position, bands: tuple[Band, ...]) -> None:
+        self.query_one(PositionLine).show(position)
+        self.query_one(Timeline).show(bands, position.seconds, position.duration)

@@ -1,0 +1,114 @@
+"""What the places share: one Model, whoever moves it (a live Source or a Playback), and what the user is looking at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.live.protocols import Session
+from fwtui.machine.telemetry.facts import Hardware
+from fwtui.sessions.recorder import Recorder
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.frame import notices
+from fwtui.tui.frame.notices import Entry
+from fwtui.tui.frame.topbar import Tab
+
+if TYPE_CHECKING:
+    from fwtui.campaigns.reproduce.campaign import Campaign
+    from fwtui.campaigns.sweep.running import Sweep
+    from fwtui.tui.frame.playback import Playback
+
+
+class Source(Session, Protocol):
+    """What the dashboard needs of fwtui.live.session.Live."""
+
+    asked: dict[int, Experiment]
+
+    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
+    def cancel(self) -> None: ...
+    def count(self, run: int) -> None: ...
+    def answer(self, run: int) -> None: ...
+    def measure_limits(self, backend: str, index: int = 0) -> None: ...
+    def record(
+        self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
+    ) -> Recorder: ...
+    def close(self, reason: str = "closed") -> None: ...
+
+
+@dataclass(eq=False)
+class View:
+    """Exactly one of `source` and `playback` is there; every place of a view reads the same model."""
+
+    model: Model
+    source: Source | None = None
+    playback: Playback | None = None
+    tabs: tuple[Tab, ...] = ()  # the places that exist here
+    place: str = ""  # the one that is shown
+    close: Callable[[], None] | None = None  # back to what was shown before; None where this is all there is
+    number: int = 0  # of the views of this program
+    experiment: Experiment = field(default_factory=Experiment)  # what the form begins with
+    found: Hardware | None = None  # what GPUs are here; None until somebody has looked
+    selected: int | None = None  # the run that is shown; None follows the newest
+    baseline: int | None = None
+    recording_since: float = 0.0  # session time at which the recorder began
+    campaign: Campaign | None = None  # experiments that run one after the other
+    motion: bool = False  # whether a finished run's plan is played slowly
+    told: Entry | None = None  # what the screens themselves had to say last
+    answered: int | None = None  # number of the recording's marker whose question has been answered
+    lesson: str = ""  # number or name of the step of the course that the place to learn begins with
+    sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    @property
+    def paused(self) -> bool:
+        """Whether a live session is shown as it was, while it goes on."""
+        return self.source is not None and self.model is not self.source.model
+
+    def pause(self) -> None:
+        """Show the live session as it is now, until resume()."""
+        if self.source is not None and not self.paused:
+            self.model = self.source.model.frozen()
+
+    def resume(self) -> None:
+        if self.source is not None:
+            self.model = self.source.model
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is shown."""
+        if self.selected is not None and self.selected in self.model.runs:
+            return self.model.runs[self.selected]
+        return self.model.run
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run, a profiler or several runs one after the other are going."""
+        sweeping = self.sweep is not None and self.sweep.going
+        return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
+
+    def end_campaign(self) -> None:
+        """No further run; the recording that it began is closed."""
+        campaign, self.campaign = self.campaign, None
+        if campaign is not None:
+            campaign.close()
+
+    @property
+    def baseline_run(self) -> Run | None:
+        return self.model.runs.get(self.baseline) if self.baseline is not None else None
+
+    @property
+    def latest(self) -> Entry | None:
+        """The log line: what a screen said last, until something newer happens."""
+        last = notices.latest(self.model)
+        return self.told if self.told is not None and (last is None or last.t <= self.told.t) else last
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Whatever decides, for all places alike, what is shown."""
+        recorder = self.source.recorder if self.source is not None else None
+        second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
+        shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
+        return (*shown, recorder is not None, second, self.busy)

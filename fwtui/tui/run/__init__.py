@@ -1,0 +1,1 @@
+"""One run at a time, live and in a recording."""

@@ -1,0 +1,245 @@
+"""The library: every session that is here, to open, compare, find, rename, describe, and throw away with a way back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import ScreenResume
+from textual.message import Message
+from textual.widgets import DataTable, Input, Static
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.sessions.folders import own_folder
+from fwtui.sessions.library import Entry, Known, find
+from fwtui.sessions.listing import ORDERS, matching, ordered
+from fwtui.sessions.shelf import Shelf
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.opens import BESIDE, SessionWanted
+from fwtui.tui.frame.view import View
+from fwtui.tui.sessions.table import Details, SessionsTable
+
+
+class Found(Message):
+    """The library has been read."""
+
+    def __init__(self, entries: list[Entry]):
+        super().__init__()
+        self.entries = entries
+
+
+@cache
+def shelf(folder: Path) -> Shelf:
+    """One for the whole program: what was changed in one view can be undone in another."""
+    return Shelf(folder)
+
+
+class SessionsScreen(Frame):
+    DEFAULT_CSS = """
+    SessionsScreen #library { height: 1fr; padding: 0 1; }
+    SessionsScreen #filter { display: none; height: 1; }
+    SessionsScreen.-filtering #filter { display: block; }
+    SessionsScreen #none { display: none; height: 1fr; content-align: center middle; text-align: center; color: $text-muted; }
+    SessionsScreen.-none #none { display: block; }
+    SessionsScreen.-none SessionsTable, SessionsScreen.-none Details { display: none; }
+    SessionsScreen Details { margin-top: 1; max-height: 8; }
+    SessionsScreen.-short Details { margin-top: 0; max-height: 4; }
+    SessionsScreen.-flat Details { display: none; }
+    """
+    AUTO_FOCUS = "SessionsTable"
+    PLACE = "sessions"
+    STRIP = False
+    BINDINGS: ClassVar = [
+        Binding("slash", "filter", "Filter", id="sessions.filter", key_display="/", tooltip="only sessions with these words"),
+        Binding("s", "sort", "Sort", id="sessions.sort", tooltip="by the next of date, name, kernels, n, best, length, state"),
+        Binding("x", "compare", "Compare", id="sessions.compare", tooltip="its runs beside those of the session that is shown"),
+        Binding("n", "rename", "Rename", id="sessions.rename", tooltip="give it another name"),
+        Binding("t", "annotate", "Title", id="sessions.title", show=False, tooltip="say in a few words what it is"),
+        Binding("delete,d", "delete", "Delete", id="sessions.delete", key_display="d", tooltip="throw it away; u brings it back"),
+        Binding("u", "undo", "Undo", id="sessions.undo", tooltip="take the last change back"),
+        *bindings.SHARED,
+    ]
+    MOVES = (
+        "Table of sessions",
+        (*bindings.MOVES[:2], Binding("enter", "", "Open", tooltip="replay the marked session; it is only read")),
+    )
+    WORDS = (
+        ("complete", "closed by its recorder, and every line it counted is here and undamaged"),
+        ("best", "the highest rate of a verified run"),
+        ("shipped", "came with the program; only your own sessions can be changed"),
+    )
+
+    def __init__(self, view: View):
+        super().__init__(view)
+        self._known: Known = {}
+        self._entries: list[Entry] | None = None  # None: still being read
+        self._order = "date"
+        self._words = ""
+        self._mark: Path | None = None  # where the cursor is to go
+        self._shelf = shelf(own_folder())
+
+    def body(self) -> ComposeResult:
+        with Vertical(id="library"):
+            yield Input(placeholder="words that a session has: kernel, GPU, n, date, name …", compact=True, id="filter")
+            yield SessionsTable()
+            yield Static(id="none", markup=False)
+            yield Details(None)
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        self.read()
+
+    def state(self) -> object:
+        return (self._entries, self._order, self._words, self._mark)
+
+    def read(self) -> None:
+        """Look at the folders again, in the background."""
+        Thread(target=self._read, name="library", daemon=True).start()
+
+    def _read(self) -> None:
+        entries = find(self._known)
+        with contextlib.suppress(RuntimeError):  # the screen is gone
+            self.post_message(Found(entries))
+
+    def on_found(self, event: Found) -> None:
+        event.stop()
+        self._entries = event.entries
+        self.update()
+        self._mark = None
+
+    @property
+    def shown(self) -> list[Entry]:
+        """The sessions that match the filter, in the order that was chosen."""
+        return ordered(matching(self._entries or [], self._words), self._order)
+
+    @property
+    def marked(self) -> Entry | None:
+        return self.query_one(SessionsTable).marked if self._complete else None
+
+    def show(self) -> None:
+        shown = self.shown
+        self.set_class(not shown, "-none")
+        if not shown:
+            self.query_one("#none", Static).update(Content(self._advice()))
+        self.query_one(SessionsTable).show(shown, self._order, self.app.size.width - 2, self._mark)
+        self.query_one(Details).show(self.marked)
+
+    def _advice(self) -> str:
+        if self._entries is None:
+            return "looking for sessions …"
+        if self._entries:
+            return f"None of {len(self._entries)} sessions has all of {clean(self._words)!r}.\n/ asks for other words."
+        return "There are no sessions yet.\n1 goes to Run: R records what happens there, and it is listed here."
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        event.stop()
+        self.query_one(Details).show(self.marked)
+        self._refresh_keys()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        event.stop()
+        if self.marked is not None:
+            self.post_message(SessionWanted(self.marked.path))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._words = event.value
+        self.update()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.query_one(SessionsTable).focus()
+
+    def action_filter(self) -> None:
+        self.add_class("-filtering")
+        self.query_one("#filter", Input).focus()
+
+    def action_back(self) -> None:
+        if self.has_class("-filtering"):
+            self.query_one("#filter", Input).value = ""
+            self.remove_class("-filtering")
+            self.query_one(SessionsTable).focus()
+        else:
+            super().action_back()
+
+    def action_sort(self) -> None:
+        names = list(ORDERS)
+        self._order = names[(names.index(self._order) + 1) % len(names)]
+        self.say(f"sorted by {self._order}")  # whose column may have no room
+
+    def action_compare(self) -> None:
+        if self.marked is not None:
+            self.post_message(SessionWanted(self.marked.path, beside=True))
+
+    def action_rename(self) -> None:
+        entry = self.marked
+        if entry is not None:
+            self._ask("Another name", entry.name, lambda name: self._renamed(entry, name))
+
+    def _renamed(self, entry: Entry, name: str) -> str:
+        self._mark = self._shelf.rename(entry.path, name)
+        return f"{entry.name} has another name now; u takes that back"
+
+    def action_annotate(self) -> None:
+        entry = self.marked
+        if entry is not None:
+            self._ask("What it is, in a few words", entry.title, lambda title: self._annotated(entry, title))
+
+    def _annotated(self, entry: Entry, title: str) -> str:
+        self._shelf.annotate(entry.path, title)
+        return f"{entry.name} has another title now; u takes that back"
+
+    def action_delete(self) -> None:
+        entry = self.marked
+        if entry is not None:
+            self._change(lambda: self._shelf.delete(entry.path) or f"{entry.name} is deleted; u brings it back")
+
+    def action_undo(self) -> None:
+        self._change(self._shelf.undo)
+
+    def _ask(self, title: str, value: str, answer: Callable[[str], str]) -> None:
+        def take(given: str | None) -> None:
+            if given is not None and given != value:
+                self._change(lambda: answer(given))
+
+        self.app.push_screen(AskScreen(title, value, hint="Enter keeps it, Esc does not"), take)
+
+    def _change(self, act: Callable[[], str]) -> None:
+        try:
+            self.say(act())
+        except Refused as refusal:
+            self.say(str(refusal), "error")
+        self.read()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        match action:
+            case "rename" | "annotate" | "delete":
+                return self.marked is not None and self.marked.own
+            case "undo":
+                return self._shelf.can_undo
+            case "compare":
+                return self.marked is not None and any(tab.name == BESIDE for tab in self.view.tabs)
+            case "back":
+                return self.has_class("-filtering") or super().check_action(action, parameters)
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        marked = self.marked
+        match action:
+            case "rename" | "annotate" | "delete" | "compare" if marked is None:
+                return "no session is marked"
+            case "rename" | "annotate" | "delete" if marked is not None:
+                return f"{marked.name} came with fwtui and stays as it is"
+            case "undo":
+                return "nothing was changed that could be taken back"
+        return super().why_not(action)

@@ -1,0 +1,1 @@
+"""Many runs as a map and as curves."""

@@ -1,0 +1,138 @@
+"""What a sweep's form says, without a screen: a text for every axis, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fwtui.campaigns.sweep.axis import ALL, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.grid import Grid, Settled
+from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
+from fwtui.experiment.experiment import Experiment, changed, kernel_named
+from fwtui.experiment.fields import FIELDS
+from fwtui.tui.widgets.draft import OPTION, Row
+from kernels import registry
+from kernels.plan import Kernel
+
+WITHIN = "within"
+USUAL_WITHIN = "120"
+USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
+OPEN = "each kernel's own"
+HELP = {
+    "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
+    WITHIN: "seconds for all runs together; what will not fit is left out",
+}
+
+
+class SweepDraft:
+    """A sweep in the making: the same rows for a form as fwtui.tui.widgets.draft.Draft has."""
+
+    def __init__(self, experiment: Experiment, settled: Callable[[], Settled]):
+        """`settled()` is asked each time, since what GPUs are here may become known only later."""
+        self._settled = settled
+        self._texts: dict[str, str] = {}
+        self.last = ""  # the row that was changed last
+        self.take(experiment)
+
+    def take(self, experiment: Experiment) -> None:
+        """Sweep sizes and tiles around this experiment, on generated graphs; what is its kernel's own choice stays open."""
+        kernel = kernel_named(experiment.kernel)
+        self.base = changed(experiment, tile=0, options={}, launch="", budget=PASSES_SECONDS, repeats=0, file="", auto="")
+        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": ""}
+        own |= {o.name: str(o.default) for o in kernel.options}
+        texts = {name: value(experiment, name) for name in names()}
+        self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
+        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN}
+        self.last = ""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the form names, as far as it can be read."""
+        try:
+            return tuple(kernel_named(name) for name in read_axis("kernel", self._texts["kernel"], ()).values)
+        except Refused:
+            return (kernel_named(self.base.kernel),)
+
+    def rows(self) -> tuple[Row, ...]:
+        """A text for every axis that the kernels have, and the time."""
+        kernels = self.kernels
+        offered = {o.name for kernel in kernels for o in kernel.options}
+        helps = {f.name: f.help for f in FIELDS} | {o.name: o.help for k in registry().values() for o in k.options} | HELP
+        rows: list[Row] = []
+        for name in names():
+            option = any(o.name == name for kernel in registry().values() for o in kernel.options)
+            there = name in offered or not option
+            if name == "tile":
+                there = any(kernel.tiles for kernel in kernels)
+            title = name.replace("_", " ").capitalize()
+            several = helps[name] if name == "n" else f"{helps[name]}; several with commas, or all"
+            rows.append(Row((OPTION if option else "") + name, title, several, self._texts[name], None, there, OPEN))
+        return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+
+    def text(self, key: str) -> str:
+        """What the row shows."""
+        return self._texts.get(key.removeprefix(OPTION), "")
+
+    def set(self, key: str, text: str) -> None:
+        """The user changed a row."""
+        self._texts[key.removeprefix(OPTION)] = text
+        self.last = key
+
+    def misread(self) -> dict[str, str]:
+        """Rows whose text cannot be read at all."""
+        errors: dict[str, str] = {}
+        for row in self.rows():
+            try:
+                if row.key == WITHIN:
+                    self.within()
+                elif row.shown and row.text.strip():
+                    self._axis(row)
+            except Refused as refusal:
+                errors[row.key] = str(refusal)
+        return errors
+
+    def errors(self) -> dict[str, str]:
+        """What is wrong, by row; what no single row is to blame for is said under the one changed last."""
+        errors = self.misread()
+        if not errors:
+            try:
+                self.grid()
+            except Refused as refusal:
+                errors[self.last] = str(refusal)
+        return errors
+
+    def within(self) -> float:
+        """Seconds for all runs together. Raises Refused."""
+        text = self._texts[WITHIN]
+        try:
+            seconds = float(text)
+        except ValueError:
+            raise Refused(f"time {shown(text)} is not a number of seconds; give {LEAST_WITHIN} to {MOST_WITHIN}") from None
+        if not LEAST_WITHIN <= seconds <= MOST_WITHIN:
+            raise Refused(f"{seconds:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
+        return seconds
+
+    def grid(self) -> Grid:
+        """What would run here. Raises Refused with the first thing that is wrong."""
+        for sentence in self.misread().values():
+            raise Refused(sentence)
+        axes = [self._axis(row) for row in self.rows() if row.shown and row.key != WITHIN and row.text.strip()]
+        if all(len(axis.values) < 2 for axis in axes):
+            raise Refused("nothing varies; give several values of something, like n 256..4096")
+        return Grid(self.base, axes, self._settled())
+
+    def summary(self) -> str:
+        """What varies, in a line: n 64..512 · tile all."""
+        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", WITHIN)]
+        words = [f"{title} {text}" for title, text in told if text == ALL or "," in text or ".." in text]
+        return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
+
+    def toggle(self, kernel: str) -> None:
+        """Put a kernel among those that are swept, or take it away; the last one stays."""
+        have = [k.id for k in self.kernels]
+        now = [k for k in have if k != kernel] if kernel in have else [*have, kernel]
+        self.set("kernel", ",".join(now or have))
+
+    def _axis(self, row: Row) -> Axis:
+        return read_axis(row.key.removeprefix(OPTION), row.text, self.kernels)

@@ -1,0 +1,217 @@
+"""A heat map of runs: one axis across, every combination of the others as a row, a cursor on one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events as ui
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+
+from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares
+from fwtui.common import units
+from fwtui.stream.run import Run
+from fwtui.tui.widgets import wording
+from fwtui.tui.widgets.arrowed import Arrowed
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
+
+MEASURES = ("rate", "time", "of best")
+SHADES = " ░▒▓█"
+SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
+CELL, GAP = 9, 1  # cells of a square and between two of them
+LEAST_NAME, MOST_NAME = 6, 34
+
+
+class Shown(NamedTuple):
+    """Everything that the map depends on."""
+
+    squares: Squares | None
+    measure: str
+    cursor: tuple[int, int]  # row, column
+    height: int
+
+
+class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
+    """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    HeatMap { height: 1fr; min-height: 3; }
+    """
+    BINDINGS: ClassVar = [
+        Binding("up", "move(-1, 0)", "Up", id="map.up", show=False, tooltip="the row above"),
+        Binding("down", "move(1, 0)", "Down", id="map.down", show=False, tooltip="the row below"),
+        Binding("left", "move(0, -1)", "Left", id="map.left", show=False, tooltip="the value before"),
+        Binding("right", "move(0, 1)", "Right", id="map.right", show=False, tooltip="the next value"),
+        Binding("home", "move(0, -1000)", "First", id="map.first", show=False, tooltip="the first value"),
+        Binding("end", "move(0, 1000)", "Last", id="map.last", show=False, tooltip="the last value"),
+        Binding("enter", "choose", "Show", id="map.choose", show=False, tooltip="show this run"),
+    ]
+
+    class Moved(Message):
+        """The cursor is on another square."""
+
+    class Picked(Message):
+        """The user wants to see this run."""
+
+        def __init__(self, run: int):
+            super().__init__()
+            self.run = run
+
+    def __init__(self, *, id: str | None = None):
+        super().__init__(Shown(None, MEASURES[0], (0, 0), 0), id=id)
+        self._placed = False  # whether somebody has put the cursor somewhere
+
+    @property
+    def square(self) -> Square | None:
+        """The square under the cursor."""
+        squares, (row, column) = self.subject.squares, self.cursor
+        return squares.rows[row].squares[column] if squares is not None and squares.rows else None
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Row and column, inside of what is shown."""
+        squares, (row, column) = self.subject.squares, self.subject.cursor
+        if squares is None or not squares.rows:
+            return 0, 0
+        return min(max(row, 0), len(squares.rows) - 1), min(max(column, 0), len(squares.across.values) - 1)
+
+    def take(self, squares: Squares | None, measure: str) -> None:
+        """Show these squares; the cursor stays where it was put, and is on the best one of finished runs before."""
+        before = self._natural
+        cursor = self.subject.cursor
+        if not self._placed and squares is not None and squares is not self.subject.squares:
+            cursor = squares.best_place
+        self.show(self.subject._replace(squares=squares, measure=measure, cursor=cursor))
+        if self._natural != before:
+            self.refresh(layout=True)
+
+    @property
+    def _natural(self) -> int:
+        """Rows that show everything."""
+        squares = self.subject.squares
+        return len(squares.rows) + 1 if squares is not None else 0
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return self._natural
+
+    def on_resize(self) -> None:
+        self.show(self.subject._replace(height=self.size.height))
+
+    def action_move(self, rows: int, columns: int) -> None:
+        row, column = self.cursor
+        self._put(row + rows, column + columns)
+
+    def action_choose(self) -> None:
+        square = self.square
+        if square is not None and square.run is not None:
+            self.post_message(self.Picked(square.run.id))
+
+    def on_click(self, event: ui.Click) -> None:
+        offset = event.get_content_offset(self)
+        squares = self.subject.squares
+        if offset is None or squares is None or offset.y < 1:
+            return
+        name, first, count = _columns(squares, self.size.width, self.cursor[1])
+        column = (offset.x - name - GAP) // (CELL + GAP)
+        row = offset.y - 1 + _first_row(self.cursor[0], len(squares.rows), self.size.height - 1)
+        if 0 <= column < count and row < len(squares.rows):
+            event.stop()
+            if (row, first + column) == self.cursor:
+                self.action_choose()
+            self._put(row, first + column)
+
+    def _put(self, row: int, column: int) -> None:
+        self._placed = True
+        self.show(self.subject._replace(cursor=(row, column)))
+        self.show(self.subject._replace(cursor=self.cursor))
+        self.post_message(self.Moved())
+
+    def on_focus(self) -> None:
+        self._width = -1
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self._width = -1
+        self.refresh()
+
+    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+        squares = subject.squares
+        if squares is None or not squares.rows:
+            return []
+        row, column = self.cursor
+        name, first, count = _columns(squares, width, column)
+        values = squares.across.values[first : first + count]
+        height = (subject.height or self._natural) - 1
+        top = _first_row(row, len(squares.rows), height)
+        head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
+        signs = _hidden(top, len(squares.rows) - top - max(height, 0))
+        head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
+        lines = [line((head, MUTED), *((f"{'':{GAP}}{cut(v, CELL):>{CELL}}", MUTED) for v in values))]
+        best = squares.best_rate
+        for index, shown in list(enumerate(squares.rows))[top : top + height]:
+            here = index == row
+            pieces: list[Piece] = [(f"{cut(shown.name, name):<{name}}", STRONG if here else "")]
+            for place, square in list(enumerate(shown.squares))[first : first + count]:
+                marked = here and place == column and self.has_focus
+                pieces += [" " * GAP, *_square(square, subject.measure, best, marked)]
+            lines.append(line(*pieces))
+        return lines
+
+
+def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
+    """Cells of the names, the first column that is shown, and how many are."""
+    count = len(squares.across.values)
+    longest = max([len(row.name) for row in squares.rows] + [len(squares.across.name)])
+    most = min(MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP)))
+    name = max(LEAST_NAME, min(longest, most))
+    room = max(1, (width - name) // (CELL + GAP))
+    if room < count:  # the signs for it stand beside the axis' name
+        name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
+        room = max(1, (width - name) // (CELL + GAP))
+    first = max(0, min(column - room // 2, count - room))
+    return name, first, min(room, count)
+
+
+def _hidden(above: int, below: int) -> str:
+    """How many rows have no room, where there are any."""
+    return " ".join(f"{sign}{rows}" for sign, rows in (("↑", above), ("↓", below)) if rows > 0)
+
+
+def _first_row(row: int, count: int, height: int) -> int:
+    return max(0, min(row - height // 2, count - height)) if height > 0 else 0
+
+
+def _square(square: Square, measure: str, best: float | None, marked: bool) -> list[Piece]:
+    run = square.run
+    if square.state != ENDED or run is None:
+        return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
+    share = run.rate / best if run.rate and best and not wording.doubtful(run) else 0.0
+    number = measured(run, measure, best)
+    struck = "strike " if wording.doubtful(run) and run.rate else ""
+    shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
+    colour = f"on $primary {round(10 + 50 * min(share, 1.0))}%" if share else ""
+    style = "reverse" if marked else colour
+    return [(shade, style), (f"{number:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
+
+
+def measured(run: Run, measure: str, best: float | None) -> str:
+    """The run's number in a square."""
+    if run.state != "done":
+        return run.state[:7]
+    if measure == "time":
+        return units.duration(run.seconds)
+    if measure == "of best":
+        return units.percent(run.rate / best) if run.rate and best else units.ABSENT
+    return units.scaled(run.rate, "").rstrip() if run.rate else units.ABSENT
+
+
+def cut(text: str, width: int) -> str:
+    """At most so many cells of a name; what is left out is its middle, as many names begin alike."""
+    if len(text) <= width:
+        return text
+    before = width // 2
+    return f"{text[:before]}…{text[len(text) - (width - 1 - before) :]}"

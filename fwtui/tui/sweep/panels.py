@@ -1,0 +1,75 @@
+"""What the sweep's screen says in words: how far it is, what is under the cursor, sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from fwtui.campaigns.sweep.running import Sweep
+from fwtui.campaigns.sweep.squares import NOTHING, Square, Squares
+from fwtui.common import units
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
+
+STATUS_BAR = 24  # cells of the bar
+
+
+class Told(Drawn[tuple[str, ...]]):
+    """Sentences, each on lines of its own; the first one matters most."""
+
+    def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
+        first, *others = subject or ("",)
+        lines = list(line((first, STRONG)).wrap(width)) if first else []
+        for other in others:
+            lines += line((other, MUTED)).wrap(width)
+        return lines
+
+
+class Where(Drawn[str]):
+    """What is under the cursor, in one line."""
+
+    def draw(self, subject: str, width: int) -> Sequence[Content]:
+        return [line((subject, MUTED))]
+
+
+class Status(Drawn[tuple[Sweep | None, tuple[object, ...]]]):
+    """How far the sweep is. The second part of its subject is whatever changes while the sweep stays the same object."""
+
+    def draw(self, subject: tuple[Sweep | None, tuple[object, ...]], width: int) -> Sequence[Content]:
+        sweep = subject[0]
+        if sweep is None:
+            return [line(("runs of this session", MUTED))]
+        total = len(sweep.grid.order)
+        state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
+        pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
+        pieces += readout.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
+        pieces.append(f"{sweep.done:>5} of {total}")
+        pieces.append((f"   {units.clock(sweep.spent)} of {units.clock(sweep.within)}", MUTED))
+        if sweep.left_out:
+            pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
+        return [line(*pieces)]
+
+
+def described(square: Square, squares: Squares, model: Model) -> str:
+    """Everything about one square in a line."""
+    run: Run | None = square.run
+    if run is None or run.state != "done":
+        return square.why or (wording.outcome(run) if run is not None else square.state or NOTHING or "not run")
+    best = squares.best_rate
+    words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
+    words.append(units.rate(run.rate))
+    if run.rate and best:
+        words.append(f"{units.percent(run.rate / best)} of the best")
+    evidence = model.evidence(run) if run.backend == "cuda" else None
+    return " · ".join([*words, wording.outcome(run, evidence.throttled if evidence is not None else ())])
+
+
+def saved(square: Square) -> str:
+    """A square in a saved table: its time and rate with what is to be kept in mind, or why there are none."""
+    run = square.run
+    if run is None or run.state != "done":
+        return square.state
+    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.doubtful(run) else "")

@@ -1,0 +1,222 @@
+"""Runs that differ, as a map and as curves over one axis, with what they say together: of a recording, or of a live session."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher
+
+from fwtui.campaigns.sweep.axis import amounts
+from fwtui.campaigns.sweep.findings import Findings, findings
+from fwtui.campaigns.sweep.squares import Squares, of_runs, of_sweep
+from fwtui.tui.charts.chart import Chart
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.saved import Table
+from fwtui.tui.frame.topbar import TopBar
+from fwtui.tui.frame.view import View
+from fwtui.tui.sweep.curves import figure
+from fwtui.tui.sweep.dots import DotPlot
+from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
+from fwtui.tui.sweep.panels import Status, Told, Where, described, saved
+
+LOOKS = (
+    Binding("a", "across", "Across", id="sweep.across", tooltip="another axis across"),
+    Binding("u", "measure", "Unit", id="sweep.measure", tooltip="rate, time, or share of the best"),
+    Binding("v", "view", "View", id="sweep.view", tooltip="the map or the curves, where there is no room for both"),
+    bindings.CURSOR,
+)
+
+
+class SweepScreen(Frame):
+    """What a live sweep and a recorded one have in common; each has keys of its own."""
+
+    DEFAULT_CSS = """
+    SweepScreen #body { height: 1fr; border-bottom: solid $border-blurred; }
+    SweepScreen #right { padding: 0 1; }
+    SweepScreen Status, SweepScreen Where { height: 1; }
+    SweepScreen #charts { height: 1fr; margin-top: 1; }
+    SweepScreen HeatMap { height: auto; max-height: 50%; }
+    SweepScreen #lines { height: 1fr; }
+    SweepScreen Chart { margin-top: 1; }
+    SweepScreen #said { height: auto; max-height: 9; margin-top: 1; scrollbar-size-vertical: 1; }
+    SweepScreen.-short #said, SweepScreen.-flat #said { max-height: 4; margin-top: 0; }
+    SweepScreen.-short #charts, SweepScreen.-flat #charts { margin-top: 0; }
+    SweepScreen.-short HeatMap, SweepScreen.-flat HeatMap { height: 1fr; max-height: 100%; }
+    SweepScreen.-short #lines, SweepScreen.-flat #lines { display: none; }
+    SweepScreen.-short Chart, SweepScreen.-flat Chart, SweepScreen.-short DotPlot, SweepScreen.-flat DotPlot { margin-top: 0; }
+    SweepScreen.-curves.-short #lines, SweepScreen.-curves.-flat #lines { display: block; }
+    SweepScreen.-curves.-short HeatMap, SweepScreen.-curves.-flat HeatMap { display: none; }
+    SweepScreen.-short #body, SweepScreen.-flat #body { border-bottom: none; }
+    """
+    AUTO_FOCUS = "HeatMap"
+    PLACE = "sweep"
+    MOVES = ("Map of runs", tuple(b for b in HeatMap.BINDINGS if isinstance(b, Binding)))
+    WORDS = (
+        ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
+        ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
+        ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
+        ("n^2.98", "exponent of n with which time grows, by least squares of log time against log n; ± its standard error"),
+        ("from about n", "break-even: the size at which two configurations take equally long, between two that were measured"),
+    )
+
+    def __init__(self, view: View):
+        super().__init__(view)
+        self._across = ""
+        self._measure = MEASURES[0]
+        self._state: object = None
+        self._found: tuple[object, Findings | None] = (None, None)
+        self._laid_out: tuple[object, Squares | None] = (None, None)
+
+    def body(self) -> ComposeResult:
+        with Horizontal(id="body"):
+            yield from self.left()
+            with Vertical(id="right"):
+                yield Status((None, ()))
+                with Vertical(id="charts"):
+                    yield HeatMap()
+                    with ContentSwitcher(initial="curves", id="lines"):
+                        yield Chart(id="curves")
+                        yield DotPlot(id="dots")
+                yield Where("")
+                with VerticalScroll(id="said", can_focus=False):
+                    yield Told((), id="found")
+
+    def left(self) -> ComposeResult:
+        """What stands left of the map."""
+        yield from ()
+
+    def panel(self) -> Widget:
+        return self.query_one("#said")
+
+    def state(self) -> object:
+        if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
+            sweep = self.view.sweep
+            going = (sweep.going, int(sweep.spent)) if sweep is not None else None
+            self._state = (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
+        return self._state
+
+    def table(self) -> Table:
+        """The map, with time and rate in every square."""
+        squares = self.squares()
+        if squares is None:
+            return ()
+        rows = [(row.name, *(saved(square) for square in row.squares)) for row in squares.rows]
+        return [(squares.across.name, *squares.across.values), *rows]
+
+    @property
+    def _layout_key(self) -> tuple[object, ...]:
+        """Whatever decides which square says what: a run began or ended, a cell was left out, another axis is wanted."""
+        sweep, run = self.view.sweep, self.model.run
+        latest = (len(self.model.runs), run.id, run.state) if run is not None else None
+        return (self._across, latest, sweep, *((sweep.current, len(sweep.left_out)) if sweep is not None else ()))
+
+    def show(self) -> None:
+        squares = self.squares()
+        self.query_one(Status).show((self.view.sweep, (self.state(),)))
+        self.query_one(HeatMap).take(squares, self._measure)
+        self._say_where()
+        self.query_one("#found", Told).show(self._sentences(squares))
+        self._draw_curves(squares)
+
+    def _draw_curves(self, squares: Squares | None) -> None:
+        cursor, chart, dots = self.query_one(HeatMap).cursor, self.query_one(Chart), self.query_one(DotPlot)
+        drawn = squares is None or amounts(squares.across.name)
+        self.query_one("#lines", ContentSwitcher).current = "curves" if drawn else "dots"
+        if drawn:
+            chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
+        else:
+            dots.take(squares, self._measure, cursor)
+
+    def squares(self) -> Squares | None:
+        """The map; made again only when it would be another one."""
+        if self.view.paused and self._laid_out[1] is not None:
+            return self._laid_out[1]
+        key = self._layout_key
+        if key != self._laid_out[0]:
+            sweep = self.view.sweep
+            squares = of_sweep(sweep, self._across) if sweep is not None else of_runs(self.model, self._across)
+            self._laid_out = (key, squares)
+        return self._laid_out[1]
+
+    def _sentences(self, squares: Squares | None) -> tuple[str, ...]:
+        if squares is None:
+            self._found = (None, None)
+            return self.advice()
+        runs = [run for run in squares.runs if run.state == "done"]
+        if self._found[0] != runs:
+            self._found = (runs, findings(self.model, runs))
+        found = self._found[1]
+        return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep counts yet",)
+
+    def advice(self) -> tuple[str, ...]:
+        """What to do where there is nothing to show."""
+        return ("Nothing varies among the runs up to here.", "A sweep shows sessions in which several runs differ.")
+
+    def _say_where(self) -> None:
+        heat = self.query_one(HeatMap)
+        squares, square = heat.subject.squares, heat.square
+        if squares is None or square is None:
+            self.query_one(Where).show("")
+            return
+        row, column = heat.cursor
+        name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
+        self.query_one(Where).show(f"{name}: {described(square, squares, self.model)}")
+
+    def on_heat_map_moved(self, event: HeatMap.Moved) -> None:
+        event.stop()
+        self._say_where()
+        self._draw_curves(self.query_one(HeatMap).subject.squares)
+
+    def on_heat_map_picked(self, event: HeatMap.Picked) -> None:
+        event.stop()
+        self.view.selected = event.run
+        self.post_message(TopBar.Chosen("run"))
+
+    def action_across(self) -> None:
+        squares = self.query_one(HeatMap).subject.squares
+        if squares is not None:
+            place = squares.choices.index(squares.across.name)
+            self._across = squares.choices[(place + 1) % len(squares.choices)]
+            self.update()
+
+    def action_measure(self) -> None:
+        self._measure = MEASURES[(MEASURES.index(self._measure) + 1) % len(MEASURES)]
+        self.say(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
+
+    def action_view(self) -> None:
+        self.toggle_class("-curves")
+        curves = self.has_class("-curves") and self.query_one("#lines", ContentSwitcher).current == "curves"
+        # dots have no cursor of their own, but follow the map's
+        self.query_one(Chart if curves else HeatMap).focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        match action:
+            case "across":
+                squares = self.squares()
+                return squares is not None and len(squares.choices) > 1
+            case "view":
+                return self.has_class("-short") or self.has_class("-flat")
+            case "measure":
+                return self.squares() is not None
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        match action:
+            case "across" | "measure" if self.squares() is None:
+                return "there is no map yet: no two runs differ"
+            case "across":
+                return "there is no other axis that could go across"
+            case "view":
+                return "map and curves are both shown"
+        return super().why_not(action)
+
+
+class RecordedSweepScreen(SweepScreen):
+    """A recording's runs: nothing is started here."""
+
+    BINDINGS: ClassVar = [*LOOKS, *bindings.SHARED]

@@ -1,0 +1,200 @@
+"""Telemetry over time: one lane for each quantity on a common clock, runs as bands over them, throttling under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events as ui
+from textual.binding import Binding
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fwtui.tui.frame.view import View
+from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, Lanes, Row, Window
+from fwtui.tui.telemetry.lanes import Bins
+from fwtui.tui.widgets.arrowed import Arrowed
+
+MOVES = (
+    Binding("right", "cursor(1)", "Later", id="lanes.later", show=False, tooltip="the cursor one column on"),
+    Binding("left", "cursor(-1)", "Earlier", id="lanes.earlier", show=False, tooltip="the cursor one column back"),
+    Binding("home", "cursor_to(0)", "First", id="lanes.first", show=False, tooltip="the cursor to the window's beginning"),
+    Binding("end", "cursor_to(-1)", "Last", id="lanes.last", show=False, tooltip="the cursor to the latest reading"),
+    Binding("enter", "choose", "Choose", id="lanes.choose", show=False, tooltip="show the run under the cursor on every screen"),
+)
+PARTS = (
+    *("label", "title", "value", "past", "below", "run-past", "run-below"),
+    *("run", "shown", "axis", "throttled", "cursor"),
+)
+
+
+class LaneChart(Arrowed, Widget, can_focus=True):
+    """Ten times a second its rows are made again, and those that changed are drawn. Values are those under the cursor."""
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar = list(MOVES)
+    DEFAULT_CSS = """
+    LaneChart { height: 1fr; min-height: 1; padding: 0 1; }
+    LaneChart .lanes--label { color: $text-muted; }
+    LaneChart .lanes--title { color: $foreground; }
+    LaneChart .lanes--value { color: $foreground; text-style: bold; }
+    LaneChart .lanes--past { color: $primary; }
+    LaneChart .lanes--run { color: $secondary; }
+    LaneChart .lanes--shown { color: $text-primary; text-style: bold; }
+    LaneChart .lanes--below { color: $primary 40%; }
+    LaneChart .lanes--run-past { color: $primary; background: $primary 10%; }
+    LaneChart .lanes--run-below { color: $primary 40%; background: $primary 10%; }
+    LaneChart .lanes--axis { color: $border-blurred; }
+    LaneChart:focus .lanes--axis { color: $border; }
+    LaneChart .lanes--throttled { color: $text-warning; text-style: bold; }
+    LaneChart .lanes--cursor { color: $foreground; text-style: bold reverse; }
+    """
+    COMPONENT_CLASSES: ClassVar = {f"lanes--{part}" for part in PARTS}
+
+    class Chosen(Message):
+        """The user pointed at a run."""
+
+        def __init__(self, run: int):
+            super().__init__()
+            self.run = run
+
+    class Zoomed(Message):
+        """The wheel was turned: +1 is nearer."""
+
+        def __init__(self, direction: int):
+            super().__init__()
+            self.direction = direction
+
+    class Held(Message):
+        """A key set the cursor, so the window should stay where it is; or the cursor is gone."""
+
+        def __init__(self, on: bool):
+            super().__init__()
+            self.on = on
+
+    def __init__(self, view: View):
+        super().__init__()
+        self._view = view
+        self._names: tuple[str, ...] = ()
+        self._start = self._end = 0.0
+        self._bins: Bins | None = None
+        self._at: float | None = None
+        self._rows: list[Row] = []
+
+    @property
+    def columns(self) -> int:
+        return max(0, self.size.width - GUTTER)
+
+    @property
+    def window(self) -> Window:
+        """Whole bins, so that nothing wobbles while time goes on; the last one holds the end."""
+        columns = max(self.columns, 1)
+        seconds = max((self._end - self._start) / columns, 1e-3)
+        return Window(seconds, int(self._end / seconds + 1e-6) - columns + (0 if self._start <= 0 else 1), columns)
+
+    @property
+    def at(self) -> float | None:
+        """Session time under the cursor."""
+        return self._at
+
+    @property
+    def heights(self) -> list[int]:
+        """Rows of each lane, the first ones higher where they do not divide evenly; a lane without room has none."""
+        rows, lanes = max(0, self.size.height - AROUND), len(self._names)
+        return [rows // lanes + (place < rows % lanes) for place in range(lanes)]
+
+    def show(self, names: Sequence[str], start: float, end: float) -> None:
+        """Show these quantities from `start` to `end`, as far as the view's model has them."""
+        self._names, self._start, self._end = tuple(names), start, end
+        self._draw()
+
+    def _draw(self) -> None:
+        """Make the rows again, and refresh those that look different."""
+        if self.columns < 1 or not self._names:
+            self._rows = []
+            self.refresh()
+            return
+        window = self.window
+        if self._bins is None or self._bins.seconds != window.seconds or self._bins.names != self._names:
+            self._bins = Bins(window.seconds, self._names)
+        self._bins.take(self._view.model.telemetry)
+        shown = self._view.run.id if self._view.run is not None else None
+        before = self._rows
+        self._rows = Lanes(self._view.model, shown, self._bins, window, self.heights, self._at).rows()
+        if len(before) != len(self._rows):
+            self.refresh()
+            return
+        width = self.outer_size.width
+        changed = [Region(0, y, width, 1) for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
+        if changed:
+            self.refresh(*changed)
+
+    def on_resize(self) -> None:
+        self._rows = []  # the same text may be drawn in another width
+        self._draw()
+
+    def render_line(self, y: int) -> Strip:
+        row = self._rows[y] if y < len(self._rows) else ()
+        strip = Strip([Segment(text, self.get_component_rich_style(f"lanes--{kind}")) for text, kind in row])
+        return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+    def action_cursor(self, direction: int) -> None:
+        latest = self.window.column(self._view.model.t)
+        self._point(latest if self._at is None else self.window.column(self._at) + direction)
+        self.post_message(self.Held(True))
+
+    def action_cursor_to(self, place: int) -> None:
+        self._point(0 if place == 0 else self.window.column(self._view.model.t))
+        self.post_message(self.Held(True))
+
+    def _point(self, column: int) -> None:
+        if self.columns and self._bins is not None:
+            window = self.window
+            column = min(self.columns - 1, max(0, column))
+            self._at = max(0.0, (window.first + column + 0.5) * window.seconds)
+            self._draw()
+
+    def action_choose(self) -> None:
+        at = self._at
+        if at is not None:
+            runs = self._view.model.runs.values()
+            under = [r.id for r in runs if r.started <= at <= (r.finished if r.finished is not None else self._view.model.t)]
+            if under:
+                self.post_message(self.Chosen(under[-1]))
+
+    def release(self) -> None:
+        """Take the cursor away."""
+        if self._at is not None:
+            self._at = None
+            self._draw()
+            self.post_message(self.Held(False))
+
+    def on_blur(self) -> None:
+        self.release()
+
+    def on_leave(self) -> None:
+        if not self.has_focus:
+            self.release()
+
+    def on_mouse_move(self, event: ui.MouseMove) -> None:
+        self._follow_mouse(event)
+
+    def _follow_mouse(self, event: ui.MouseEvent) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.x >= GUTTER:
+            self._point(offset.x - GUTTER)
+
+    def on_click(self, event: ui.Click) -> None:
+        self._follow_mouse(event)
+        self.action_choose()
+
+    def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
+        event.stop()
+        self.post_message(self.Zoomed(1))
+
+    def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
+        event.stop()
+        self.post_message(self.Zoomed(-1))

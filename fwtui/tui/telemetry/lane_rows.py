@@ -1,0 +1,191 @@
+"""The rows of the telemetry chart as text: runs, one lane for each quantity, throttling, the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fwtui.common import units
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.stream.throttle import throttled
+from fwtui.tui.charts.figure import tick_text
+from fwtui.tui.charts.scale import nice
+from fwtui.tui.frame.telemetry_strip import BARS
+from fwtui.tui.telemetry.lanes import NAMED, Bins, moments
+
+GUTTER = 22  # cells of a lane's name and value
+TITLE, VALUE = 10, 11
+AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
+BAND = {"past": "run-past", "below": "run-below"}  # parts of a lane while a run was going
+Piece = tuple[str, str]  # text, and the part it belongs to
+Row = tuple[Piece, ...]
+
+
+class Window(NamedTuple):
+    """What is seen: bins of one column each."""
+
+    seconds: float  # of a bin
+    first: int  # the bin of the first column
+    columns: int
+
+    @property
+    def start(self) -> float:
+        return self.first * self.seconds
+
+    @property
+    def end(self) -> float:
+        return (self.first + self.columns) * self.seconds
+
+    def column(self, t: float) -> int:
+        """Of a time; may be outside."""
+        return int(t / self.seconds) - self.first
+
+
+class Stretch(NamedTuple):
+    """A run on the clock, in columns, half-open."""
+
+    run: int
+    words: str
+    low: int
+    high: int
+
+
+class Lanes:
+    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without."""
+
+    def __init__(self, model: Model, shown: int | None, bins: Bins, window: Window, heights: Sequence[int], at: float | None):
+        self.model = model
+        self.shown = shown  # the run that is shown on all screens
+        self.bins = bins
+        self.window = window
+        self.heights = heights
+        self.at = at
+        column = window.column(at) if at is not None else -1
+        self.cursor = column if 0 <= column < window.columns else None
+        self.stretches = [stretch for run in model.runs.values() if (stretch := self._stretch(run)).low < stretch.high]
+        self.during = [False] * window.columns
+        for stretch in self.stretches:
+            self.during[stretch.low : stretch.high] = [True] * (stretch.high - stretch.low)
+
+    def _stretch(self, run: Run) -> Stretch:
+        end = run.finished if run.finished is not None else self.model.t
+        low, high = self.window.column(run.started), self.window.column(end) + 1
+        return Stretch(run.id, f"{run.id} {run.experiment.kernel}", max(0, low), min(self.window.columns, high))
+
+    def rows(self) -> list[Row]:
+        """All rows, the top one first."""
+        found = [self._runs()]
+        for lane, height in enumerate(self.heights):
+            found += self._lane(lane, height)
+        return [*found, self._throttle(), self._axis(), self._clock()]
+
+    def _row(self, gutter: Sequence[Piece], cells: list[Piece]) -> Row:
+        """The gutter and the cells with the cursor through them, as few pieces as possible."""
+        if self.cursor is not None:
+            text = cells[self.cursor][0]
+            cells[self.cursor] = (text if text != " " else "│", "cursor")
+        joined = list(gutter)
+        for text, kind in cells:
+            if joined[-1][1] == kind and len(joined) > len(gutter):
+                joined[-1] = (joined[-1][0] + text, kind)
+            else:
+                joined.append((text, kind))
+        return tuple(joined)
+
+    def _runs(self) -> Row:
+        cells = [(" ", "run")] * self.window.columns
+        for stretch in self.stretches:
+            room = stretch.high - stretch.low
+            words = f" {stretch.words} " if room >= len(stretch.words) + 4 else f"{stretch.run}"
+            text = words.center(room, "━") if room >= len(words) + 2 else "━" * room
+            if len(text) > 1:
+                text = "┣" + text[1:-1] + "┫"
+            kind = "shown" if stretch.run == self.shown else "run"
+            cells[stretch.low : stretch.high] = [(character, kind) for character in text]
+        return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
+
+    def _lane(self, lane: int, height: int) -> list[Row]:
+        if height < 1:
+            return []
+        quantity = NAMED[self.bins.names[lane]]
+        means = self.bins.means(lane, self.window.first, self.window.columns)
+        low, high = quantity.least, self._most(lane)
+        # an eighth of the lane stays free, so that a full one does not touch the one above
+        eighths = [
+            0 if value is None else max(1, round(min(1.0, max(0.0, (value - low) / (high - low))) * (8 * height - 1)))
+            for value in means
+        ]
+        value = means[self.cursor] if self.cursor is not None else self._latest(lane)
+        text = units.ABSENT if value is None else quantity.text(value)
+        rows: list[Row] = []
+        for row in range(height):
+            under = 8 * (height - 1 - row)
+            cells: list[Piece] = []
+            for filled, during in zip(eighths, self.during, strict=True):
+                kind = "past" if filled <= under + 8 else "below"
+                text_of = " " if filled <= under else BARS[min(filled - under, 8) - 1]
+                cells.append((text_of, BAND[kind] if during else kind))
+            if row == 0:
+                said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
+                rows.append(self._row([(f"{quantity.title:<{TITLE}}", "title"), said], cells))
+            else:
+                ends = f"{low:.0f} to {tick_text(high, quantity.text)}" if row == 1 else ""
+                rows.append(self._row([(f"{ends:>{GUTTER - 1}.{GUTTER - 1}} ", "label")], cells))
+        return rows
+
+    def _most(self, lane: int) -> float:
+        """The upper end of the scale: what the device says, else a round number above all that was read."""
+        quantity = NAMED[self.bins.names[lane]]
+        known = quantity.most(self.model)
+        if known is not None and known > quantity.least:
+            return known
+        greatest = max(self.bins.greatest[lane], quantity.least + 1e-9)
+        step = nice(greatest - quantity.least, 2)
+        return quantity.least + step * -(-(greatest - quantity.least) // step)
+
+    def _latest(self, lane: int) -> float | None:
+        reading = self.model.reading
+        return NAMED[self.bins.names[lane]].value(reading) if reading is not None else None
+
+    def _throttle(self) -> Row:
+        masks = self.bins.masks(self.window.first, self.window.columns)
+        cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
+        reading = self.model.reading
+        mask = masks[self.cursor] if self.cursor is not None else reading.throttle if reading is not None else None
+        reasons = throttled(mask)
+        words = units.ABSENT if mask is None else ", ".join(reasons) or "none"
+        text = words if len(words) <= VALUE else words[: VALUE - 1] + "…"
+        kind = "throttled" if reasons else "value" if mask is not None else "label"
+        return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
+
+    def _axis(self) -> Row:
+        cells = ["─"] * self.window.columns
+        for t in self._moments():
+            cells[self.window.column(t + 1e-9)] = "┬"
+        return ((" " * (GUTTER - 1) + "└", "axis"), ("".join(cells), "axis"))
+
+    def _clock(self) -> Row:
+        """Labels of the clock's line; at the left, the time under the cursor."""
+        columns = self.window.columns
+        cells = [" "] * columns
+        end = -1
+        for t in self._moments():
+            column, text = self.window.column(t + 1e-9), moment_text(t, self.window.seconds * columns)
+            start = min(max(0, column - len(text) // 2), max(0, columns - len(text)))
+            if start > end and start + len(text) <= columns:
+                cells[start : start + len(text)] = text
+                end = start + len(text)
+        at = f"at {moment_text(self.at, 1.0)}" if self.at is not None else ""
+        return ((f"{at:<{GUTTER}}", "value"), ("".join(cells), "label"))
+
+    def _moments(self) -> list[float]:
+        window = self.window
+        found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
+        return [t for t in found if 0 <= window.column(t + 1e-9) < window.columns]
+
+
+def moment_text(t: float, span: float) -> str:
+    """A moment of the session, with tenths where the window is short: 00:42, 00:42.5."""
+    tenths = f".{int(t * 10 + 0.5) % 10}" if span <= 10 else ""
+    return units.clock(int(t * 10 + 0.5) / 10) + tenths

@@ -1,0 +1,1 @@
+"""Widgets and words that several screens use."""

@@ -1,0 +1,176 @@
+"""The matrix drawn small: what the present step of a run reads and writes lights up, as its plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene
+from fwtui.stream.run import Run
+from fwtui.tui.widgets import wording
+from kernels.plan import Rect
+
+STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
+PAUSE_SECONDS = 0.02
+SLOW_STEPS_PER_SECOND = 3
+REST, FILLED, WRITTEN, READ = range(4)  # a pixel shows the greatest that it touches
+PARTS = ("rest", "filled", "written", "read")
+GLYPHS = "·░▒█"  # where colours say nothing
+Pixels = list[bytearray]
+
+
+def pixels(shown: Scene, width: int, height: int) -> Pixels:
+    """The scene on a grid. A pixel is lit by whatever touches any part of it, so nothing is too small to be seen."""
+    grid = [bytearray(width) for _ in range(height)]
+    for row in grid[: round(shown.filled * height)]:
+        row[:] = bytes([FILLED]) * width
+    for rects, part in ((shown.targets, WRITTEN), (shown.sources, READ)):
+        for rect in rects:
+            _light(grid, rect, shown.side, part, width, height)
+    return grid
+
+
+def _light(grid: Pixels, rect: Rect, side: int, part: int, width: int, height: int) -> None:
+    left, right = rect.left * width // side, -(-rect.right * width // side)
+    lit = bytes([part]) * (right - left)
+    for row in grid[rect.top * height // side : -(-rect.bottom * height // side)]:
+        row[left:right] = lit
+
+
+class MatrixPicture(Widget):
+    """A line of words, the picture in square pixels of half a cell, and what its colours mean.
+
+    Without colours a cell is one pixel, and its character says what it is.
+    """
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    MatrixPicture { width: 28; height: 10; padding-left: 2; }
+    MatrixPicture .matrix--rest { color: $foreground 10%; }
+    MatrixPicture .matrix--filled { color: $primary 40%; }
+    MatrixPicture .matrix--written { color: $primary; }
+    MatrixPicture .matrix--read { color: $foreground; }
+    MatrixPicture .matrix--words { color: $text-muted; }
+    """
+    COMPONENT_CLASSES: ClassVar = {*(f"matrix--{part}" for part in PARTS), "matrix--words"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: Run | None = None
+        self._now = 0.0
+        self._film: Film | None = None
+        self._of: tuple[object, ...] = ()  # what the film was made of
+        self._scene: Scene | None = None
+        self._strips: list[Strip] = []
+        self._made_for: tuple[object, ...] = ()
+        self._at_work = False
+        self._motion: Timer | None = None
+        self._place = 0  # of the slow motion
+        self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
+
+    def show(self, run: Run | None, now: float, motion: bool = False) -> None:
+        """Show that run at session time `now`; nothing where it has no plan (yet). With `motion` the plan of a run that
+        has ended is played slowly, again and again."""
+        self._run, self._now = run, now
+        if motion != (self._motion is not None):
+            self._set_motion(motion)
+        of = (run.id, run.experiment, run.n) if run is not None and run.padded else ()
+        if of != self._of:
+            self._of = of
+            self._film = film_of(run) if run is not None and of else None
+        self._develop()
+
+    def _set_motion(self, motion: bool) -> None:
+        if self._motion is not None:
+            self._motion.stop()
+        self._place = 0
+        self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
+
+    def _step(self) -> None:
+        if self._run is not None and self._run.state != "running":
+            self._place += 1
+            self._see()
+
+    def _develop(self) -> None:
+        """A long plan is looked at in slices, at once only for a picture."""
+        film = self._film
+        self._at_work = False
+        if film is not None and not film.complete:
+            still = getattr(self.app, "still", False)
+            if not (film.develop() if still else film.develop(STEPS_AT_ONCE)) and not film.hopeless:
+                self._at_work = True
+                self.set_timer(PAUSE_SECONDS, self._go_on)
+        self._see()
+
+    def _go_on(self) -> None:
+        if self._at_work:
+            self._develop()
+
+    def _see(self) -> None:
+        film, run = self._film, self._run
+        seen = None
+        if film is not None and film.complete and len(film) and run is not None:
+            slow = self._motion is not None and run.state != "running"
+            seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now, wording.stage)
+        if self.display != (seen is not None):
+            self.display = seen is not None
+        if seen != self._scene:
+            self._scene = seen
+            self.refresh()
+
+    @property
+    def scene(self) -> Scene | None:
+        """What is shown."""
+        return self._scene
+
+    def render_line(self, y: int) -> Strip:
+        colours = tuple(self.get_component_rich_style(f"matrix--{part}") for part in (*PARTS, "words"))
+        plain = self.app.no_color or getattr(self.app, "plain", False)
+        made_for = (self._scene, self.size, colours, plain)
+        if made_for != self._made_for:
+            self._made_for = made_for
+            self._strips = self._drawn(colours, plain)
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
+
+    def _drawn(self, colours: Sequence[Style], plain: bool) -> list[Strip]:
+        width, height = self.content_size
+        shown = self._scene
+        if shown is None or width < 1 or height < 1:
+            return []
+        rows = min(max(1, height - 2), max(1, width // 2))
+        words = next((w for w in shown.words if len(w) <= width), shown.words[-1][:width])
+        lines = [[Segment(words, colours[-1])]]
+        lines += glyphs(pixels(shown, 2 * rows, rows), colours) if plain else halves(pixels(shown, 2 * rows, 2 * rows), colours)
+        lines.append(_legend(shown, colours, plain))
+        return [Strip(line).adjust_cell_length(width, self.rich_style) for line in lines[:height]]
+
+
+def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
+    """Two rows of pixels to a line: the upper one in the foreground, the lower one behind it."""
+    styles = {
+        (upper, lower): colours[upper] + Style(bgcolor=colours[lower].color)
+        for upper in range(len(PARTS))
+        for lower in range(len(PARTS))
+    }
+    return [
+        [Segment("▀", styles[pair]) for pair in zip(above, below, strict=True)]
+        for above, below in zip(grid[0::2], grid[1::2], strict=True)
+    ]
+
+
+def glyphs(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
+    return [[Segment(GLYPHS[part], colours[part]) for part in row] for row in grid]
+
+
+def _legend(shown: Scene, colours: Sequence[Style], plain: bool) -> list[Segment]:
+    named = [(WRITTEN, "written")] * bool(shown.targets) + [(READ, "read")] * bool(shown.sources)
+    line: list[Segment] = []
+    for part, word in named:
+        line += [Segment(GLYPHS[part] if plain else "■", colours[part]), Segment(f" {word}  ", colours[-1])]
+    return line

@@ -1,0 +1,323 @@
+"""A run's numbers as lines of text: headline, phases, what happened outside the clock, meters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.analysis import answers
+from fwtui.analysis.limits import Limit
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.stream import events
+from fwtui.stream.model import Evidence
+from fwtui.stream.run import Run
+from fwtui.tui import charts
+from fwtui.tui.widgets import wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line
+
+FILL, HALF, TRACK = "━", "╸", "─"
+LABEL = 19  # cells of the label column
+NUMBER = 10
+LIMIT = "limit (probe)"
+
+
+class Headline(NamedTuple):
+    """Words of the headline: before the rate, between numbers, and which shares are told."""
+
+    rate: str
+    gap: str
+    shares: int  # how many of two: of the limit, of the peak bandwidth; without any the comparison is left out too
+    bandwidth: bool = False  # whether it is said what the peak is of
+    passes: bool = True  # whether their number is told
+
+
+HEADLINES = (
+    Headline("    rate  ", "    ", 2, bandwidth=True),
+    Headline("    rate  ", "    ", 2),
+    Headline("    rate  ", "    ", 1),
+    Headline("  ", "  ", 1),
+    Headline("  ", "  ", 1, passes=False),
+    Headline("  ", "  ", 0),
+    Headline("  ", "  ", 0, passes=False),
+)
+
+
+class Subject(NamedTuple):
+    """Everything that the panel's text depends on."""
+
+    run: Run
+    evidence: Evidence | None
+    device: events.Device | None
+    baseline: Run | None
+    latest: bool  # whether it is the newest run
+    limit: Limit | None = None  # what the device could do at most; None where nobody measured it
+
+
+def meter(share: float | None, width: int) -> list[Piece]:
+    """A bar in half cells that is told by its shape as well as by its colour; more than nothing is never drawn as nothing."""
+    halves = 0 if not share else min(2 * width, max(1, round(2 * share * width)))
+    filled = FILL * (halves // 2) + HALF * (halves % 2)
+    return [(filled, "$primary"), (TRACK * (width - len(filled)), MUTED)]
+
+
+def title(s: Subject, width: int) -> Content:
+    """Which run, and how far it can be trusted."""
+    run = s.run
+    words, style = wording.verdict(run)
+    most = max(width - 24, 12)
+    back = "" if s.latest else "  (Esc: newest)"
+    number = f"RUN {run.id}  "
+    which = len(number) + len(wording.kernel_and_size(run)) + len(back) + 2
+    if len(words) > min(most, width - which):
+        words = words.split(f" · {wording.FLETCHER}")[0]
+    right = line((words, style)).truncate(most, ellipsis=True)
+    what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
+    return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
+
+
+def headline(s: Subject, width: int) -> Content:
+    """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
+    run = s.run
+    if run.simulated:
+        return line((f"{wording.SIMULATED}; no rate and no bandwidth either, every thread ran in Python", MUTED))
+    if run.seconds is None:
+        return line(("no time yet" if run.state == "running" else "no time", MUTED))
+    tried = [_headline(s, words) for words in HEADLINES]
+    return next((whole for whole in tried if whole.cell_length <= width), tried[-1])
+
+
+def _headline(s: Subject, words: Headline) -> Content:
+    run = s.run
+    number = "strike" if wording.doubtful(run) else STRONG
+    count = run.done.count if run.done is not None else len(run.samples)
+    passes = f" ({wording.passes(count)})" if words.passes else ""
+    so_far = "" if run.done is not None else " so far"
+    around = units.spread(run.done.spread) if run.done is not None else ""
+    pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
+    pieces += [f" {around}"] * bool(around) + [(so_far + passes, MUTED)]
+    pieces += [(words.rate, MUTED), (units.rate(run.rate), number)]
+    if not words.shares:
+        return line(*pieces)
+    told = [(s.limit.share if s.limit is not None else None, " of limit")]
+    told.append((peak_share(s), " of peak bandwidth" if words.bandwidth else " of peak"))
+    for share, of in [one for one in told if one[0] is not None][: words.shares]:
+        pieces += [words.gap, (units.percent(share), number), (of, MUTED)]
+    ratio = wording.speedup(run, s.baseline)
+    if ratio and s.baseline is not None and s.baseline.id != run.id:
+        pieces += [words.gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
+    return line(*pieces)
+
+
+def progress(s: Subject, width: int) -> list[Content]:
+    """While it runs, or its distances are computed once more: stage, share, time left, passes. Else: what to keep in mind."""
+    run, told = s.run, s.run.progress
+    if run.state == "running" or told is not None:
+        stage = run.stage if run.state == "running" or told is None else told.stage
+        share = min(told.done, 1.0) if told is not None else None
+        left = f"{_about(told.left)} left" if told is not None and told.left else ""
+        more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
+        passes = f"{len(run.samples)}{more} timed" if run.samples and run.state == "running" else ""
+        after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
+        room = max(4, width - LABEL - 6 - 27)
+        return [
+            line(
+                (f"{shortened(wording.stage(stage), LABEL - 1):<{LABEL}}", "$primary"),
+                *meter(share, room),
+                after,
+                (f"  {left:<14}{passes:>11}", MUTED),
+            )
+        ]
+    return remarks(s, width)
+
+
+def _about(seconds: float) -> str:
+    """A guess is not given to the millisecond, or it would flicker."""
+    return units.duration(seconds) if seconds >= 119.5 else f"{seconds:.0f} s" if seconds >= 0.95 else "under 1 s"
+
+
+def remarks(s: Subject, width: int) -> list[Content]:
+    """What to keep in mind about an ended run's numbers; remarks that do not fit beside each other get lines of their own."""
+    run = s.run
+    message = run.done.message if run.done is not None else ""
+    if run.state != "done":
+        if not message and run.state == "failed":
+            message = "it broke off; the log (l) says why"
+        return line((message or "stopped before its end; what was measured so far is shown", MUTED)).wrap(width)
+    said: list[Content] = []
+    if run.done is not None and run.done.indicative and not run.simulated:
+        said.append(line(("indicative", "$text-warning"), (": fewer than 10 passes or 0.5 s", MUTED)))
+    evidence = s.evidence if run.backend == "cuda" else None
+    if evidence is not None and evidence.throttled:
+        said.append(line(("throttled", "$text-warning"), (f": {', '.join(evidence.throttled)}", MUTED)))
+    if evidence is not None and evidence.power_watts is not None:
+        clock = f" at {evidence.gpu_clock_mhz:.0f} MHz" if evidence.gpu_clock_mhz is not None else ""
+        said.append(line((f"meanwhile {evidence.power_watts:.0f} W{clock}", MUTED)))
+    if not said and message:
+        said.append(line((message, MUTED)))
+    if not said and run.finished is not None and not run.simulated:
+        said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
+    lines: list[Content] = []
+    for one in said or [line("")]:
+        if lines and lines[-1].cell_length + 3 + one.cell_length <= width:
+            lines[-1] = line(lines[-1], "   ", one)
+        else:
+            lines += one.wrap(width)
+    return lines
+
+
+def phases(s: Subject, width: int) -> list[Content]:
+    """One bar per phase, drawn by plotext, with its time and its share; the places are kept until there are any."""
+    run = s.run
+    if run.simulated:
+        return []
+    titles = [p.title for p in run.phases] or [p.title for p in run.phase_names]
+    seconds = charts.finite([p.seconds for p in run.phases]) or (None,) * len(titles)
+    shares = [p.share for p in run.phases] or [None] * len(titles)
+    room = max(1, width - LABEL - 2 * NUMBER - 1)
+    number = "strike" if run.phases and wording.doubtful(run) else ""
+    return [
+        line(
+            (f"{shortened(title, LABEL - 1):<{LABEL}}", MUTED),
+            (bar, "$primary"),
+            (f"{units.duration(took):>{NUMBER}}", number if took is not None else MUTED),
+            (f"{units.percent(share):>{NUMBER}}", MUTED),
+        )
+        for title, bar, took, share in zip(titles, charts.bars(seconds, room), seconds, shares, strict=True)
+    ]
+
+
+def outside(s: Subject, width: int) -> list[Content]:
+    """What happened outside the clock, and how long the passes with a clock at every phase took."""
+    run = s.run
+    if run.simulated:
+        return []
+    lines: list[Content] = []
+    if run.phase_pass is not None:
+        captured = " in a CUDA graph" if run.phase_pass.captured else ""
+        words = [f"{units.duration(run.phase_pass.seconds)}{captured}"]
+        if run.phase_pass.passes > 1:
+            words.append(f"middle of {wording.passes(run.phase_pass.passes)}")
+        words += instrumentation(run)
+        lines += hanging("phase pass", LABEL, words, width, "strike" if wording.doubtful(run) else "")
+    ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
+    names = (
+        ("load", ways[0]),
+        ("reorder", "reorder"),
+        ("reorder back", "and back"),
+        ("unload", ways[1]),
+        ("allocate", "allocate"),
+        ("compile", "compile"),
+        ("read", "file"),
+        ("graph", "graph"),
+        ("verify", "verify"),
+    )
+    told = [(word, run.stage_seconds(name)) for name, word in names]
+    words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
+    lines += hanging("outside the clock", LABEL, words, width, most=4)
+    return lines
+
+
+def instrumentation(run: Run) -> list[str]:
+    """How much longer or shorter the phase pass took, where that is more than the clean passes differ among themselves."""
+    done = run.done
+    if done is None or done.instrumentation is None:
+        return []
+    extra = done.instrumentation
+    if run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds:
+        return ["instrumentation within the spread"]
+    share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
+    return [f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"]
+
+
+def peak_share(s: Subject) -> float | None:
+    """Effective bandwidth as a share of the device's peak; a CPU kernel is not held against the GPU's memory."""
+    peak = s.device.peak_bytes_per_second if s.device is not None and s.run.backend == "cuda" else None
+    return s.run.bandwidth / peak if s.run.bandwidth and peak else None
+
+
+def meters(s: Subject, width: int) -> list[Content]:
+    """Bandwidth and occupancy: first what a model says, then what counters say."""
+    run = s.run
+    cuda = run.backend == "cuda"
+    if run.simulated:
+        return []
+    peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
+    of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
+    struck = "strike" if wording.doubtful(run) else ""
+    lines = [_limit(s, width, struck)]
+    words = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
+    lines.append(_metered("bandwidth (model)", peak_share(s), units.bandwidth(run.bandwidth), words, width, struck))
+    if not cuda:
+        return lines
+    dram = s.evidence.dram_utilisation if s.evidence is not None else None
+    moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
+    lines.append(_metered("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], width))
+    theory = run.main_occupancy
+    share = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
+    lines.append(_metered("occupancy (theory)", share, "", limits(theory), width))
+    achieved = s.evidence.sm_occupancy if s.evidence is not None else None
+    lines.append(_metered("occupancy (GPM)", achieved, "", ["measured"], width))
+    return lines
+
+
+def _limit(s: Subject, width: int, struck: str) -> Content:
+    """The rate against the fastest form of the inner loop that is right for these distances."""
+    if s.limit is None:
+        return _metered(LIMIT, None, "", [], width)
+    most, form = units.rate(s.limit.relaxations_per_second), s.limit.form
+    at = f"{most} at {s.limit.clock_mhz:.0f} MHz" if s.limit.clock_mhz else most
+    words = [f"of {at}: {form.title} ({form.instructions})", f"of {at}: {form.title}", f"of {most}: {form.title}", f"of {most}"]
+    return _metered(LIMIT, s.limit.share, "", words, width, struck)
+
+
+def limits(theory: events.Occupancy | None) -> list[str]:
+    """What keeps more warps from being resident, in words, fewer and fewer of them."""
+    if theory is None:
+        return []
+    if theory.warps >= theory.max_warps:
+        return ["all warps resident"]
+    amounts = {"registers": f"{theory.registers}/thread", "shared memory": f"{units.memory(theory.shared_bytes)}/block"}
+    names = " and ".join(theory.limiters)
+    full = " and ".join(f"{name} ({amounts[name]})" if name in amounts else name for name in theory.limiters)
+    return [f"limited by {full}", f"limited by {names}", names] if names else []
+
+
+def _metered(label: str, share: float | None, amount: str, words: Sequence[str], width: int, number: str = "") -> Content:
+    """Label, bar, amount, share, and the first of the words that fit whole.
+
+    Where neither amount nor share is known, n/a says so and nothing is drawn.
+    """
+    room = max(4, min(30, width - LABEL - 52))
+    said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
+    if share is None and amount in ("", units.ABSENT):
+        return line((f"{label:<{LABEL}}", MUTED), (" " * (room + 16) + units.ABSENT, MUTED))
+    return line(
+        (f"{label:<{LABEL}}", MUTED),
+        *meter(share, room),
+        (f"{amount:>11}", number),
+        (f"{units.percent(share):>8}", number if share is not None else MUTED),
+        (f" {said}", MUTED),
+    )
+
+
+def checked(s: Subject, width: int) -> list[Content]:
+    """How it is known that the distances are right, and what the input was."""
+    run = s.run
+    lines: list[Content] = []
+    if run.verdict is not None and run.verdict.how:
+        lines += hanging("check", LABEL, [run.verdict.how], width)
+    if run.graph is not None:
+        g = run.graph
+        words = [f"{g.vertices:,} vertices", f"{g.edges:,} edges"]
+        if g.low is not None and g.high is not None:
+            words.append(f"weights {g.low:g}..{g.high:g}")
+        if g.negative_share:
+            words.append(f"{units.percent(g.negative_share)} negative")
+        words += [part for part in (g.name, g.note) if part]
+        lines += hanging("graph", LABEL, words, width)
+    if run.answers is not None:
+        lines += hanging("answers", LABEL, answers.in_short(run.answers), width)
+    return lines

@@ -1,0 +1,130 @@
+"""A number that is moved by arrows or the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events as ui
+from textual.binding import Binding
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fwtui.tui.widgets.arrowed import Arrowed
+
+TITLE, VALUE = 18, 10  # cells of its name and of its value
+MOVES = (
+    Binding("right", "move(1)", "More", id="slider.more", show=False, tooltip="one step more"),
+    Binding("left", "move(-1)", "Less", id="slider.less", show=False, tooltip="one step less"),
+    Binding("home", "move_to(0)", "Least", id="slider.least", show=False, tooltip="the least value"),
+    Binding("end", "move_to(1)", "Most", id="slider.most", show=False, tooltip="the greatest value"),
+)
+
+
+class Slider(Arrowed, Widget, can_focus=True):
+    """One line: name, value, and a bar with a knob. Values are whole numbers from `low` to `high` in steps."""
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar = list(MOVES)
+    DEFAULT_CSS = """
+    Slider { height: 1; }
+    Slider .slider--title { color: $text-muted; }
+    Slider:focus .slider--title { color: $text-primary; text-style: bold; }
+    Slider .slider--value { color: $foreground; text-style: bold; }
+    Slider .slider--filled { color: $primary; }
+    Slider .slider--track { color: $text-muted; }
+    Slider:disabled { opacity: 60%; }
+    """
+    COMPONENT_CLASSES: ClassVar = {f"slider--{part}" for part in ("title", "value", "filled", "track")}
+
+    class Changed(Message):
+        """The user moved it, or its turn has come."""
+
+        def __init__(self, slider: Slider):
+            super().__init__()
+            self.slider = slider
+
+        @property
+        def control(self) -> Slider:
+            return self.slider
+
+    def __init__(self, title: str, low: int, high: int, step: int, text: Callable[[int], str], *, id: str):
+        super().__init__(id=id)
+        self.title = title
+        self.low, self.high, self.step = low, high, step
+        self._text = text
+        self._value = low
+        self._dragged = False
+
+    @property
+    def value(self) -> int:
+        return self._value
+
+    def show(self, value: int, high: int | None = None) -> None:
+        """Stand at this value, without telling anybody."""
+        high = self.high if high is None else high
+        if (value, high) != (self._value, self.high):
+            self.high = high
+            self._value = min(max(value, self.low), high)
+            self.refresh()
+
+    def _bar(self) -> tuple[int, int]:
+        """Cells of the bar, and the knob's place in it."""
+        cells = max(0, self.size.width - TITLE - VALUE - 1)
+        share = (self._value - self.low) / max(self.high - self.low, 1)
+        return cells, round(share * (cells - 1)) if cells else 0
+
+    def render_line(self, y: int) -> Strip:
+        cells, knob = self._bar()
+        segments = [
+            Segment(f"{self.title:<{TITLE}.{TITLE}}", self._part("title")),
+            Segment(f"{self._text(self._value):>{VALUE}} ", self._part("value")),
+        ]
+        if cells:
+            segments.append(Segment("━" * knob, self._part("filled")))
+            segments.append(Segment("●" if self.has_focus else "┃", self._part("value")))
+            segments.append(Segment("─" * (cells - knob - 1), self._part("track")))
+        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+
+    def _part(self, name: str) -> Style:
+        return self.get_component_rich_style(f"slider--{name}")
+
+    def action_move(self, direction: int) -> None:
+        # onto a whole step, also from a value between two of them
+        steps = (self._value - self.low) / self.step
+        place = int(steps) + direction if direction > 0 or steps == int(steps) else int(steps)
+        self._move(self.low + place * self.step)
+
+    def action_move_to(self, share: float) -> None:
+        self._move(self.low + round(share * (self.high - self.low) / self.step) * self.step if share < 1 else self.high)
+
+    def _move(self, value: int) -> None:
+        value = min(max(value, self.low), self.high)
+        if value != self._value:
+            self._value = value
+            self.refresh()
+            self.post_message(self.Changed(self))
+
+    def on_focus(self) -> None:
+        self.post_message(self.Changed(self))
+
+    def on_mouse_down(self, event: ui.MouseDown) -> None:
+        self._dragged = True
+        self.capture_mouse()
+        self._point(event.x)
+
+    def on_mouse_move(self, event: ui.MouseMove) -> None:
+        if self._dragged:
+            self._point(event.x)
+
+    def on_mouse_up(self, event: ui.MouseUp) -> None:
+        self._dragged = False
+        self.release_mouse()
+
+    def _point(self, x: int) -> None:
+        cells, _ = self._bar()
+        if cells and x >= TITLE + VALUE:
+            self.action_move_to(min(1.0, max(0.0, (x - TITLE - VALUE - 1) / max(cells - 1, 1))))

@@ -1,0 +1,220 @@
+"""Words for what a run is and how it stands: the same on every screen, and never told by colour alone."""
+
+from __future__ import annotations
+
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Entrant, judge
+from fwtui.common import units
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+STAGES = {
+    "read": "reading the file",
+    "graph": "making the graph",
+    "compile": "compiling",
+    "allocate": "allocating",
+    "load": "copying in",
+    "reorder": "reordering",
+    "warm-up": "warming up",
+    "clean": "clean passes",
+    "phases": "phase pass",
+    "reorder back": "reordering back",
+    "unload": "copying out",
+    "verify": "verifying",
+    "answers": "summarising",
+}
+SIMULATED = "simulated: correct, not timed"
+GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
+ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
+FLETCHER = "fletcher "
+VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?"}
+
+
+def short_dtype(dtype: str) -> str:
+    return SHORT_DTYPES.get(dtype, dtype)
+
+
+def stage(name: str) -> str:
+    return STAGES.get(name, name) or "starting"
+
+
+def graph_words(e: Experiment) -> str:
+    """The input graph: density 0.3 · weights 1..16 · seed 7, or the file's name."""
+    if e.file:
+        return e.file.rsplit("/", 1)[-1]
+    words = [f"density {e.density:g}", f"weights {e.low:g}..{e.high:g}"]
+    if e.real:
+        words.append("real")
+    if e.negative:
+        words.append(f"negative {e.negative:g}")
+    if e.connected:
+        words.append("connected")
+    return " · ".join([*words, f"seed {e.seed}"])
+
+
+def kernel_and_size(run: Run) -> str:
+    """What a run is called at least: Katz-Kider · n 4096."""
+    e = run.experiment
+    kernel = f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel
+    return f"{kernel} · n {run.n}" if run.n else kernel  # a file's size is not known before it is read
+
+
+def kernel_words(run: Run, most: int) -> str:
+    """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
+    e = run.experiment
+    words = kernel_and_size(run).split(" · ")
+    if e.tile:
+        words.append(f"tile {e.tile}")
+    words.append(e.dtype)
+    words += [f"{name} {value}" for name, value in e.options.items()]
+    if e.launch and run.backend == "cuda":
+        words.append(e.launch)
+    words += graph_words(e).split(" · ")
+    shown = words[0]
+    for word in words[1:]:
+        if len(shown) + 3 + len(word) > most:
+            break
+        shown += f" · {word}"
+    return shown
+
+
+def summary(e: Experiment, most: int) -> str:
+    """One line for a narrow screen: katz-kider · n 4096 · density 0.3 · tile 32 · float32 · graph.
+
+    Where that is more than `most` cells: katz-kider · n 4096 · d 0.3 · t 32 · f32 · graph.
+    """
+    full = _summary(e, "density", "tile", e.dtype)
+    return full if len(full) <= most else _summary(e, "d", "t", short_dtype(e.dtype))
+
+
+def _summary(e: Experiment, density: str, tile: str, dtype: str) -> str:
+    graph = [e.file.rsplit("/", 1)[-1]] if e.file else [f"n {e.n}", f"{density} {e.density:g}"]
+    words = [e.kernel, *graph, f"{tile} {e.tile}" if e.tile else "", dtype, e.launch]
+    return " · ".join(filter(None, words))
+
+
+def checksum(text: str) -> str:
+    return f"{text[:4]}…{text[-2:]}" if len(text) > 8 else text
+
+
+def cycle(vertices: tuple[int, ...]) -> str:
+    """3 → 7 → 3; a long one is cut in the middle of its way."""
+    if not vertices:
+        return ""
+    way = [str(v) for v in vertices]
+    if len(way) > 6:
+        way = [*way[:5], "…"]
+    return " → ".join(way if way[0] == way[-1] and len(way) > 1 else [*way, way[0]])
+
+
+def part_checked(run: Run) -> str:
+    """16 rows, where a verified run was not compared in every cell; else nothing."""
+    found = run.verdict
+    if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.n**2:
+        return ""
+    if found.cells < run.n:
+        return f"{found.cells} cell{'s' * (found.cells != 1)}"
+    rows = found.cells // run.n
+    return f"{rows} row{'s' * (rows != 1)}"
+
+
+def passes(count: int) -> str:
+    return f"{count} pass" if count == 1 else f"{count:,} passes"
+
+
+def verdict(run: Run, part: bool = True) -> tuple[str, str]:
+    """How far the result can be trusted, and the style for it; `part`: with what was compared if that is not all."""
+    if run.state == "running" and run.verdict is None:
+        return "not verified yet", CALM
+    if run.state in ENDED_EARLY:
+        return ENDED_EARLY[run.state]
+    found = run.verdict
+    if found is None or found.verdict == "unverified":
+        return "? unverified", DOUBT
+    if found.verdict == "verified":
+        if run.simulated:
+            return f"✓ {SIMULATED}", GOOD
+        words = ["✓ verified", part_checked(run) if part else ""]
+        words.append(f"{FLETCHER}{checksum(found.checksum)}" if found.checksum else "")
+        return " · ".join(filter(None, words)), GOOD
+    if found.verdict == "negative cycle":
+        through = cycle(found.cycle)
+        return "↻ negative cycle" + (f" through {through}" if through else ""), DOUBT
+    if found.verdict == "wrong":
+        return f"✗ WRONG {found.how.removeprefix('wrong').strip()}".rstrip(), BAD
+    if found.verdict == "out of range":
+        return f"✗ OUT OF RANGE {found.how}".rstrip(), BAD
+    return f"? {found.verdict}", DOUBT
+
+
+def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
+    """The short form for a table."""
+    if run.state == "running":
+        share = run.progress.done if run.progress is not None else None
+        return f"… {stage(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
+    if run.state in ENDED_EARLY:
+        return ENDED_EARLY[run.state][0]
+    word, _ = verdict(run)
+    if run.simulated and run.verified:
+        return "✓ simulated"
+    found = run.verdict.verdict if run.verdict is not None else "unverified"
+    words = " · ".join(filter(None, (f"{word[0]} {found.upper() if run.wrong else found}", part_checked(run))))
+    if throttled:
+        return f"{words} · throttled"
+    return f"{words} · indicative" if run.done is not None and run.done.indicative else words
+
+
+def doubtful(run: Run) -> bool:
+    """Whether its numbers must be struck through: it has ended, and nothing says that its distances are right."""
+    return run.state != "running" and run.verified is not True
+
+
+def times(found: Comparison) -> str:
+    """5.1x, how many times as fast; a dash where that may not be said."""
+    return f"{units.digits(found.speedup)}x" if found.speedup is not None else "-"
+
+
+def speedup(run: Run, baseline: Run | None) -> str:
+    """5.1x as fast as the baseline; nothing where the two did not do the same work, or one of them is not to be trusted."""
+    if baseline is None:
+        return ""
+    if run.id == baseline.id:
+        return "baseline"
+    if (
+        run.state == "running"
+        or run.n != baseline.n
+        or not run.seconds
+        or not baseline.seconds
+        or doubtful(run)
+        or doubtful(baseline)
+    ):
+        return ""
+    return f"{units.digits(baseline.seconds / run.seconds)}x"
+
+
+def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
+    """How many times as fast as the baseline with the verdict's sign, and the verdict: 5.1x ▲, FASTER.
+
+    Nothing where no times can be compared.
+    """
+    ratio = speedup(run, baseline)
+    if baseline is None or not ratio or run.id == baseline.id:
+        return ratio, ""
+    word, _, _ = judge(Entrant(model, run), Entrant(model, baseline))
+    return f"{ratio} {VERDICT_SIGNS[word]}", word
+
+
+def device(model: Model) -> str:
+    """The GPU in one line, or what works without one."""
+    gpu = model.gpu
+    if model.device is None:
+        return ""
+    if gpu is None:
+        return "no GPU: CPU kernels, simulator, replay"
+    words = [gpu.name or "GPU"]
+    if gpu.multiprocessors:
+        words.append(f"{gpu.multiprocessors} SM")
+    if gpu.peak_bytes_per_second:
+        words.append(f"{units.bandwidth(gpu.peak_bytes_per_second)} peak")
+    return " · ".join(words)

@@ -1,0 +1,1 @@
+"""The only way to numba.cuda, and what it compiles from: intrinsics with plain-Python twins."""

@@ -1,0 +1,67 @@
+"""The one door to numba.cuda. Kernel files import from here inside build(), so that a change of compiler touches this file alone.
+
+Numba's simulator swaps the *module global* `cuda` of a kernel's file while a kernel runs; that is why build() begins
+with `global cuda`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda as _cuda
+
+SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+cuda: Any = _cuda
+# NumPy's types, not numba's: they are part of the key of numba's disk cache, and only these pickle alike in every process
+NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
+# what a 32-bit register holds of each type: two int16 cells go together
+WORD: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int32}
+int32: Any = numba.int32
+uint32: Any = np.uint32
+# what a shared array needs where load4 and store4 are used on it; the simulator knows no alignment
+ALIGN16 = None if SIM else 16
+# the options that the simulator's jit() takes; it raises on all others
+_SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
+
+
+def jit(function: Any = None, **options: Any) -> Any:
+    """cuda.jit with a disk cache, and without the options that the simulator does not know."""
+    if function is None:
+        return lambda function: jit(function, **options)
+    options = {"cache": True, **options}
+    if SIM:
+        options = {name: value for name, value in options.items() if name in _SIMULATED}
+    elif "launch_bounds" in options:
+        # numba's disk cache tells functions apart by name, code and closure, but not by their launch bounds
+        bounds = options["launch_bounds"]
+        function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
+    return cuda.jit(**options)(function)
+
+
+if SIM:
+    from kernels.numba_door import simulator as minplus
+    from kernels.numba_door import simulator as rectangles
+    from kernels.numba_door import simulator as vectors
+
+    vectors.mend_shared_arrays()
+else:
+    from kernels.numba_door import minplus, rectangles, vectors
+load4: Any = vectors.load4
+store4: Any = vectors.store4
+load_words: Any = minplus.load_words
+store_words: Any = minplus.store_words
+spread: Any = minplus.spread
+copy_async: Any = minplus.copy_async
+commit_copies: Any = minplus.commit_copies
+wait_copies: Any = minplus.wait_copies
+anew: Any = minplus.anew
+relax_tile: Any = minplus.relax_tile
+pinned: Any = rectangles.pinned
+unpin: Any = rectangles.unpin
+copy_in: Any = rectangles.copy_in
+copy_back: Any = rectangles.copy_back
+# (to, source, bytes, stream): managed arrays lack what their own copy methods ask for
+copy_on_device: Any = None if SIM else cuda.cudadrv.driver.device_to_device

@@ -1,0 +1,207 @@
+"""The min-plus inner product on a tile of registers, and what brings its operands: intrinsics, as numba alone cannot say them.
+
+A *word* is 32 bits of a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one
+instruction relaxes together. Callers promise that every index is a multiple of four words. The plain-Python twins of all of
+these are in kernels/numba_door/simulator.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.cuda.extending import intrinsic
+
+from kernels.parts.forms import FORMS, MIXED, ONE
+
+_I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
+_NOTHING = ir.FunctionType(ir.VoidType(), [])
+
+
+def _word(array: Any) -> Any:
+    """The numba type of a word of this array's memory."""
+    return array.dtype if array.dtype.bitwidth == 32 else types.int32
+
+
+def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
+    """Address of the word args[which + 1] of the array args[which]."""
+    array, index = signature.args[which : which + 2]
+    first = context.make_array(array)(context, builder, args[which]).data
+    words = builder.bitcast(first, context.get_data_type(_word(array)).as_pointer())
+    return builder.gep(words, [context.cast(builder, args[which + 1], index, types.intp)])
+
+
+def _load(builder: Any, words: Any, offset: int) -> list[Any]:
+    """Four words by one 128-bit load, a constant number of words behind an address."""
+    place = builder.gep(words, [_I32(offset)])
+    loaded = builder.load(builder.bitcast(place, ir.VectorType(words.type.pointee, 4).as_pointer()))
+    loaded.align = 16
+    return [builder.extract_element(loaded, _I32(lane)) for lane in range(4)]
+
+
+@intrinsic
+def load_words(typingctx: Any, array: Any, at: Any) -> Any:
+    """The words at .. at + 3 as a tuple; of an int16 array that is eight cells."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.make_tuple(
+            builder, signature.return_type, _load(builder, _pointer(context, builder, signature, args, 0), 0)
+        )
+
+    return types.UniTuple(_word(array), 4)(array, at), codegen
+
+
+@intrinsic
+def store_words(typingctx: Any, array: Any, at: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Writes four words to at .. at + 3."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        words = _pointer(context, builder, signature, args, 0)
+        kind = ir.VectorType(words.type.pointee, 4)
+        four = ir.Constant(kind, ir.Undefined)
+        for lane, value in enumerate(args[2:]):
+            four = builder.insert_element(four, value, _I32(lane))
+        builder.store(four, builder.bitcast(words, kind.as_pointer())).align = 16
+        return context.get_dummy_value()
+
+    return types.void(array, at, *[_word(array)] * 4), codegen
+
+
+@intrinsic
+def spread(typingctx: Any, cell: Any) -> Any:
+    """A cell as the word that meets a word of the row panel: an int16 in both halves, anything else as it is."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if cell.bitwidth == 32:
+            return args[0]
+        low = builder.zext(args[0], _I32)
+        return builder.or_(low, builder.shl(low, _I32(16)))
+
+    return (cell if cell.bitwidth == 32 else types.int32)(cell), codegen
+
+
+@intrinsic
+def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> Any:
+    """Four words from global to shared memory past the registers (cp.async): the thread goes on, wait_copies() waits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, there = (_pointer(context, builder, signature, args, which) for which in (0, 2))
+        near = builder.addrspacecast(builder.bitcast(here, _BYTE.as_pointer()), _BYTE.as_pointer(3))
+        far = builder.addrspacecast(builder.bitcast(there, _BYTE.as_pointer()), _BYTE.as_pointer(1))
+        kind = ir.FunctionType(ir.VoidType(), [_I32, _I64])
+        copy = ir.InlineAsm(kind, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", side_effect=True)
+        builder.call(copy, [builder.ptrtoint(near, _I32), builder.ptrtoint(far, _I64)])
+        return context.get_dummy_value()
+
+    return types.void(shared, to, matrix, at), codegen
+
+
+@intrinsic
+def commit_copies(typingctx: Any) -> Any:
+    """All copies since the last call are one group, which may be empty."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.call(ir.InlineAsm(_NOTHING, "cp.async.commit_group;", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def wait_copies(typingctx: Any, still: Any) -> Any:
+    """Waits until at most `still` (a constant) of this thread's youngest groups are under way; a barrier tells the others."""
+    if not isinstance(still, types.Literal):
+        return None  # numba asks again with the constant's own type
+    groups = still.literal_value
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.call(ir.InlineAsm(_NOTHING, f"cp.async.wait_group {groups};", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(still), codegen
+
+
+@intrinsic
+def anew(typingctx: Any, number: Any) -> Any:
+    """The same 32-bit number, in a way that makes the compiler compute anew what follows from it, instead of keeping that."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        move = ir.InlineAsm(ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True)
+        return builder.call(move, args)
+
+    return number(number), codegen
+
+
+@intrinsic
+def relax_tile(
+    typingctx: Any,
+    best: Any,
+    to: Any,
+    to_at: Any,
+    middle: Any,
+    middle_at: Any,
+    rows: Any,
+    columns: Any,
+    high: Any,
+    wide: Any,
+    depth: Any,
+    form: Any,
+) -> Any:
+    """best[i, j] = min(best[i, j], to[k, i] + middle[k, j]) for `depth` values of k: the inner loop of everything fast here.
+
+    `best` is a local array of rows x columns words, which live in registers as all their indices are constants. `to` and
+    `middle` are shared arrays whose rows of one k are `high` and `wide` words long. A thread's rows come in groups of four,
+    one load each; the groups lie high / (rows / 4) apart, so that the threads of a warp together read whole lines. Its
+    columns likewise. For each k that is (rows + columns) / 4 loads for rows x columns relaxations: 4 for 64, and the
+    arithmetic, not shared memory, sets the pace. All but best, to_at and middle_at are constants to the compiler.
+    """
+    constants = (rows, columns, high, wide, depth, form)
+    if not all(isinstance(t, types.Literal) for t in constants):
+        return None
+    sizes = [t.literal_value for t in constants]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        down, across, to_pitch, middle_pitch, steps, number = sizes
+        chosen = FORMS[number]
+        tile = context.make_array(signature.args[0])(context, builder, args[0]).data
+        first_to = _pointer(context, builder, signature, args, 1)
+        first_middle = _pointer(context, builder, signature, args, 3)
+        cells = [builder.gep(tile, [_I32(cell)]) for cell in range(down * across)]
+        values = [builder.load(cell) for cell in cells]
+        one = builder.call(ir.InlineAsm(ir.FunctionType(_I32, []), ONE, "=r", side_effect=False), [])
+
+        def line(first: Any, k: int, size: int, pitch: int) -> list[Any]:
+            apart = pitch // (size // 4)
+            return [value for group in range(size // 4) for value in _load(builder, first, k * pitch + group * apart)]
+
+        for k in range(0, steps, chosen.at_once):
+            together = range(k, k + chosen.at_once)
+            tos = [line(first_to, step, down, to_pitch) for step in together]
+            middles = [line(first_middle, step, across, middle_pitch) for step in together]
+            for i in range(down):
+                for j in range(across):
+                    cell = i * across + j
+                    pairs = [(to[i], middle[j]) for to, middle in zip(tos, middles, strict=True)]
+                    if chosen.two and (i + j) % MIXED < chosen.share:
+                        operands = [x for pair in pairs for x in pair]
+                        values[cell] = _call(builder, chosen.two, [*operands, values[cell]], one)
+                    else:
+                        for pair in pairs:
+                            values[cell] = _call(builder, chosen.one, [*pair, values[cell]])
+        for value, cell in zip(values, cells, strict=True):
+            builder.store(value, cell)
+        return context.get_dummy_value()
+
+    return types.void(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form), codegen
+
+
+def _call(builder: Any, text: str, operands: list[Any], one: Any = None) -> Any:
+    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, where it is used, one."""
+    word = operands[0].type
+    register = "f" if word == ir.FloatType() else "r"
+    constraints = [f"={register}", *[register] * len(operands)]
+    if one is not None:
+        operands, constraints = [*operands, one], [*constraints, "r"]
+    kind = ir.FunctionType(word, [operand.type for operand in operands])
+    return builder.call(ir.InlineAsm(kind, text, ",".join(constraints), side_effect=False), operands)

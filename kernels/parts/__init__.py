@@ -1,0 +1,1 @@
+"""Device functions and plans that several rungs are built from."""

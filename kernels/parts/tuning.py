@@ -1,0 +1,89 @@
+"""How the products of the top rungs are cut into blocks and threads. Nothing here changes a result, all of it the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernels.parts.forms import FORMS, PLAIN
+from kernels.plan import WARP, Shape
+
+REGISTERS = 65536  # of a multiprocessor, in every supported generation
+GROUP = 4  # words of one load: threads take rows and columns in groups of so many
+ALONE = 1024  # up to so many vertices the bulk of the rest leaves multiprocessors free for the next panels
+UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, few enough for the instruction cache
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A block's part of a product C = A x B, in words. Raises ValueError where threads cannot share it evenly."""
+
+    high: int  # rows of C in a block
+    wide: int  # words of C in a row of a block
+    rows: int  # of which a thread has so many
+    columns: int
+    slab: int  # k in shared memory at a time
+    stages: int  # slabs in shared memory at once
+    registers: int = 128  # that a thread may have; fewer let more blocks be on a multiprocessor at once
+
+    def __post_init__(self) -> None:
+        even = self.rows % GROUP == self.columns % GROUP == self.high % self.rows == self.wide % self.columns == 0
+        if not even or self.stages < 2 or self.slab % self.depth:
+            raise ValueError(f"{self}: threads cannot share it evenly")
+
+    def covers(self, height: int, width: int) -> None:
+        """Raises ValueError unless whole blocks make up a tile of so many rows and words."""
+        if height % self.high or width % self.wide:
+            raise ValueError(f"{self}: such blocks do not make up a tile of {height} x {width} words evenly")
+
+    def copies(self, depth: int, *lines: int) -> None:
+        """Raises ValueError unless the threads can copy slabs with lines of so many words evenly, up to this depth."""
+        for line in lines:
+            at_once = self.threads // (line // GROUP)
+            if not at_once or self.threads % (line // GROUP) or self.slab % at_once or depth % self.slab:
+                raise ValueError(f"{self}: {self.threads} threads cannot copy {self.slab} lines of {line} words evenly")
+
+    @property
+    def threads(self) -> int:
+        return self.high // self.rows * (self.wide // self.columns)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """launch_bounds: threads, and how many blocks a multiprocessor shall hold."""
+        warps = -(-self.threads // WARP)
+        return self.threads, max(1, REGISTERS // (self.registers * WARP * warps))
+
+    @property
+    def depth(self) -> int:
+        return min(UNROLLED, self.slab)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How the products are cut for one tile and type."""
+
+    panels: Product
+    rest: Product
+    cross: Product  # the next pivot's row and column of the rest, which everybody waits for
+
+
+def tuning_of(shape: Shape) -> Tuning:
+    """By what was fastest of some 700 cuts on an H200, from n = 512 to 16384.
+
+    8 x 8 results to a thread where there is much to do, in blocks of 64 threads, of which many fit a multiprocessor and hide
+    each other's barriers. Where little has to be done soon, 4 x 4, so that a tile has four times as many threads.
+    """
+    tile, words = shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes
+    if tile < 64:  # the simulator's
+        size = 8 if words >= 16 else 4
+        rest = Product(tile, words, size, size, 8, 2)
+        return Tuning(Product(tile, tile, size, size, 8, 2), rest, Product(tile, words, 4, 4, 8, 2))
+    cross = Product(32, min(64, words), 4, 4, 32, 2)
+    if tile == 64:
+        # more and smaller blocks only while the panels have the GPU to themselves
+        panels = Product(64, 16, 4, 4, 32, 2) if shape.padded <= ALONE else Product(64, 64, 4, 4, 16, 2)
+        return Tuning(panels, Product(64, words, 8, 4, 16 if words < 64 else 32, 2, registers=96), cross)
+    slab, registers = (16, 128) if shape.dtype == "int32" else (32, 168)
+    if shape.dtype == "int16" and shape.padded <= 4096:
+        # half as many words make two whole waves of such blocks, and two and a half of smaller ones
+        return Tuning(Product(128, 32, 4, 4, 16, 2), Product(128, 64, 8, 8, 16, 2), Product(64, 64, 4, 4, 16, 2))
+    return Tuning(Product(128, 32, 4, 4, 32, 2), Product(64, 64, 8, 8, slab, 2, registers=registers), cross)

@@ -1,0 +1,1 @@
+"""Predecessors and paths."""

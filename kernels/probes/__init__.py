@@ -1,0 +1,1 @@
+"""Measures what a device can do at most."""

@@ -1,0 +1,1 @@
+"""What all programs of one backend share: memory, launches, resources."""

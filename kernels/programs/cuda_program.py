@@ -1,0 +1,235 @@
+"""The host side that every CUDA kernel shares: buffers, copies, launches, resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from kernels.numba_door.device import SIM, copy_on_device, cuda, int32
+from kernels.plan import NO_EDGE, Buffers, Resources, Shape, Step, Target
+
+Args = tuple[int, ...]
+TRANSACTION = 128  # bytes that a warp's joined access moves at most; rows that start at a multiple of it split none
+
+
+def _only_the_matrix(args: Args) -> tuple[int, ...]:
+    return (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A compiled function and how it is launched: its block, and its grid as a function of the step's args.
+
+    The function takes the buffers that `buffers` names for these args (the matrix alone, unless told otherwise) and
+    then the args as int32.
+    """
+
+    function: Any
+    block: tuple[int, int]
+    grid: Callable[[Args], tuple[int, int]]
+    buffers: Callable[[Args], tuple[int, ...]] = _only_the_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Another order of the cells in device memory: two compiled functions (from, to) over whole matrices."""
+
+    pack: Any  # row-major -> this order
+    unpack: Any
+    block: tuple[int, int]
+    grid: tuple[int, int]
+
+
+class CudaProgram:
+    """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
+    that a run can be repeated without copying over PCIe.
+
+    `columns` is the length of a row in memory where rows are pitched; `result` the working matrix that holds the distances
+    in the end.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        target: Target,
+        ops: Mapping[str, Op],
+        *,
+        matrices: int = 1,
+        result: int = 0,
+        columns: int | None = None,
+        order: Order | None = None,
+        scratch: Sequence[tuple[int, int]] = (),
+    ):
+        self.shape = shape
+        self.ops = ops
+        self._size = (shape.padded, columns or shape.padded)
+        self._matrices = matrices
+        self._result = result
+        self._order = order
+        self._rows: Any = None  # the result row by row, where the kernels have another order
+        self._scratch = scratch
+        self._target = target
+        self._pinned: Any = None
+        self._configured: dict[tuple[Any, ...], Any] = {}
+
+    def allocate(self) -> Buffers:
+        dtype = np.dtype(self.shape.dtype)
+        # a pinned host copy is what the copy engine reads and writes without an extra hop
+        if self.shape.memory == "pinned":
+            self._pinned = cuda.pinned_array(self._size, dtype)
+        if self._order is not None:
+            self._rows = cuda.device_array(self._size, dtype)
+        new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
+            self.shape.memory, cuda.device_array
+        )
+        sizes = [self._size] * self._matrices + [*self._scratch, self._size]
+        return [new(size, dtype) for size in sizes]
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self.copy_in(matrix, buffers, stream)
+        self.pack(buffers, stream)
+        self.restore(buffers, stream)
+        stream.synchronize()
+
+    @property
+    def repeatable(self) -> bool:
+        return self.shape.memory != "managed"  # its pages move when they are first touched, and stay
+
+    @property
+    def reorders(self) -> bool:
+        return self._order is not None
+
+    def prepare(self, buffers: Buffers, stream: Any) -> None:
+        # what is in the buffers does not matter: a cell goes where its index says
+        self.pack(buffers, stream)
+        self.unpack(buffers, stream)
+
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        kept = buffers[-1]
+        if self._shared_with_host:
+            stream.synchronize()
+            self._pad(matrix, kept)
+        else:
+            (kept if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
+            # the host array may be freed once this returns
+            stream.synchronize()
+
+    @property
+    def host_size(self) -> tuple[int, int]:
+        """Rows and columns of a matrix that is copied in as it is; any other one is padded first."""
+        return self._size
+
+    def pack(self, buffers: Buffers, stream: Any) -> None:
+        if self._order is not None:
+            self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
+
+    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """As load, of a matrix that is on the device: `write` puts it, padded and row-major, into the array that it is given."""
+        write(buffers[-1] if self._order is None else buffers[0])
+        self.pack(buffers, stream)
+        self.restore(buffers, stream)
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        to, kept = buffers[0], buffers[-1]
+        if self.shape.memory == "mapped":
+            # it is the host's memory: a copy on the device would cross the link twice
+            stream.synchronize()
+            np.copyto(to, kept)
+        elif self.shape.memory == "managed":
+            # the device copies, so that the pages are there when the clock starts
+            copy_on_device(to, kept, kept.nbytes, stream)
+        else:
+            to.copy_to_device(kept, stream=stream)
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        op = self.ops[step.op]
+        grid = op.grid(step.args)
+        key = (step.op, grid, id(stream))
+        configured = self._configured.get(key)
+        # the simulator keeps one grid per function: the last one asked for
+        if configured is None or SIM:
+            configured = self._configured[key] = op.function[grid, op.block, stream]
+        configured(*[buffers[b] for b in op.buffers(step.args)], *map(np.int32, step.args))
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        self.unpack(buffers, stream)
+        return self.copy_out(buffers, stream)
+
+    def unpack(self, buffers: Buffers, stream: Any) -> None:
+        if self._order is not None:
+            self._reorder(self._order.unpack, buffers[self._result], self._rows, stream)
+
+    def copy_out(self, buffers: Buffers, stream: Any) -> Any:
+        n, result = self.shape.n, buffers[self._result] if self._order is None else self._rows
+        if self._shared_with_host:
+            stream.synchronize()
+            return np.array(result[:n, :n])
+        host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
+        result.copy_to_host(host, stream=stream)
+        stream.synchronize()
+        return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
+
+    def result_on_device(self, buffers: Buffers, stream: Any) -> Any:
+        """The padded result in row-major order, as a device array."""
+        self.unpack(buffers, stream)
+        return buffers[self._result] if self._order is None else self._rows
+
+    def resources(self) -> Mapping[str, Resources]:
+        if SIM:
+            return {}
+        return {name: resources_of(op, self._target) for name, op in self.ops.items() if op.function.overloads}
+
+    @property
+    def _shared_with_host(self) -> bool:
+        """Whether the buffers are NumPy arrays too, which the host reads and writes where they are."""
+        return self.shape.memory in ("mapped", "managed")
+
+    def _host_form(self, matrix: Any) -> Any:
+        """The matrix as the device has it: padded, in the pinned array if there is one."""
+        if self._pinned is None and matrix.shape == self._size:
+            return np.ascontiguousarray(matrix)
+        host = np.empty(self._size, self.shape.dtype) if self._pinned is None else self._pinned
+        self._pad(matrix, host)
+        return host
+
+    def _pad(self, matrix: Any, host: Any) -> None:
+        n = self.shape.n
+        host[:n, :n] = matrix
+        host[n:, :] = host[:, n:] = NO_EDGE[self.shape.dtype]
+        extra = np.arange(n, self.shape.padded)
+        host[extra, extra] = 0
+
+    def _reorder(self, function: Any, source: Any, to: Any, stream: Any) -> None:
+        assert self._order is not None
+        function[self._order.grid, self._order.block, stream](source, to)
+
+
+def pitched(shape: Shape) -> int:
+    """The length in cells of a row that is padded in memory, so that every row starts where a memory transaction does."""
+    cells = TRANSACTION // shape.itemsize
+    return -(-shape.padded // cells) * cells
+
+
+def resources_of(op: Op, target: Target) -> Resources:
+    """What the compiler gave an op that was launched at least once, and how many blocks the driver says fit."""
+    compiled = next(iter(op.function.overloads.values()))
+    blocks = None
+    if target.multiprocessors:
+        # its body is cuOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors
+        blocks = compiled.max_cooperative_grid_blocks(op.block, 0) // target.multiprocessors
+    return Resources(
+        threads=op.block[0] * op.block[1],
+        registers=compiled.regs_per_thread,
+        shared_bytes=compiled.shared_mem_per_block,
+        spill_bytes=compiled.local_mem_per_thread,
+        blocks_per_multiprocessor=blocks,
+    )
+
+
+def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[Any, ...]:
+    """The numba types of an op with that many args and buffers, for compiling without a GPU."""
+    return (*[numba.from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)

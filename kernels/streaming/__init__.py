@@ -1,0 +1,1 @@
+"""Graphs that are larger than the memory of the GPU."""

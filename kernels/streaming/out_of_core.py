@@ -1,0 +1,206 @@
+"""Blocked, for matrices that the device does not hold: tiles of thousands of vertices come, are improved and go back.
+
+round p, tiles of B x B:   pivot    the tile (p, p), closed on the device by the steps of `register-tiled`
+                           panels   row p, which stays on the device till the round ends, and column p, which stays there
+                                    lying on its side, as the products of products.py take their left operand
+                           rest     every other tile passes through one of three buffers:
+
+    lane 1 (copies in)     | tile 3 |  tile 4 |  tile 5 | ...
+    lane 0 (products)               |  tile 3 |  tile 4 | ...
+    lane 2 (copies back)                      |  tile 3 | ...
+
+A tile is B^3 relaxations and B^2 cells over the link each way. At 16e12 int32 relaxations/s and 55 GB/s each way at once (PCIe 5,
+pinned memory) both take the same time at B = 1164; B = 4096 leaves the link idle for 70 % of the time. What is expected of
+n = 98304 then: 59.4 s of relaxations, 16.8 s of copies behind them each way, and for each of 24 rounds about 15 ms in which only
+the pivot is copied and closed. A product of 4096 x 4096 tiles reads and writes its results once for 4096 k, where the kernel that
+has the whole matrix does so for each 128, so that streaming need not be slower at all: on an H200 n = 32768 with 3 GiB takes
+2.24 s, in core 2.15.
+
+Not a rung: a rung's matrix is on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kernels import k80_register_tiled as tiled
+from kernels.parts import forms
+from kernels.parts.forms import FORMS, PLAIN, WORD_BYTES
+from kernels.parts.tuning import Product, tuning_of
+from kernels.plan import ITEMSIZE, Cost, Kernel, Program, Rect, Shape, Step, Target
+
+if TYPE_CHECKING:
+    from kernels.programs.cuda_program import Op
+
+# buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
+HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
+BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
+COMPUTE, IN, BACK = range(3)  # lanes
+PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
+
+
+def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
+    """Rows and cells of each buffer on the device; slots lie one below the other."""
+    tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
+    cells = WORD_BYTES // shape.itemsize  # in a word
+    panel = (small, tile * cells)
+    return {
+        PIVOT: (tile, tile),
+        TURNED: (tile, tile * cells),
+        ROWS: (side * tile, tile),
+        COLUMNS: (side * tile, tile * cells),
+        STREAM: (BUFFERS * tile, tile),
+        CLOSED: (2 * small, small * cells),
+        PANEL: panel,
+        PANEL + 1: panel,
+    }
+
+
+def device_bytes(shape: Shape) -> int:
+    """What a run needs on the device."""
+    return sum(rows * cells for rows, cells in buffer_shapes(shape).values()) * shape.itemsize
+
+
+def tile_for(n: int, itemsize: int, free: int) -> int | None:
+    """The tile to use with that many bytes of device memory: the largest of at most an eighth of the matrix, None if none fits.
+
+    Larger tiles mean less traffic, but a larger share of the work in the panels, during which little can be copied.
+    """
+    fitting = [t for t in KERNEL.tiles if device_bytes(Shape(n=n, tile=t, dtype=_BY_SIZE[itemsize])) <= free]
+    moderate = [t for t in fitting if 8 * t <= n]
+    return max(moderate, default=min(fitting, default=None))
+
+
+def largest_n(itemsize: int, free: int) -> int:
+    """The most vertices that fit any tile, on the device."""
+    tile = min(KERNEL.tiles)
+    one, two = (device_bytes(Shape(n=n, tile=tile, dtype=_BY_SIZE[itemsize])) for n in (tile, 2 * tile))
+    return max(0, (free - one) // (two - one) + 1) * tile
+
+
+def inner(shape: Shape) -> Shape:
+    """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
+    return replace(shape, n=shape.tile, tile=min(tiled.KERNEL.default_tile if shape.tile >= 128 else 8, shape.tile))
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """Per round: the pivot comes, is closed and goes; then the panels, tile by tile; then the rest, through three buffers."""
+    steps: list[Step] = []
+    tile, side = shape.tile, shape.padded // shape.tile
+    cell_bytes = tile**2 * shape.itemsize
+    back = -1  # the last step that copied back
+
+    def home(row: int, column: int) -> Rect:
+        return Rect(row * tile, column * tile, (row + 1) * tile, (column + 1) * tile)
+
+    def place(buffer: int, slot: int) -> Rect:
+        return Rect(slot * tile, 0, (slot + 1) * tile, tile, buffer)
+
+    def add(step: Step) -> int:
+        steps.append(step)
+        return len(steps) - 1
+
+    def comes(buffer: int, slot: int, row: int, column: int, after: int) -> int:
+        args, waits = (buffer, slot, row * side + column), (after,) if after >= 0 else ()
+        own = (home(row, column),)
+        return add(Step("in", "in", args, Cost(0, cell_bytes, cell_bytes), own, (place(buffer, slot),), IN, waits))
+
+    def goes(buffer: int, slot: int, row: int, column: int, after: int) -> int:
+        args, own = (buffer, slot, row * side + column), (place(buffer, slot),)
+        return add(Step("back", "back", args, Cost(0, cell_bytes, cell_bytes), own, (home(row, column),), BACK, (after,)))
+
+    def turned(phase: str, source: tuple[int, int], to: tuple[int, int], after: tuple[int, ...] = ()) -> int:
+        cost = Cost(0, tile**2 * (shape.itemsize + WORD_BYTES))
+        return add(Step("turn", phase, (*source, *to), cost, (place(*source),), (place(*to),), COMPUTE, after))
+
+    def product(phase: str, own: tuple[int, int], left: tuple[int, int], top: tuple[int, int], after: int) -> int:
+        reads = tuple(dict.fromkeys(place(*operand) for operand in (own, left, top)))
+        cost = Cost(tile**3, products_bytes(shape))
+        return add(Step("product", phase, (*own, *left, *top), cost, reads, (place(*own),), COMPUTE, (after,)))
+
+    for p in range(side):
+        # the tiles of a round are those that the round before sent back, its buffers those that it worked in
+        closed = came = comes(PIVOT, 0, p, p, back)
+        for step in tiled.plan(inner(shape), False):
+            within = tuple(r._replace(buffer=CLOSING[r.buffer]) for r in step.reads)
+            changed = tuple(r._replace(buffer=CLOSING[r.buffer]) for r in step.writes)
+            closed = add(replace(step, phase="pivot", reads=within, writes=changed, after=(came,) if came >= 0 else ()))
+            came = -1
+        back = goes(PIVOT, 0, p, p, closed)
+        turned("pivot", (PIVOT, 0), (TURNED, 0))
+        others = [t for t in range(side) if t != p]
+        free = [-1] * BUFFERS  # where the step stands after which a tile of the rest may come there
+        for number, t in enumerate(others):
+            came = comes(ROWS, t, p, t, -1)
+            back = goes(ROWS, t, p, t, product("panels", (ROWS, t), (TURNED, 0), (ROWS, t), came))
+            slot = number % BUFFERS
+            came = comes(STREAM, slot, t, p, free[slot])
+            turned("panels", (STREAM, slot), (COLUMNS, t), (came,))
+            product("panels", (STREAM, slot), (COLUMNS, t), (PIVOT, 0), came)
+            done = turned("panels", (STREAM, slot), (COLUMNS, t))
+            free[slot] = back = goes(STREAM, slot, t, p, done)
+        for number, (row, column) in enumerate(((i, j) for i in others for j in others), len(others)):
+            slot = number % BUFFERS
+            came = comes(STREAM, slot, row, column, free[slot])
+            done = product("rest", (STREAM, slot), (COLUMNS, row), (ROWS, column), came)
+            free[slot] = back = goes(STREAM, slot, row, column, done)
+    return iter(steps)
+
+
+def cut_of(shape: Shape) -> Product:
+    """How products of tiles are cut: as the rest of the kernel that closes the pivot."""
+    return tuning_of(inner(shape)).rest
+
+
+def products_bytes(shape: Shape) -> int:
+    """Device memory that one product asks for: its operands once for each block that uses them, its own tile twice."""
+    cut, lanes = cut_of(shape), FORMS[PLAIN[shape.dtype]].lanes
+    left, top = shape.tile // (cut.wide * lanes) * WORD_BYTES, shape.tile // cut.high * shape.itemsize
+    return shape.tile**2 * (left + top + 2 * shape.itemsize)
+
+
+def build(shape: Shape, target: Target) -> Program:
+    from kernels.parts.products import program
+    from kernels.streaming.streamed_ops import product_op, turn_op
+    from kernels.streaming.streamed_program import StreamedProgram
+
+    closing = program(inner(shape), target)
+    ops: dict[str, Op] = {name: _closing(op) for name, op in closing.ops.items()}  # type: ignore[attr-defined]
+    if inner(shape).padded == inner(shape).tile:
+        ops = {"pivot": ops["pivot"]}
+    return StreamedProgram(shape, target, {**ops, "product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)})
+
+
+def _closing(op: Op) -> Op:
+    return replace(op, buffers=lambda args: tuple(CLOSING[b] for b in op.buffers(args)))
+
+
+_BY_SIZE = {ITEMSIZE[dtype]: dtype for dtype in ("int32", "int16")}
+# what the closing kernel calls its buffers
+CLOSING = (PIVOT, CLOSED, PANEL, PANEL + 1)
+KERNEL = Kernel(
+    id="out-of-core",
+    title="Out of core",
+    backend="cuda",
+    papers=(
+        "P. Sao et al., Scalable All-Pairs Shortest Paths for Huge Graphs on Multi-GPU Clusters, HPDC 2021",
+        "G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",
+    ),
+    phases=PHASES,
+    plan=plan,
+    build=build,
+    summary="The matrix stays with the host; tiles of it pass through the device while others are worked on.",
+    lesson=(
+        "A tile of B x B cells takes B^3 relaxations and crosses the link twice: the larger the tile, the more work there is "
+        "for each byte, and from about a thousand vertices on a GPU is busy longer than its link. So a matrix that is larger "
+        "than the device's memory costs little more time than one that fits, if copies and work go on at the same time."
+    ),
+    tiles=(256, 512, 1024, 2048, 4096),
+    default_tile=4096,
+    options=(tiled.FORM,),
+    refuses=forms.refuses,
+    lacks=forms.lacks,
+    max_n=1 << 18,
+)
