@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from fwtui.common import units
+from fwtui.common.text import brief
 
 if TYPE_CHECKING:
+    from fwtui.graphs.summary import Summary
+    from fwtui.graphs.vertices import Vertices
     from fwtui.stream import events
     from fwtui.stream.run import Run
 
@@ -15,12 +19,41 @@ SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
 MOST = 32768  # vertices beyond which it takes more than ten seconds to find
 RIGHT = ("verified", "unverified")  # verdicts on distances that may be told of
 _BAR = 40
+CENTRES = 6  # vertices of a centre that are named
+_MEAN_DIGITS = 4  # of a cell of the map: more are never shown, and a session holds them all
 MAP = "mean distance, sources down, targets across"
 
 
 def number(value: float) -> str:
     """A distance: whole numbers in full, others with as many digits as float32 has."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
+
+
+def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
+    """The summary as an event, its vertices by their names."""
+    from fwtui.stream import events  # not needed where distances alone are asked for
+
+    s = summary
+    return events.Answers(
+        t=t,
+        run=run,
+        vertices=s.n,
+        reachable=s.reachable,
+        components=s.components,
+        largest=s.largest,
+        diameter=s.diameter,
+        farthest=tuple(brief(vertices.name(v)) for v in s.farthest or ()),
+        radius=s.radius,
+        centre=tuple(brief(vertices.name(v)) for v in s.centre[:CENTRES]),
+        centres=len(s.centre),
+        mean=s.mean,
+        edges=tuple(s.edges.tolist()) if len(s.counts) else (),
+        counts=tuple(s.counts.tolist()),
+        heat=tuple(
+            tuple(float(f"{mean:.{_MEAN_DIGITS}g}") if isfinite(mean) else None for mean in row) for row in s.heat.tolist()
+        ),
+        checksum=checksum,
+    )
 
 
 def pairs(a: events.Answers) -> int:

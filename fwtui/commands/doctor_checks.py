@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -71,14 +69,6 @@ def print_report(stream: TextIO) -> int:
     return int(any(check.essential and check.state == MISSING for check in checks))
 
 
-def install_command(requirement: str) -> str:
-    """A shell line that installs a requirement into the environment that is running."""
-    python = shlex.quote(sys.executable)
-    if importlib.util.find_spec("pip") is None:
-        return f"uv pip install --python {python} {shlex.quote(requirement)}"
-    return f"{python} -m pip install {shlex.quote(requirement)}"
-
-
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     wanted = ".".join(map(str, OLDEST_PYTHON))
@@ -99,7 +89,9 @@ def _platform() -> Check:
 def _packages() -> Check:
     absent = [name for name in NEEDED if hardware.version_of(name) is None]
     if absent:
-        return Check("packages", MISSING, f"not installed: {', '.join(absent)}", install_command("fwtui"), essential=True)
+        return Check(
+            "packages", MISSING, f"not installed: {', '.join(absent)}", hardware.install_command("fwtui"), essential=True
+        )
     shown = ", ".join(
         f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")
     )
@@ -143,7 +135,7 @@ def _numba_cuda(found: hardware.Hardware) -> Check:
             f"{installed or 'not installed'}; driver {driver or 'of unknown version'} and these GPUs run no toolkit it supports"
         )
         return Check(name, MISSING, too_old, f"install driver {hardware.CU12_DRIVER} or later; GPUs from Maxwell on")
-    fix = install_command(f"fwtui[{extra}]")
+    fix = hardware.install_command(f"fwtui[{extra}]")
     if installed is None:
         return Check(name, MISSING, "not installed", fix)
     toolkit = hardware.version_of("cuda-toolkit")

@@ -14,9 +14,9 @@ from fwtui.analysis import export
 from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands import OK, WRONG
 from fwtui.commands.narrating import say_incomplete
-from fwtui.common.errors import Refused
+from fwtui.common.atomic_file import new_file
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.sessions.folders import new_file, why
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load
 

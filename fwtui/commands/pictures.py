@@ -12,9 +12,8 @@ import tempfile
 from pathlib import Path
 
 from fwtui.commands import render
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import shown
-from fwtui.sessions.folders import why
 
 _COMMENT = re.compile(r"^<!-- picture: fwtui render (.+) -->$", re.MULTILINE)
 

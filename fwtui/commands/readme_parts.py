@@ -12,10 +12,10 @@ from pathlib import Path
 from fwtui.analysis.limits import share_of_limit
 from fwtui.analysis.report import markdown
 from fwtui.common import units
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.learn.lessons import lessons, listed
-from fwtui.sessions.folders import SUFFIX, shipped_folder, why
+from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.reader import load, open_session
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run

@@ -1,4 +1,4 @@
-"""A file that is whole or not there at all."""
+"""New files: whole or not there at all, and never over another."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.signals import undone_by
 from fwtui.common.text import clean
-from fwtui.sessions.folders import why
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
@@ -65,3 +66,14 @@ def check_place(path: str | os.PathLike[str], *read: str) -> None:
 
 def _unwritable(out: Path, error: OSError | ValueError) -> Refused:
     return Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place")
+
+
+def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
+    """A descriptor of a new, empty file. Raises Refused where something is there already or nothing can be `done`."""
+    name = clean(os.fspath(path))
+    try:
+        return os.open(path, NEW, 0o644)
+    except FileExistsError:
+        raise Refused(f"{name} exists already and is not overwritten; choose another name") from None
+    except (OSError, ValueError) as error:
+        raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None

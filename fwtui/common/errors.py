@@ -11,3 +11,9 @@ class NoGpu(Refused):
 
 class Corrupt(ValueError):
     """Bytes that are not a whole, undamaged line of a session."""
+
+
+def why(error: Exception) -> str:
+    """The reason in an operating system's error, without numbers and paths: "no space left on device"."""
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return words[:1].lower() + words[1:]

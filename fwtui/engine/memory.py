@@ -7,6 +7,7 @@ from math import isqrt
 import psutil
 
 from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from kernels.plan import Kernel, Shape
@@ -14,7 +15,6 @@ from kernels.plan import Kernel, Shape
 # the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
 _REFERENCE = 56  # bytes a cell, while SciPy makes the distances that all are compared with
-_KEEP_FREE = 1 << 28  # for everything else on the machine
 _ROW = 128  # pitched rows begin at multiples of so many bytes
 _MANAGED_SHARE = 2  # managed memory is only for what is well below the free memory
 
@@ -38,7 +38,7 @@ def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = Fals
 
 
 def _check(where: str, shape: Shape, per_cell: int, free: int) -> None:
-    usable = max(0, free - _KEEP_FREE)
+    usable = max(0, free - KEPT_FREE)
     row = -(-shape.padded * per_cell // _ROW) * _ROW
     needed = row * shape.padded
     if needed > usable:

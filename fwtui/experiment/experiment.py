@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.graphs.spec import GRID
 from fwtui.graphs.suffixes import suffix_of
 from kernels import registry
 from kernels.auto import AUTO
@@ -20,7 +21,6 @@ from kernels.plan import Kernel, Shape
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
-GRID = 256  # real weights are multiples of 1/256, so that float32 sums are exact
 MAX_WEIGHT = 2**16
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")  # fields that decide nothing of what is computed
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwtui.experiment.experiment import GRID
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.spec import GRID
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ EXACT_REAL = 2**16  # beyond it float32 skips multiples of 1/256
 BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "counted afterwards"
+# (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.searches.distances_from
+Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 
 class Facts(Protocol):
@@ -63,8 +66,8 @@ def proved_by_edges(graph: Facts, dtype: str) -> bool:
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
 
 
-def check_range(graph: GraphInput, dtype: str) -> str:
-    """How it is known that all distances fit the type. Raises Refused where they may not.
+def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
+    """How it is known that all distances fit the type; `distances_from` searches a graph. Raises Refused where they may not.
 
     The bound is d(i, j) <= d(i, v) + d(v, j). Where v does not reach all, or is not reached by all, nothing is known
     beforehand, and verification has to look.
@@ -79,7 +82,7 @@ def check_range(graph: GraphInput, dtype: str) -> str:
         )
     if proved_by_edges(graph, dtype):
         return BY_EDGES
-    outward, inward = _searches(graph)
+    outward, inward = _searches(graph, distances_from)
     complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
     farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
     reach = sum(farthest) if complete else max(farthest)
@@ -88,10 +91,8 @@ def check_range(graph: GraphInput, dtype: str) -> str:
     return BY_SEARCHES if complete else AFTERWARDS
 
 
-def _searches(graph: GraphInput) -> tuple[np.ndarray, np.ndarray]:
+def _searches(graph: GraphInput, distances_from: Search) -> tuple[np.ndarray, np.ndarray]:
     """Distances from vertex 0 and to vertex 0, or no less than them; +inf where there is no path."""
-    from fwtui.engine.searches import distances_from
-
     matrix = graph.matrix
     if graph.may_have_negative_cycles:
         matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds

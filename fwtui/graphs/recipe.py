@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import GRID, Experiment
 from fwtui.graphs.hashing import PLAIN
+from fwtui.graphs.spec import GRID, GraphSpec
 from kernels.plan import NO_EDGE
 
 
@@ -42,9 +42,9 @@ class Recipe:
         return NO_EDGE[self.dtype]
 
 
-def recipe_for(experiment: Experiment) -> Recipe:
-    """The integers behind an experiment's graph. Raises Refused where no such graph exists or its weights do not fit."""
-    e = experiment
+def recipe_for(spec: GraphSpec) -> Recipe:
+    """The integers behind a graph. Raises Refused where no such graph exists or its weights do not fit."""
+    e = spec
     units = GRID if e.real else 1
     low, high = round(e.low * units), round(e.high * units)
     forced = e.n if e.connected and e.n > 1 else 0

@@ -9,20 +9,20 @@ from pathlib import Path
 import psutil
 
 from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import clean
 from fwtui.common.units import memory
-from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.opening import MAX_BYTES
+from fwtui.graphs.spec import GraphSpec
 from kernels.plan import ITEMSIZE
 
-KEEP_FREE = 1 << 28  # for everything else on the machine
 SURELY = 0.9  # of the expected text: how many edges there are is only known afterwards
 
 
-def check_room(asked: Experiment, out: Path) -> None:
+def check_room(asked: GraphSpec, out: Path) -> None:
     """Raises Refused where the generated graph fits neither into memory, nor into its file."""
     needed = asked.n**2 * ITEMSIZE[asked.dtype]
-    _check(asked, needed, psutil.virtual_memory().available - KEEP_FREE, "memory")
+    _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
     if out.suffix.lower() == ".npz" and out.parent.is_dir():
         _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
     text = _text_bytes(asked, out.suffix.lower())
@@ -33,7 +33,7 @@ def check_room(asked: Experiment, out: Path) -> None:
         )
 
 
-def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
+def _check(asked: GraphSpec, needed: int, free: int, what: str) -> None:
     if needed > free:
         fits = isqrt(max(0, free) // ITEMSIZE[asked.dtype])
         raise Refused(
@@ -42,7 +42,7 @@ def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
         )
 
 
-def _text_bytes(asked: Experiment, suffix: str) -> float:
+def _text_bytes(asked: GraphSpec, suffix: str) -> float:
     """What as many edges as are expected take as text at least: two vertices, a weight of one digit, blanks, a line's end."""
     if suffix not in (".gr", ".mtx"):
         return 0.0

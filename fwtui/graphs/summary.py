@@ -7,16 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fwtui.common.text import brief
 from fwtui.graphs.canonical import NO_PATH, no_path
 from fwtui.graphs.graph import blocks
-from fwtui.graphs.vertices import Vertices
-from fwtui.stream import events
 
 BINS = 16
 MAP_ROWS, MAP_COLUMNS = 16, 32
-CENTRES = 6  # vertices of a centre that are named
-_MEAN_DIGITS = 4  # of a map's cell: nobody sees more, and a session holds them all
 
 
 @dataclass(frozen=True)
@@ -80,31 +75,6 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
         edges=edges,
         counts=_counts(distances, edges),
         heat=_heat(distances, rows, columns),
-    )
-
-
-def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
-    """The summary as an event, its vertices by their names."""
-    s = summary
-    return events.Answers(
-        t=t,
-        run=run,
-        vertices=s.n,
-        reachable=s.reachable,
-        components=s.components,
-        largest=s.largest,
-        diameter=s.diameter,
-        farthest=tuple(brief(vertices.name(v)) for v in s.farthest or ()),
-        radius=s.radius,
-        centre=tuple(brief(vertices.name(v)) for v in s.centre[:CENTRES]),
-        centres=len(s.centre),
-        mean=s.mean,
-        edges=tuple(s.edges.tolist()) if len(s.counts) else (),
-        counts=tuple(s.counts.tolist()),
-        heat=tuple(
-            tuple(float(f"{mean:.{_MEAN_DIGITS}g}") if np.isfinite(mean) else None for mean in row) for row in s.heat.tolist()
-        ),
-        checksum=checksum,
     )
 
 

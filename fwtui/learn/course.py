@@ -14,12 +14,12 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.learn import placeholders
 from fwtui.learn.questions import KINDS, Kind
 from fwtui.learn.trace import MOST_N
-from fwtui.sessions.folders import shipped_folder, why
+from fwtui.sessions.folders import shipped_folder
 from kernels import registry
 
 FOLDER = "course"

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fwtui.analysis.compare import Entrant
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn import placeholders
 from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
 from fwtui.learn.questions import Answer, Choice
-from fwtui.sessions.folders import SUFFIX, why
+from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run

@@ -14,23 +14,10 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.trace import Trace
+from fwtui.stream.requests import DistancesAfter, StepRequest
 
 MOST_SECONDS = 120.0
 LISTENS_EVERY = 0.2
-
-
-class Request(msgspec.Struct, frozen=True):
-    """What the process is asked for; null is no edge."""
-
-    experiment: Experiment
-    weights: tuple[tuple[float | None, ...], ...]
-
-
-class Look(msgspec.Struct, frozen=True):
-    """The distances after a step; null is no path."""
-
-    step: int
-    distances: tuple[tuple[float | None, ...], ...]
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -49,7 +36,7 @@ class Agreement(msgspec.Struct, frozen=True):
 def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     """Run the kernel on the trace's graph and compare after every step; blocks for seconds, less where `stop` is set."""
     weights = trace.distances[0]
-    request = Request(experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights))
+    request = StepRequest(experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights))
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "fwtui.measure.step_target"],
         stdin=subprocess.PIPE,
@@ -73,11 +60,11 @@ def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     if process.returncode:
         last = (words.decode("utf-8", "replace").strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         return Agreement(reason=clean(last.removeprefix("fwtui: ")))
-    looks = [msgspec.json.decode(line, type=Look) for line in output.splitlines()]
+    looks = [msgspec.json.decode(line, type=DistancesAfter) for line in output.splitlines()]
     expected = trace.after_steps()
     differing = (look.step for look in looks if not np.array_equal(_matrix(look), expected[look.step]))
     return Agreement(len(looks), next(differing, None))
 
 
-def _matrix(look: Look) -> np.ndarray:
+def _matrix(look: DistancesAfter) -> np.ndarray:
     return np.array([[np.inf if d is None else d for d in row] for row in look.distances])

@@ -21,9 +21,9 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live import ncu
 from fwtui.machine import hardware
+from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 PROFILED = "profiled: not timings"
-MARK = "fwtui-op "  # begins each line that the profiled program says
 MOST = 1e15  # what an event can state
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
@@ -88,13 +88,6 @@ METRICS = (
     Metric("seconds", "duration, profiled", "seconds", ("gpu__time_duration.sum",)),
     Metric("relaxations", "relaxations of that launch", "count"),
 )
-
-
-class Launch(NamedTuple):
-    """What the profiled program says of a launch before it makes it."""
-
-    op: str
-    relaxations: int
 
 
 def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Counters] | str:
@@ -168,7 +161,11 @@ def _names(name: str, words: str) -> bool:
 
 
 def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
-    launches = [Launch(**json.loads(line.removeprefix(MARK))) for line in said.stdout.splitlines() if line.startswith(MARK)]
+    launches = [
+        ProfiledLaunch(**json.loads(line.removeprefix(PROFILED_LAUNCH)))
+        for line in said.stdout.splitlines()
+        if line.startswith(PROFILED_LAUNCH)
+    ]
     profiled = ncu.rows(said.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
@@ -185,7 +182,7 @@ def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | 
     return f"ncu failed: {clean(last[0])}; run it by hand to see more"
 
 
-def read(launch: Launch, row: Mapping[str, float]) -> Counters:
+def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
     """The counters of one launch from ncu's metrics."""
     values: dict[str, float] = {"relaxations": float(launch.relaxations)}
     for metric in METRICS:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes.util
+import importlib.util
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
@@ -125,3 +127,11 @@ def _cpu() -> str:
             command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
             return clean(subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip())
     return clean(platform.processor() or platform.machine())
+
+
+def install_command(requirement: str) -> str:
+    """A shell line that installs a requirement into the environment that is running."""
+    python = shlex.quote(sys.executable)
+    if importlib.util.find_spec("pip") is None:
+        return f"uv pip install --python {python} {shlex.quote(requirement)}"
+    return f"{python} -m pip install {shlex.quote(requirement)}"

@@ -21,10 +21,8 @@ def is_simulated(experiment: Experiment) -> bool:
         )
     if found.gpus:
         if hardware.cuda_package() is None:
-            from fwtui.commands.doctor_checks import install_command
-
             extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
-            raise NoGpu(f"numba-cuda is not installed; run: {install_command(f'fwtui[{extra}]')}")
+            raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
         return False
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""

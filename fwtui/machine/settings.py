@@ -24,11 +24,10 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
-from fwtui.sessions.folders import why
 from kernels import registry
 from kernels.plan import Kernel
 

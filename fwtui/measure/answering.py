@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from fwtui.analysis.answers import stated
 from fwtui.graphs.canonical import NO_DISTANCE
 from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.graphs.summary import stated, summarise
+from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
 from fwtui.stream import events
 

@@ -20,17 +20,21 @@ from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate
-from fwtui.live.counters import MARK, Launch
-from fwtui.measure.inputs import GENERATED_THERE
+from fwtui.measure.inputs import fill_for
 from fwtui.measure.representative import representatives
+from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 
 def count(experiment: Experiment) -> None:
     """Run the kernel's plan up to the last launch that is looked at. Raises Refused where it does not fit."""
     kernel = kernel_named(experiment.kernel)
     engine = CudaEngine(int(experiment.device) if experiment.device.isdecimal() else 0)
-    fill = engine.fill if experiment.n >= GENERATED_THERE else None
-    graph = read(experiment.file, experiment.dtype, kernel.max_n) if experiment.file else generate(experiment, fill)
+    generated = not experiment.file
+    graph = (
+        generate(experiment, fill_for(engine, experiment.n))
+        if generated
+        else read(experiment.file, experiment.dtype, kernel.max_n)
+    )
     shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
     refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
     if refusal:
@@ -50,7 +54,7 @@ def count(experiment: Experiment) -> None:
             program.launch(step, buffers, engine.stream)
             continue
         engine.synchronize()
-        print(MARK + json.dumps(Launch(step.op, step.cost.relaxations)._asdict()), flush=True)
+        print(PROFILED_LAUNCH + json.dumps(ProfiledLaunch(step.op, step.cost.relaxations)._asdict()), flush=True)
         checked(driver.cuProfilerStart())
         program.launch(step, buffers, engine.stream)
         engine.synchronize()

@@ -9,9 +9,9 @@ from pathlib import Path
 from fwtui.common.atomic_file import check_place
 from fwtui.common.text import clean
 from fwtui.common.units import duration, memory
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
 from fwtui.graphs.files import read
-from fwtui.graphs.generate import generate, warm_up
+from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.room import check_room
 from fwtui.graphs.writers import check_small, check_suffix, check_whole, picture, write
@@ -28,10 +28,15 @@ def save(experiment: Experiment, out: str) -> None:
             check_room(experiment, Path(out))
     elif not experiment.file:
         check_small(experiment.n, SIMULATOR_MAX_N)
-    if not experiment.file:
-        warm_up(experiment)
     begin = time.perf_counter()
-    graph = read(experiment.file, experiment.dtype) if experiment.file else generate(experiment)
+    if experiment.file:
+        graph = read(experiment.file, experiment.dtype)
+    else:
+        from fwtui.engine.generate_cpu import fill  # brings numba
+
+        generate(changed(experiment, n=2, density=1.0), fill)  # compiles
+        begin = time.perf_counter()
+        graph = generate(experiment, fill)
     made = time.perf_counter()
     if not out:
         print("\n".join(picture(graph, SIMULATOR_MAX_N)))

@@ -1,6 +1,6 @@
 """A kernel's own program on a small graph, stopped after every step to look at the distances: for people, never timed.
 
-`python -P -m fwtui.measure.step_target`: a Request as JSON on stdin; on stdout one JSON line for each look,
+`python -P -m fwtui.measure.step_target`: a StepRequest as JSON on stdin; on stdout one JSON line for each look,
 {"step", "distances"}, null for no path. A kernel that computes in several matrices is looked at after its last step only.
 """
 
@@ -16,11 +16,11 @@ from fwtui.engine.host_engine import HostEngine
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import canonical, no_path
 from fwtui.graphs.graph import GraphInput, survey
-from fwtui.learn.real import Look, Request
+from fwtui.stream.requests import DistancesAfter, StepRequest
 from kernels.plan import NO_EDGE, Target
 
 
-def look(request: Request) -> None:
+def look(request: StepRequest) -> None:
     """Run the plan and tell what the distances are. Raises Refused where the kernel does not take the graph."""
     experiment = request.experiment
     kernel = kernel_named(experiment.kernel)
@@ -47,7 +47,7 @@ def look(request: Request) -> None:
             rows = tuple(
                 tuple(None if a else float(d) for d, a in zip(*row, strict=True)) for row in zip(distances, absent, strict=True)
             )
-            sys.stdout.buffer.write(encoder.encode(Look(index, rows)) + b"\n")
+            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows)) + b"\n")
             sys.stdout.buffer.flush()
 
 
@@ -73,7 +73,7 @@ def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.nda
 
 def main() -> int:
     try:
-        look(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
+        look(msgspec.json.decode(sys.stdin.buffer.read(), type=StepRequest))
     except Refused as refusal:
         print(f"fwtui: {refusal}", file=sys.stderr)
         return 2

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder, why
+from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
 from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.summary import summarise
 from fwtui.stream.events import Header

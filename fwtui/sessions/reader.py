@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
-from fwtui.sessions.folders import why
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
 from fwtui.stream.events import FORMAT, VERSION, End, Header
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from fwtui.common.errors import Refused
+from fwtui.common.atomic_file import NEW, new_file
+from fwtui.common.errors import Refused, why
 from fwtui.common.signals import held
 from fwtui.common.text import clean
-from fwtui.sessions.folders import NEW, SUFFIX, new_file, own_folder, why
+from fwtui.sessions.folders import SUFFIX, own_folder
 from fwtui.stream.codec import Line, encode
 from fwtui.stream.events import End, Header, RunDone, Telemetry
 

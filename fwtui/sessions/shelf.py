@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.sessions.folders import SUFFIX, own_folder, why
+from fwtui.sessions.folders import SUFFIX, own_folder
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.recorder import safe_slug
 from fwtui.sessions.rewrite import retitled

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
-from fwtui.common.errors import Refused
-from fwtui.sessions.folders import why
+from fwtui.common.errors import Refused, why
 from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line, in_order
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.codec import MAX_LINE, Line, decode_lines

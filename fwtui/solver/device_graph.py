@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
@@ -20,7 +21,6 @@ from fwtui.graphs.limits import MAX_WEIGHT
 from fwtui.graphs.number_lines import Arcs
 from fwtui.solver import arc_kernels, launching, matrix_kernels
 from fwtui.solver.compiling import compiled
-from fwtui.solver.on_gpu import SPARE
 from kernels.plan import NO_EDGE
 
 _ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
@@ -224,7 +224,7 @@ def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, di
     if parts is None or not graph.n or (not isinstance(parts, np.ndarray) and not len(parts.targets)):
         return None, {}
     free = engine.free_bytes()
-    if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - SPARE:
+    if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - KEPT_FREE:
         return None, {}
     launching.compiling()  # of whoever did not ask
     begin = time.perf_counter()

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.experiment.experiment import GRID
 from fwtui.graphs.bounds import Facts, limit
-from fwtui.solver import on_gpu
 from fwtui.solver.paths import share_of
 from kernels.paths.predecessors import Search, Terms, sources_for
 from kernels.plan import NO_EDGE
@@ -51,7 +51,7 @@ def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: i
     if not isinstance(program, CudaProgram) or program.reorders:
         return None
     free = engine.free_bytes()
-    room = np.inf if free is None else free - on_gpu.SPARE - more
+    room = np.inf if free is None else free - KEPT_FREE - more
     if sources_for(terms.n, room) is None:
         return None
     distance = program.result_on_device(buffers, engine.stream)

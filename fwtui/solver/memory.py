@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import isqrt
 
 from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.graphs.bounds import EXACT_INTEGER
 from kernels.plan import ITEMSIZE
 
-KEEP_FREE = 1 << 28  # for everything else on the machine
 _DISTANCE = 4  # bytes a cell of the result, in the same place as the matrix where that is as wide
 _WIDE_DISTANCE = 8  # beside the matrix
 _PREDECESSOR = 4
@@ -28,7 +28,7 @@ def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, 
     Only a least weight, `low`, says beforehand that distances will be float64; otherwise see check_wide.
     """
     free = _free(free)
-    usable = max(0, free - KEEP_FREE)
+    usable = max(0, free - KEPT_FREE)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
     per_cell = bytes_a_cell(dtype, predecessors, wide)
     padded = -(-n // _TILE) * _TILE if n > _TILE else n
@@ -48,7 +48,7 @@ def check_wide(n: int, predecessors: bool, free: int | None = None) -> None:
     """As check_room, once distances are there that float32 does not hold; `predecessors`: they are still to be made."""
     free = _free(free)
     needed = n**2 * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
-    if needed > max(0, free - KEEP_FREE):
+    if needed > max(0, free - KEPT_FREE):
         raise Refused(
             f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
             f"choose dtype float32, which rounds them, or a smaller graph"

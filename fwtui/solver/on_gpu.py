@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, one_of_each_op
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from fwtui.solver.device_graph import Carried
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
-SPARE = 1 << 28  # bytes of device memory left to everything else
 _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 _BUILT = 8  # programs that are kept
 
@@ -85,11 +85,11 @@ def fitting(named: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> t
     n, nonnegative = facts.n, (facts.low or 0) >= 0
     kernel, shape = suited(named, n, dtype, nonnegative, engine)
     free = engine.free_bytes()
-    if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - SPARE:
+    if free is None or (kernel.matrices + 1) * shape.padded**2 * shape.itemsize <= free - KEPT_FREE:
         return kernel, shape
-    tile = out_of_core.tile_for(n, shape.itemsize, free - SPARE)
+    tile = out_of_core.tile_for(n, shape.itemsize, free - KEPT_FREE)
     if tile is None:
-        most = out_of_core.largest_n(shape.itemsize, free - SPARE)
+        most = out_of_core.largest_n(shape.itemsize, free - KEPT_FREE)
         raise Refused(
             f"{n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, even tile by tile; "
             f"choose a graph of up to {most:,} vertices, or device cpu"

@@ -24,9 +24,7 @@ ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "copy out", "paths
 
 def summary_lines(summary: Summary, vertices: Vertices, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
-    from fwtui.graphs.summary import stated  # its vocabulary is not needed by whoever wants distances alone
-
-    told = stated(summary, vertices)
+    told = answers.stated(summary, vertices)
     facts = answers.facts(told, stats.edges)
     facts.append(("computed in", f"{stats.dtype}, {stats.proof}{'' if stats.exact else ' (sums are rounded)'}"))
     return answers.lines(told, facts)

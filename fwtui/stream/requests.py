@@ -1,6 +1,8 @@
-"""What the parent may ask of a worker: one JSON object per line on its stdin."""
+"""What a parent may ask of its children, one JSON object per line on stdin, and what they answer where that is no event."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -50,3 +52,27 @@ def encode(request: Request) -> bytes:
 def decode(line: bytes) -> Request:
     """Raises msgspec.MsgspecError; only ever fed by this program's own parent."""
     return _decoder.decode(line)
+
+
+PROFILED_LAUNCH = "fwtui-op "  # begins each line that a profiled program says
+
+
+class ProfiledLaunch(NamedTuple):
+    """What a profiled program says of a launch before it makes it."""
+
+    op: str
+    relaxations: int
+
+
+class StepRequest(Struct, frozen=True):
+    """Run a kernel on these weights and stop after every step; None is no edge."""
+
+    experiment: Experiment
+    weights: tuple[tuple[float | None, ...], ...]
+
+
+class DistancesAfter(Struct, frozen=True):
+    """The distances after a step; None is no path."""
+
+    step: int
+    distances: tuple[tuple[float | None, ...], ...]

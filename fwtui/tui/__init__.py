@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fwtui.common import gc_pause
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.sessions.folders import why
 from fwtui.tui.app import terminal
 from fwtui.tui.frame.places import place_names
 

@@ -30,32 +30,13 @@ from kernels.parts import forms
 from kernels.parts.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import ITEMSIZE, Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.streaming.buffers import BUFFERS, CLOSED, COLUMNS, PANEL, PIVOT, ROWS, STREAM, TURNED, buffer_shapes, inner
 
 if TYPE_CHECKING:
     from kernels.programs.cuda_program import Op
 
-# buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
-HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
-BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
 COMPUTE, IN, BACK = range(3)  # lanes
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
-
-
-def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
-    """Rows and cells of each buffer on the device; slots lie one below the other."""
-    tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
-    cells = WORD_BYTES // shape.itemsize  # in a word
-    panel = (small, tile * cells)
-    return {
-        PIVOT: (tile, tile),
-        TURNED: (tile, tile * cells),
-        ROWS: (side * tile, tile),
-        COLUMNS: (side * tile, tile * cells),
-        STREAM: (BUFFERS * tile, tile),
-        CLOSED: (2 * small, small * cells),
-        PANEL: panel,
-        PANEL + 1: panel,
-    }
 
 
 def device_bytes(shape: Shape) -> int:
@@ -78,11 +59,6 @@ def largest_n(itemsize: int, free: int) -> int:
     tile = min(KERNEL.tiles)
     one, two = (device_bytes(Shape(n=n, tile=tile, dtype=_BY_SIZE[itemsize])) for n in (tile, 2 * tile))
     return max(0, (free - one) // (two - one) + 1) * tile
-
-
-def inner(shape: Shape) -> Shape:
-    """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
-    return replace(shape, n=shape.tile, tile=min(tiled.KERNEL.default_tile if shape.tile >= 128 else 8, shape.tile))
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:

@@ -10,7 +10,7 @@ import numpy as np
 from kernels.numba_door.device import copy_back, copy_in, cuda, pinned, unpin
 from kernels.plan import Buffers, Shape, Step, Target
 from kernels.programs.cuda_program import CudaProgram, Op
-from kernels.streaming.out_of_core import HOME, buffer_shapes
+from kernels.streaming.buffers import HOME, buffer_shapes
 
 
 class StreamedProgram(CudaProgram):

@@ -92,7 +92,7 @@ def solve_capped(engine: Any, n: int) -> None:
     tile = min(out_of_core.KERNEL.tiles)
     free, engine.free_bytes = (
         engine.free_bytes,
-        lambda: on_gpu.SPARE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
+        lambda: on_gpu.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
         result = answer(accept(matrix), dtype="int32", engine=engine)

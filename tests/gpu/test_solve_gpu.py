@@ -94,7 +94,7 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
-    monkeypatch.setattr(engine, "free_bytes", lambda: on_gpu.SPARE + (8 << 20))
+    monkeypatch.setattr(engine, "free_bytes", lambda: on_gpu.KEPT_FREE + (8 << 20))
     result = answer(accept(matrix), dtype=dtype, engine=engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 

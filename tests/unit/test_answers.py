@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from stub_child import StubChild, answering
 
 from fwtui.analysis import answers, export
+from fwtui.analysis.answers import stated
 from fwtui.analysis.report import result
 from fwtui.commands.run import _answer
 from fwtui.common.errors import Corrupt, Refused
@@ -24,7 +25,7 @@ from fwtui.engine.engine import Cancelled
 from fwtui.engine.host_engine import HostEngine
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH
-from fwtui.graphs.summary import stated, summarise
+from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
 from fwtui.live import session as live_module
 from fwtui.live.protocols import finish

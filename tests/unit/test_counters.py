@@ -17,11 +17,12 @@ from fwtui.__main__ import main
 from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import counters, ncu
-from fwtui.live.counters import MARK, METRICS, Launch, measure, read, shown
+from fwtui.live.counters import METRICS, measure, read, shown
 from fwtui.machine import hardware
 from fwtui.measure.representative import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 from kernels import registry
 from kernels.plan import Cost, Step
 
@@ -123,7 +124,7 @@ class TestWords:
 class TestMeaning:
     def test_derived_counters(self) -> None:
         row = {TIME: 1e-3, INTEGERS: 4e9, SHARED: 2e9, WAVEFRONTS: 1e6, READ_OP: 100.0, "dram__bytes_write.sum": 50.0}
-        got = read(Launch("rest", 2_000_000_000), row)
+        got = read(ProfiledLaunch("rest", 2_000_000_000), row)
         assert got["gops"] == pytest.approx(4000)
         assert got["integer_instructions_per_relaxation"] == 2
         assert got["shared_load_bytes_per_second"] == pytest.approx(128e9), "as the banks see it, not as the threads do"
@@ -132,9 +133,9 @@ class TestMeaning:
         assert "shared_store_bytes_per_second" not in got and "l1_hit_rate" not in got
 
     def test_nothing_is_made_of_what_was_not_measured(self) -> None:
-        assert read(Launch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
-        assert read(Launch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
-        assert "integer_instructions" not in read(Launch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
+        assert read(ProfiledLaunch("x", 0), {INTEGERS: 5.0}) == {"integer_instructions": 5, "relaxations": 0}
+        assert read(ProfiledLaunch("x", 1), {TIME: 0.0, INTEGERS: 1e16})["seconds"] == 0
+        assert "integer_instructions" not in read(ProfiledLaunch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
 
     def test_keys_and_metrics_are_there_once(self) -> None:
         names = [name for metric in METRICS for name in metric.names]
@@ -165,7 +166,10 @@ class TestRepresentatives:
         assert all(plan[index].op == op for index, op in chosen.items())
 
 
-LAUNCHES = "".join(f"{MARK}{json.dumps(launch._asdict())}\n" for launch in (Launch("pivot", 1000), Launch("rest", 1_000_000)))
+LAUNCHES = "".join(
+    f"{PROFILED_LAUNCH}{json.dumps(launch._asdict())}\n"
+    for launch in (ProfiledLaunch("pivot", 1000), ProfiledLaunch("rest", 1_000_000))
+)
 PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"
 
 
@@ -368,6 +372,6 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
     plan = list(registry()["tiled-cpu"].plan(experiment.shape(80), False))
     chosen = representatives(plan)
     assert done == [(plan[index].op, plan[index].args) for index in sorted(chosen)]
-    lines = [json.loads(line.removeprefix(MARK)) for line in capsys.readouterr().out.splitlines()]
+    lines = [json.loads(line.removeprefix(PROFILED_LAUNCH)) for line in capsys.readouterr().out.splitlines()]
     assert [line["op"] for line in lines] == [op for op, _ in done]
     assert [line["relaxations"] for line in lines] == [plan[index].cost.relaxations for index in sorted(chosen)]

@@ -78,15 +78,15 @@ def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here
     here.has(*gpus, numba_cuda=None)
     check = here.check("numba-cuda")
     assert (check.state, check.found) == ("missing", "not installed")
-    assert check.fix == doctor_checks.install_command(f"fwtui[{extra}]")
+    assert check.fix == hardware.install_command(f"fwtui[{extra}]")
 
 
 def test_the_command_installs_into_the_environment_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/some where/python")
-    monkeypatch.setattr(doctor_checks.importlib.util, "find_spec", lambda name: object())
-    assert doctor_checks.install_command("fwtui[cu13]") == "'/some where/python' -m pip install 'fwtui[cu13]'"
-    monkeypatch.setattr(doctor_checks.importlib.util, "find_spec", lambda name: None)
-    assert doctor_checks.install_command("fwtui[cu13]") == "uv pip install --python '/some where/python' 'fwtui[cu13]'"
+    monkeypatch.setattr(hardware.importlib.util, "find_spec", lambda name: object())
+    assert hardware.install_command("fwtui[cu13]") == "'/some where/python' -m pip install 'fwtui[cu13]'"
+    monkeypatch.setattr(hardware.importlib.util, "find_spec", lambda name: None)
+    assert hardware.install_command("fwtui[cu13]") == "uv pip install --python '/some where/python' 'fwtui[cu13]'"
 
 
 @pytest.mark.parametrize(

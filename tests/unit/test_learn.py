@@ -104,7 +104,7 @@ def test_why_nothing_was_compared_is_a_sentence(monkeypatch: pytest.MonkeyPatch)
     stop.set()
     stopped = real.compare(s.trace, s.experiment, stop)
     assert stopped.agrees is None and stopped.reason == "not compared"
-    monkeypatch.setattr(real, "Request", lambda experiment, weights: {"nothing": 1})
+    monkeypatch.setattr(real, "StepRequest", lambda experiment, weights: {"nothing": 1})
     failed = real.compare(s.trace, s.experiment, Event())
     assert failed.agrees is None and "nothing" not in failed.reason and "\n" not in failed.reason and failed.reason
 

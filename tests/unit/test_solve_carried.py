@@ -154,7 +154,7 @@ out = {
 before = answer(unseen(far), engine=engine)
 out["path"] = before.path(0, 4)
 # where there is no room for the graph beside its distances, the host lays it out
-engine.free_bytes = lambda: on_gpu.SPARE + (1 << 20)
+engine.free_bytes = lambda: on_gpu.KEPT_FREE + (1 << 20)
 # the arcs say the same as the matrix
 from fwtui.solver import solve as solver
 solver.escaped = lambda *given: sys.exit("the host looked for it")
@@ -168,7 +168,7 @@ wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far fo
 out["two words of sources"] = said(unseen(wide), dtype="int16")
 big = np.where(rng.random((24, 24)) < 0.5, rng.integers(1, 9, (24, 24)), np.inf)
 assert device_graph.carry(unseen(big), engine)[0] is not None
-engine.free_bytes = lambda: on_gpu.SPARE + 24 * 24 * 8
+engine.free_bytes = lambda: on_gpu.KEPT_FREE + 24 * 24 * 8
 assert device_graph.carry(unseen(big), engine)[0] is None
 out["no room"] = bool((answer(unseen(big), engine=engine).distances == answer(accept(big), device="cpu").distances).all())
 print(json.dumps(out))

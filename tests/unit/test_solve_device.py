@@ -65,7 +65,7 @@ n = 12
 zeros = np.ma.array(np.zeros((n, n)))
 arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
-    engine.free_bytes = lambda: on_gpu.SPARE + device_bytes(n, BLOCK) + free
+    engine.free_bytes = lambda: on_gpu.KEPT_FREE + device_bytes(n, BLOCK) + free
     found.clear()
     result = answer(accept(zeros), kernel="naive", predecessors=True, engine=engine)
     assert found == ([] if sources else [n]), found

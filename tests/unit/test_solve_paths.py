@@ -107,7 +107,7 @@ class TestRoom:
         cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
         free = 0
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
-        monkeypatch.setattr(memory, "KEEP_FREE", 0)
+        monkeypatch.setattr(memory, "KEPT_FREE", 0)
         whole = 8 * n * n
         for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
             free = needed
@@ -123,7 +123,7 @@ class TestRoom:
     def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 130
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 256**2 - 1}))
-        monkeypatch.setattr(memory, "KEEP_FREE", 0)
+        monkeypatch.setattr(memory, "KEPT_FREE", 0)
         monkeypatch.setattr(solver.on_cpu, "run", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"130 vertices in int32 need 768 KiB"):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fwtui.machine.telemetry.bounds import share
-
-if TYPE_CHECKING:
-    from fwtui.machine.telemetry.nvml import Gpu
 
 LEAST_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
 METRICS = {  # nvml.h, nvmlGpmMetricId_t; all of them percentages
@@ -20,10 +17,21 @@ METRICS = {  # nvml.h, nvmlGpmMetricId_t; all of them percentages
 _METRICS_VERSION = 1
 
 
+class Asked(Protocol):
+    """The GPU that is asked, as fwtui.machine.telemetry.nvml has it."""
+
+    handle: Any
+    reasons: dict[str, str]
+
+    def ask(self, what: str, function: str, *arguments: Any) -> Any: ...
+
+    def structure(self, name: str) -> Any: ...
+
+
 class Gpm:
     """Averages over the window between two samples. Empty where the GPU does not support it."""
 
-    def __init__(self, gpu: Gpu) -> None:
+    def __init__(self, gpu: Asked) -> None:
         self._gpu = gpu
         answer = gpu.ask("GPM", "nvmlGpmQueryDeviceSupport", gpu.handle)
         self.supported = bool(answer is not None and answer.isSupportedDevice)

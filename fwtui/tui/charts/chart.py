@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.charts.drawing import COLOURS, Drawing, Stop, draw, marker
 from fwtui.tui.charts.figure import Figure
-from fwtui.tui.widgets.arrowed import Arrowed
 
 MOVES = (
     Binding("right", "cursor(1)", "Next", id="chart.next", show=False, tooltip="the cursor to the next value"),

@@ -18,6 +18,7 @@ from textual.widgets import Footer, Input, OptionList, Select, Static
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.cost import CostLine, meter_of
 from fwtui.tui.frame.dialogs import HelpScreen, LogScreen, MarkerScreen
@@ -32,7 +33,6 @@ from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.transported import Transported
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.arrowed import Arrowed
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it

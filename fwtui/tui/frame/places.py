@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from fwtui.tui.frame.frame import Frame
+    from textual.screen import Screen
+
     from fwtui.tui.frame.view import View
 
 
@@ -26,7 +27,7 @@ class Place(NamedTuple):
     recorded_title: str = ""  # where a recording calls it something else
     pictured: bool = True  # what it shows of a recording is nothing but that recording
 
-    def screen(self, view: View) -> Frame:
+    def screen(self, view: View) -> Screen[Any]:
         """A new screen of this place. Raises LookupError where the place is not there for such a view."""
         where = self.where(view)
         if not where:
@@ -41,7 +42,7 @@ class Place(NamedTuple):
         return self.recorded_title if view.playback is not None and self.recorded_title else self.title
 
 
-def load(where: str) -> type[Frame]:
+def load(where: str) -> Any:
     """The class that is named so."""
     module, _, name = where.partition(":")
     return getattr(import_module(f"fwtui.tui.{module}"), name)

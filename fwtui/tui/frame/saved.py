@@ -14,9 +14,8 @@ import platformdirs
 
 from fwtui.analysis import report
 from fwtui.analysis.export import write_csv, write_markdown
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
-from fwtui.sessions.folders import why
 from fwtui.stream.model import Model
 
 Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fwtui.learn.stepping import Stepping
-from fwtui.tui.widgets.arrowed import Arrowed
+from fwtui.tui.arrow_keys import Arrowed
 from kernels.plan import Rect
 
 LABELS = 4  # cells of a row's own number

@@ -14,8 +14,8 @@ from textual.message import Message
 from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares
 from fwtui.common import units
 from fwtui.stream.run import Run
+from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.arrowed import Arrowed
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 MEASURES = ("rate", "time", "of best")

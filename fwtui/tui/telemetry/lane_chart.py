@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, Lanes, Row, Window
 from fwtui.tui.telemetry.lanes import Bins
-from fwtui.tui.widgets.arrowed import Arrowed
 
 MOVES = (
     Binding("right", "cursor(1)", "Later", id="lanes.later", show=False, tooltip="the cursor one column on"),

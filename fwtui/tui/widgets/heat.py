@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fwtui.analysis import answers
 from fwtui.stream import events
-from fwtui.tui.widgets.arrowed import Arrowed
+from fwtui.tui.arrow_keys import Arrowed
 
 Share = float | None  # of the way from near to far; None for no path
 SCALE = 12  # cells of the legend's colours

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fwtui.tui.widgets.arrowed import Arrowed
+from fwtui.tui.arrow_keys import Arrowed
 
 TITLE, VALUE = 18, 10  # cells of its name and of its value
 MOVES = (
