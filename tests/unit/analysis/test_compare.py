@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 

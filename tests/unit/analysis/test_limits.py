@@ -35,7 +35,7 @@ from kernels.probes import probe_cpu, probe_cuda
 from kernels.probes.probe_cpu import Tile
 from kernels.probes.probe_forms import FORMS, forms_of, right_for
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import StubChild, answering
 
 GPU = Limits(

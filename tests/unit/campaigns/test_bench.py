@@ -22,10 +22,10 @@ from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
 from kernels import peers as package
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import answering
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PACE = {"tiled-cpu": 1e-10, "serial": 8e-10, "scipy": 1e-9, "numpy": 4e-10}  # seconds per relaxation
 LIMIT = events.Limits(t=0.0, backend="cpu", forms=(events.FormLimit("float32", 5e10),), complete=True)
 

@@ -12,7 +12,7 @@ from fwtui.campaigns.reproduce.campaign import held
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, Answer
 from fwtui.sessions.library import load_model
 
-SESSIONS = Path(__file__).parents[2] / "sessions"
+SESSIONS = Path(__file__).parents[3] / "sessions"
 UNANSWERED = {"SF11"}  # it takes a second GPU
 
 

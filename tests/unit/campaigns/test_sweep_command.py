@@ -40,14 +40,14 @@ def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys
     assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
     out = capsys.readouterr().out
     assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
-    recorded = Path(__file__).resolve().parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+    recorded = Path(__file__).resolve().parents[3] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
     assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "fwtui", "sweep", "-k", "serial", "-n", "8,2048", "--repeats", "9", "--within", "9999"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3]), "PYTHONUNBUFFERED": "1"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert child.stderr is not None
     for line in child.stderr:

@@ -25,7 +25,7 @@ from fwtui.stream import events
 from fwtui.stream.codec import as_line
 from kernels import registry
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NO_GPU_HERE = not hardware.driver_present()
 QUICK = ("--repeats", "2", "--telemetry-hz", "0")
 

@@ -14,7 +14,7 @@ from fwtui.experiment.experiment import settle
 from kernels import registry
 from kernels.plan import Target
 
-GPU = Path(__file__).resolve().parents[1] / "gpu"
+GPU = Path(__file__).resolve().parents[2] / "gpu"
 CUDA = [k for k in registry().values() if k.backend == "cuda"]
 
 

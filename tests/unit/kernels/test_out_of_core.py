@@ -18,7 +18,7 @@ from kernels.plan import Shape, Step
 from kernels.streaming import out_of_core
 from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def plan_of(n: int, tile: int) -> list[Step]:

@@ -15,7 +15,7 @@ from in_simulator import in_simulator
 from kernels.paths import few_arcs, predecessors, short_arcs, trace
 from kernels.paths.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 HARNESS = """
 import json, sys

@@ -184,7 +184,7 @@ class TestChanges:
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 def test_sources_are_the_kernels_own_files(kernel: Kernel) -> None:
     shown = source(kernel.id)
-    lines = (Path(__file__).resolve().parents[2] / shown.file).read_text().split("\n")
+    lines = (Path(__file__).resolve().parents[3] / shown.file).read_text().split("\n")
     assert tuple(lines[shown.first - 1 : shown.first - 1 + len(shown.lines)]) == shown.lines
     assert all(shown.first <= number < shown.first + len(shown.lines) for number in shown.marked)
 

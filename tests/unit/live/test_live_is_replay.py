@@ -15,7 +15,7 @@ from fwtui.sessions.reader import Loaded, load
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
-SESSIONS = [*sorted(shipped_folder().glob(f"*{SUFFIX}")), Path(__file__).parents[1] / "data" / f"golden-v1{SUFFIX}"]
+SESSIONS = [*sorted(shipped_folder().glob(f"*{SUFFIX}")), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
 PLACES = 100
 
 

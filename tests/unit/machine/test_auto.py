@@ -26,10 +26,10 @@ from kernels import registry
 from kernels.auto import AUTO, BEST, in_order
 from kernels.plan import DTYPES, Shape
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import answering
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ASKED = Experiment(kernel="auto", n=600)
 TILED = registry()["tiled-cpu"]
 

@@ -20,7 +20,7 @@ from fwtui.sessions.reader import load
 from fwtui.sessions.recorder import Recorder, safe_slug
 from fwtui.stream import codec, events
 
-SOME = runpy.run_path(str(Path(__file__).parents[1] / "data" / "strategies.py"))
+SOME = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
 
 
 class TestRecorder:

@@ -19,7 +19,7 @@ from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
 SESSIONS = [*sorted(DATA.glob(f"golden-v*{SUFFIX}")), *sorted(shipped_folder().glob(f"*{SUFFIX}"))]
 WHOLE = schema.schema()

@@ -19,7 +19,7 @@ from fwtui.sessions.stream import Inlet, Listener, Outlet, piped
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
+GOLDEN = Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()
 HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
 

@@ -21,7 +21,7 @@ from fwtui.common.errors import Corrupt
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream import codec, events
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
 LINES = (DATA / "golden-v1.fwt.jsonl").read_bytes().splitlines()
 

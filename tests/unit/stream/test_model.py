@@ -18,7 +18,7 @@ from fwtui.stream.codec import Unknown
 from fwtui.stream.model import Model, merged
 from fwtui.stream.run import MOST_TOLD, Run
 
-STRATEGIES = runpy.run_path(str(Path(__file__).parents[1] / "data" / "strategies.py"))
+STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
 ANY_EVENT = STRATEGIES["any_event"]()
 UNKNOWN = st.builds(Unknown, kind=st.just("surprise"), raw=st.just(b"{}"), t=st.floats(0, 100))
 

@@ -14,7 +14,7 @@ import pytest
 from fwtui.stream import codec, events, privacy
 from fwtui.stream.privacy import anonymous, without_names
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # every process of the program believes that it is called this: site imports sitecustomize in all of them
 PRETENDED = """
 import os, platform, socket
