@@ -179,7 +179,7 @@ def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None
 HARNESS = """
 import numpy as np
 from distances import floyd_warshall
-from late_threads import kernel_in, tell
+from case_by_case import kernel_in, tell
 from kernels import registry
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target

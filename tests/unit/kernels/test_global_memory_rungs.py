@@ -19,14 +19,13 @@ from kernels.plan import Cost, Rect, Shape, Target
 HARNESS = """
 import numpy as np
 from distances import floyd_warshall
-from late_threads import kernel_in, set_late, tell
+from case_by_case import kernel_in, tell
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
 
 def right(case):
     kernel = kernel_in(case["path"])
     n, dtype = case["n"], case["dtype"]
-    set_late(case["late"])
     options = {o.name: o.default for o in kernel.options} | case["options"]
     shape = Shape(n, case["tile"], dtype, options=tuple(sorted(options.items())))
     generator = np.random.default_rng(n)
@@ -61,7 +60,7 @@ def simulated(cases: list[dict[str, Any]]) -> list[tuple[bool, list[int]]]:
 
 def case(module: Any, n: int, dtype: str = "int32", tile: int = 1, path: Path | None = None, **options: int) -> dict[str, Any]:
     stepwise = [False, True] if module is k53_one_cooperative else [False]
-    where = {"path": str(path or module.__file__), "stepwise": stepwise, "late": False}
+    where = {"path": str(path or module.__file__), "stepwise": stepwise}
     return {**where, "n": n, "dtype": dtype, "tile": tile, "options": options}
 
 
@@ -133,14 +132,13 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
 
 def test_broken_rungs_are_caught(tmp_path: Path) -> None:
     cases = []
-    for number, (name, (module, old, new, changes)) in enumerate(MUTANTS.items()):
+    for number, (module, old, new, changes) in enumerate(MUTANTS.values()):
         source = Path(module.__file__).read_text()
         assert old in source, old
         path = tmp_path / f"mutant{number}.py"
         path.write_text(source.replace(old, new))
         dtype = "int16" if module is k32_naive_vector else "int32"
-        broken = case(module, 14 if "tile" in changes else 6, dtype, path=path, **changes)
-        cases.append({**broken, "late": "barrier" in name})
+        cases.append(case(module, 14 if "tile" in changes else 6, dtype, path=path, **changes))
     told = dict(zip(MUTANTS, simulated(cases), strict=True))
     assert not [name for name, (right, _) in told.items() if right]
 

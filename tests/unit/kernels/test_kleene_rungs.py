@@ -129,7 +129,7 @@ HARNESS = """
 import warnings
 import numpy as np
 from distances import floyd_warshall
-from late_threads import kernel_in, tell
+from case_by_case import kernel_in, tell
 from kernels import registry
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
+from in_simulator import in_simulator
 
 from kernels import k80_register_tiled
 from kernels.checks.order import legal_order, races
 from kernels.plan import Shape, Step
 from kernels.streaming import out_of_core
 from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def plan_of(n: int, tile: int) -> list[Step]:
@@ -110,7 +105,6 @@ class TestPlan:
 
 
 SIMULATED = """
-import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
@@ -151,15 +145,7 @@ except ValueError as refusal:
 
 
 def test_under_a_cap_of_memory_the_simulator_streams() -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", SIMULATED],
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert done.returncode == 0, done.stderr
-    *runs, refusal = done.stdout.splitlines()
+    *runs, refusal = in_simulator(SIMULATED).splitlines()
     assert runs[:4] == ["34 int16 out-of-core 8", "20 int32 out-of-core 8", "20 int32 out-of-core 8", "19 float32 out-of-core 8"]
     assert "out-of-core" not in runs[4]
     assert "20 vertices in int16 need" in refusal and "choose" in refusal

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from in_simulator import in_simulator
+from in_simulator import answers, in_simulator
 
 from kernels.paths import few_arcs, predecessors, short_arcs, trace
 from kernels.paths.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
 
-ROOT = Path(__file__).resolve().parents[3]
-
 HARNESS = """
-import json, sys
 from types import SimpleNamespace
 import numpy as np
+from case_by_case import tell
 from fwtui.solver.device_predecessors import terms_of
 from kernels.paths import few_arcs, predecessors, short_arcs, trace
 from kernels.numba_door.device import cuda
@@ -116,28 +109,19 @@ def nearly_right(n, density=0.5, power=1, lowest=0, at_once=None, hide=False, be
                 return False
     return search.unfound().tolist() == hidden
 
-for line in sys.stdin:
-    case = json.loads(line)
+def right_of_all(case):
     replaced(case.pop("edits", []))
     graphs = case.pop("graphs", 1)
     kind = nearly_right if "power" in case or "lowest" in case else right
-    print(json.dumps(all(kind(seed=seed, **case) for seed in range(graphs))), flush=True)
+    return all(kind(seed=seed, **case) for seed in range(graphs))
+
+tell(right_of_all)
 """
 
 
 def simulated(cases: list[dict[str, Any]]) -> list[bool]:
     """For each case whether every path is there, ends, and is as long as its distance."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", HARNESS],
-        input="".join(json.dumps(case) + "\n" for case in cases),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return answers(HARNESS, cases)
 
 
 def test_all_paths_of_small_graphs() -> None:

@@ -23,7 +23,7 @@ import importlib
 import numpy as np
 from distances import floyd_warshall
 from in_simulator import mutant
-from late_threads import tell
+from case_by_case import tell
 from kernels.parts import products; from kernels import registry
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target

@@ -19,7 +19,7 @@ BETWEEN = ("blocked-global", "blocked-branch", "blocked-many-launches", "blocked
 
 HARNESS = """
 import numpy as np
-from late_threads import kernel_in, tell
+from case_by_case import kernel_in, tell
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.generate import generate
