@@ -25,7 +25,7 @@ class _Child:
     def __init__(self, program: str):
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 it lives as long as the child
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", textwrap.dedent(program)],
+            _command(program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
@@ -60,20 +60,23 @@ class _Child:
 _children: dict[str, _Child] = {}
 
 
+def _command(program: str) -> list[str]:
+    return [sys.executable, "-P", "-c", "import block_threads\n" + textwrap.dedent(program)]
+
+
 def _environment() -> dict[str, str]:
     return {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join((str(ROOT), str(HERE)))}
 
 
 def in_simulator(program: str) -> str:
     """What the program prints, in a process of its own; it may import the modules beside this one."""
-    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT, env=_environment())
+    done = subprocess.run(_command(program), capture_output=True, text=True, timeout=SECONDS, cwd=ROOT, env=_environment())
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def answers(program: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
-    """What a program that ends with late_threads.tell() says of each case; it stays for the next ones."""
+    """What a program that ends with case_by_case.tell() says of each case; it stays for the next ones."""
     child = _children.pop(program, None) or _Child(program)
     told = child.ask([json.dumps(case) for case in cases])
     _children[program] = child  # not one that failed

@@ -1,0 +1,380 @@
+"""What a device can do at most: the probes' code, what they compute, what is kept, and a run's share of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+import pytest
+from in_simulator import in_simulator
+
+from fwtui.__main__ import main
+from fwtui.analysis import limits
+from fwtui.analysis.limits import limit_of
+from fwtui.analysis.report import COLUMNS, result, row
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import session as live_module
+from fwtui.live.session import Live
+from fwtui.machine import device_cache, hardware
+from fwtui.stream import events, requests
+from fwtui.stream.events import FormLimit, Limits
+from fwtui.stream.model import Model
+from kernels.parts.forms import FORMS as INNER_LOOPS
+from kernels.parts.forms import HOPPER
+from kernels.plan import DTYPES
+from kernels.probes import probe_cpu, probe_cuda
+from kernels.probes.probe_cpu import Tile
+from kernels.probes.probe_forms import FORMS, forms_of, right_for
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from stub_child import StubChild, answering
+
+GPU = Limits(
+    t=0.0,
+    backend="cuda",
+    device="NVIDIA H200",
+    forms=(
+        FormLimit("float32", 14e12, 1980.0),
+        FormLimit("float32-two", 17e12, 1980.0),
+        FormLimit("int32", 16e12, 1980.0),
+        FormLimit("int16", 33e12, 1980.0),
+    ),
+    copy_bytes_per_second=4e12,
+    complete=True,
+)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    return tmp_path
+
+
+def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
+    on_a_gpu = [f for f in FORMS if f.backend == "cuda"]
+    assert [f.number for f in on_a_gpu] == list(range(len(INNER_LOOPS)))
+    for form in on_a_gpu:
+        inner = INNER_LOOPS[form.number]
+        assert probe_cuda.dtype_of(form.number) == form.key.partition("-")[0] and probe_cuda.dtype_of(form.number) in form.dtypes
+        assert ("-" in form.key) == bool(inner.two) and (form.capability == HOPPER) == (inner.lanes == 2)
+    for backend in ("cpu", "cuda"):
+        for dtype in DTYPES:
+            assert any(not f.nonnegative for f in right_for(backend, dtype, False)) or dtype == "int16"
+            assert set(right_for(backend, dtype, False)) <= set(right_for(backend, dtype, True))
+            assert right_for(backend, dtype, True)
+    assert {f.key for f in forms_of("cuda", (8, 0))} == {"float32", "float32-two", "int32", "int32-mixed"}
+    assert len(forms_of("cuda", (9, 0))) == 6
+
+
+TWINS = """
+import json, numpy as np
+from kernels.probes import probe_cuda as p
+from kernels.numba_door.device import SIM
+from kernels.parts.forms import FORMS
+assert SIM
+random = np.random.default_rng(3)
+told = []
+for form in range(len(FORMS)):
+    source = p.words(form, random.integers(0, 900, 2 * p.SLAB))
+    cells = p.words(form, random.integers(300, 1500, (p.BLOCK, p.CELLS)))
+    held, clocks = cells.ravel().copy(), np.zeros(1, np.int64)
+    p.build(form)[1, p.BLOCK](held, source, np.int32(0), np.int32(2), clocks)
+    right = p.expected(form, cells, source)
+    told.append([bool((held.reshape(right.shape) == right).all()), bool((right != cells).any()), bool((right == cells).any())])
+print(json.dumps(told))
+"""
+
+
+def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
+    assert json.loads(in_simulator(TWINS)) == [[True, True, True]] * len(INNER_LOOPS)
+
+
+MEASURED = """
+import sys, time
+from types import SimpleNamespace
+from kernels.probes import probe_cuda
+from kernels.numba_door.device import SIM, cuda
+from kernels.probes.probe_forms import FORMS
+from fwtui.measure import probe as limits
+assert SIM
+
+class Timer:
+    def record(self, stream): self.t = time.perf_counter()
+    def wait(self): pass
+    def seconds_until(self, later): return later.t - self.t
+
+sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
+limits.SECONDS, limits.TURNS = 0.0, 1
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
+form = next(f for f in FORMS if f.key == "int16-mixed")
+rate, clock = limits._cuda_rate(engine, form)
+assert rate > 0 and clock == 0, "the simulator has no clock"
+right = probe_cuda.expected
+probe_cuda.expected = lambda *of: right(*of) + 1
+try:
+    limits._cuda_rate(engine, form)
+except limits.NotRight as error:
+    print(error)
+"""
+
+
+def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
+    assert in_simulator(MEASURED) == "the GPU's int16-mixed probe is wrong\n"
+
+
+# of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count
+LOOP = {
+    (0, (9, 0)): {"FADD": 1024, "FMNMX": 1024},
+    (1, (9, 0)): {"FADD": 1024, "VIMNMX3": 512},
+    (2, (9, 0)): {"VIADDMNMX": 1024},
+    (3, (9, 0)): {"VIADDMNMX": 688, "VIMNMX3": 168},
+    (4, (9, 0)): {"VIADDMNMX.S16x2": 1024},
+    (5, (9, 0)): {"VIADDMNMX.S16x2": 688, "VIMNMX3.U16x2": 168},
+    (0, (8, 0)): {"FADD": 1024, "FMNMX": 1024},
+    (2, (8, 0)): {"IMNMX": 1024},
+}
+
+
+@pytest.mark.parametrize(("form", "cc"), LOOP, ids=lambda x: INNER_LOOPS[x].name if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
+def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple[int, int], tmp_path: Path) -> None:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    from numba import types
+    from test_off_gpu import compiled, nvdisasm
+
+    word = types.float32 if form < 2 else types.int32
+    signature = (word[::1], word[::1], types.int32, types.int32, types.int64[::1])
+    got = compiled(probe_cuda.build(form).py_func, signature, cc)
+    assert (got.stack, got.spills) == (0, 0)
+    assert got.registers * probe_cuda.BLOCK * probe_cuda.BLOCKS_PER_MULTIPROCESSOR <= 65536
+    assert got.shared == 2 * probe_cuda.SLAB * 4
+    tool = nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    path = tmp_path / "probe.cubin"
+    path.write_bytes(got.cubin)
+    text = subprocess.run([tool, str(path)], capture_output=True, text=True, check=True).stdout
+    names = (*LOOP[form, cc], "LDS.128", "LDL", "STL")
+    counts = {name: len(re.findall(rf"\s{re.escape(name)}(?![\w])", text)) for name in names}
+    # a row and a column of 8 words take four 128-bit loads for each of 16 k
+    assert counts == {**LOOP[form, cc], "LDS.128": 64, "LDL": 0, "STL": 0}
+    if "mixed" in INNER_LOOPS[form].name:
+        assert len(re.findall(r"\sIMAD\s", text)) >= 336, "the sums of two k are made by the multiply-add pipe"
+
+
+@pytest.mark.parametrize("form", ["float32-bits", "int16"])
+def test_the_cpu_probe_is_checked_before_its_time_counts(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fwtui.measure import probe as measured
+    from kernels.numba_door.cpu_vectors import vector_bytes
+
+    monkeypatch.setattr(measured, "SECONDS", 0.01)
+    probe = probe_cpu.build(form, Tile(4, 2))
+    assert probe.lanes * np.dtype(probe.dtype).itemsize == vector_bytes()
+    assert measured._cpu_rate(probe) > 1e6
+    for broken in (lambda *_: None, lambda c, *_: c.fill(0)):
+        with pytest.raises(measured.NotRight, match="is wrong"):
+            measured._cpu_rate(probe._replace(run=broken))
+
+
+def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fwtui.engine.host_engine import HostEngine
+    from fwtui.measure import probe as measured
+    from kernels.plan import Target
+
+    rates = iter((1e9, 3e9) * 4)
+    monkeypatch.setattr(measured, "_cpu_rate", lambda probe: next(rates))
+    monkeypatch.setattr(measured, "COPY", 1 << 16)
+    monkeypatch.setattr(measured, "SECONDS", 0.01)
+    told: list[Limits] = []
+    measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5)
+    assert [len(one.forms) for one in told] == [1, 2, 3, 4, 4]
+    assert [one.complete for one in told] == [False] * 4 + [True]
+    assert {f.form: f.relaxations_per_second for f in told[-1].forms} == dict.fromkeys([f.key for f in forms_of("cpu")], 3e9)
+    assert told[-1].copy_bytes_per_second and told[-1].t == 2.5 and told[-1].device
+
+
+def run_of(model: Model, dtype: str, low: float = 1.0, backend: str = "cuda") -> Any:
+    n, e = 1024, Experiment(kernel="naive", dtype=dtype, n=1024)
+    number = len(model.runs) + 1
+    model.apply(events.RunStarted(t=1.0, run=number, experiment=e, title="Naive", backend=backend, phases=()))
+    model.apply(events.Graph(t=1.0, run=number, vertices=n, edges=9, low=low, high=16.0))
+    for t in (2.0, 3.0):
+        model.apply(events.Sample(t=t, run=number, seconds=1e-3, since=t - 0.5))
+    model.apply(events.RunDone(t=4.0, run=number, outcome="done", median=1e-3, count=2))
+    return model.runs[number]
+
+
+def test_a_run_is_held_against_the_fastest_form_that_is_right_for_it() -> None:
+    model = Model()
+    bare = run_of(model, "float32")
+    assert limit_of(model, bare) is None and result(model, bare)["share_of_limit"] is None
+    assert row(model, bare)[COLUMNS.index("of limit")] == "n/a"
+    model.apply(GPU)
+    for dtype, low, form, rate in (
+        ("float32", 1.0, "float32-two", 17e12),
+        ("float32", 0.0, "float32-two", 17e12),
+        ("float32", -3.0, "float32", 14e12),
+        ("int32", -3.0, "int32", 16e12),
+        ("int16", 1.0, "int16", 33e12),
+    ):
+        run = run_of(model, dtype, low)
+        limit = limit_of(model, run)
+        assert limit is not None and (limit.form.key, limit.relaxations_per_second) == (form, rate)
+        assert limit.share == pytest.approx(1024**3 / 1e-3 / rate)
+        told = result(model, run)
+        assert (told["limit_form"], told["limit_relaxations_per_second"]) == (form, rate)
+        assert told["share_of_limit"] == limit.share
+    assert limit_of(model, run_of(model, "int32", backend="cpu")) is None, "a CPU run is not held against a GPU"
+    without = msgspec.structs.replace(GPU, forms=GPU.forms[:3])
+    model.apply(without)
+    packed = limit_of(model, run_of(model, "int16"))
+    assert packed is not None and packed.form.key == "int32", "where nothing is packed"
+
+
+def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
+    model = Model()
+    model.apply(GPU)
+    run = run_of(model, "int32")
+    model.telemetry += [events.Telemetry(t=2.2, gpu_clock_mhz=990.0), events.Telemetry(t=2.6, gpu_clock_mhz=990.0)]
+    limit = limit_of(model, run)
+    assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (8e12, 990.0)
+    model.telemetry.clear()
+    model.telemetry.append(events.Telemetry(t=2.2, gpu_clock_mhz=3.0))
+    limit = limit_of(model, run)
+    assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (16e12, 1980.0), (
+        "no clock is that slow: the reading is none"
+    )
+    assert limit_of(model, replace(run, done=None, samples=())) == limit._replace(share=None), "no time yet"
+
+
+def test_limits_are_kept_for_one_device_and_what_is_damaged_is_not_believed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = msgspec.structs.replace(GPU, backend="cpu")
+    assert limits.load("cpu") is None
+    limits.save(msgspec.structs.replace(whole, complete=False))
+    limits.save(msgspec.structs.replace(whole, note="the GPU reported an error"))
+    assert limits.load("cpu") is None, "what failed is tried again"
+    limits.save(whole)
+    assert limits.load("cpu") == whole
+    machine = hardware.machine()
+    monkeypatch.setattr(hardware, "machine", lambda: msgspec.structs.replace(machine, cpu="another processor"))
+    assert limits.load("cpu") is None
+    monkeypatch.setattr(hardware, "machine", lambda: machine)
+    (file,) = cache.rglob("*.json")
+    damaged = bytearray(file.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    file.write_bytes(damaged)
+    assert limits.load("cpu") is None
+
+
+def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = tuple(FormLimit(f.form, rate) for f, rate in zip(GPU.forms, (1e9, 99e12, 1e9, 1e9), strict=True))
+    busy = msgspec.structs.replace(CPU, forms=forms, copy_bytes_per_second=1.0)
+    limits.save(msgspec.structs.replace(CPU, forms=GPU.forms))
+    live = live_with(monkeypatch, busy)
+    live.measure_limits("cpu")
+    live.drain()
+    best = live.model.limits["cpu"]
+    assert [f.relaxations_per_second for f in best.forms] == [14e12, 99e12, 16e12, 33e12]
+    assert best.forms[0].clock_mhz == 1980.0 and best.copy_bytes_per_second == 4e12
+    assert limits.load("cpu") == msgspec.structs.replace(best, t=0.0)
+    live.close()
+
+
+def test_checkpoints_know_the_limits_of_their_time() -> None:
+    model = Model()
+    told: list[events.Event] = [events.Notice(t=0.0, text=str(i)) for i in range(600)]
+    told += [GPU, *[events.Notice(t=1.0, text="more") for _ in range(600)]]
+    for event in told:
+        model.apply(event)
+    assert model.limits == {"cuda": GPU}
+    for event in told[model.seek(560) : 560]:
+        model.apply(event)
+    assert model.limits == {} and model.index == 560
+
+
+CPU = msgspec.structs.replace(GPU, backend="cpu", device="a processor", forms=(FormLimit("float32", 1e11),))
+
+
+def live_with(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> Live:
+    def answer(request: Any) -> Iterable[events.Event]:
+        assert isinstance(request, requests.Probe) and (request.backend, request.device) == ("cpu", 0)
+        return told
+
+    monkeypatch.setattr(live_module, "Child", answering(answer))
+    return Live(telemetry_hz=0)
+
+
+def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = live_with(monkeypatch, msgspec.structs.replace(CPU, complete=False), CPU)
+    assert not live.tell_limits("cpu")
+    live.measure_limits("cpu")
+    assert live.busy
+    with pytest.raises(Refused, match="the limit is still being measured"):
+        live.start(Experiment(kernel="serial", n=8))
+    live.drain()
+    assert not live.busy and live.model.limits["cpu"] == CPU
+    live.close()
+    later = live_with(monkeypatch)
+    assert later.tell_limits("cpu") and later.model.limits["cpu"].forms == CPU.forms
+    recorder = later.record(path=cache / "session.fwt.jsonl")
+    later.close()
+    kinds = [json.loads(line)["kind"] for line in recorder.path.read_text().splitlines()]
+    assert kinds == ["header", "limits", "end"], "a recording that begins later has them"
+
+
+def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = [hardware.GpuFacts(name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
+    limits.save(GPU, 0)
+    assert limits.load("cuda", 1) is None
+    live = live_with(monkeypatch)
+    assert live.tell_limits("cuda", 0) and live.model.limits["cuda"].forms == GPU.forms
+    assert not live.tell_limits("cuda", 1) and live.model.limits["cuda"].forms == ()
+    assert live.tell_limits("cuda", 0)
+    live.close()
+
+
+def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = live_with(monkeypatch)
+    live.measure_limits("cpu")
+    cast(StubChild, live._worker).exit_code = -11
+    live.drain()
+    assert not live.busy and live.model.fault is not None and "signal 11" in live.model.fault.message
+    live.measure_limits("cpu")
+    live.cancel()
+    live.drain()
+    assert not live.busy and limits.load("cpu") is None
+    live.close()
+
+
+def test_doctor_measures_and_says_what_is_known(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor"]) in (0, 1)
+    assert "-> fwtui doctor --measure" in capsys.readouterr().out
+    live_with(monkeypatch, CPU).close()
+    assert main(["doctor", "--measure"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "CPU: a processor"
+    assert [line.split("  ")[0] for line in lines[1:]] == ["form", "float32", "copy"]
+    assert "100 Grelax/s" in lines[2] and "n/a" in lines[2] and "4.00 TB/s" in lines[3]
+    main(["doctor"])
+    assert "float32 100 Grelax/s" in capsys.readouterr().out
+
+
+def test_doctor_says_when_the_probe_failed(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
+    live_with(monkeypatch, events.Fault(t=0.0, source="worker", code="error", message="the probe is wrong"), failed).close()
+    assert main(["doctor", "--measure"]) == 4
+    assert "the probe is wrong" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""Runs side by side: where each one is at any time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fwtui.analysis.race import by_round, by_time, course
+from fwtui.sessions.library import load_model
+from fwtui.stream import events
+from fwtui.stream.run import Run
+
+RECORDED = Path(__file__).resolve().parents[3] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[int, Run]:
+    return load_model(RECORDED)[0].runs
+
+
+def rounds(*seconds: float, every: int = 1, each: int = 100) -> tuple[events.Round, ...]:
+    return tuple(
+        events.Round(t=0, run=1, index=i * every, first=i * every * each, seconds=(s / 2, s / 2)) for i, s in enumerate(seconds)
+    )
+
+
+def made(run: Run, told: tuple[events.Round, ...], relaxations: int, seconds: float) -> Run:
+    assert run.done is not None
+    done = events.RunDone(t=0, run=1, outcome="done", median=seconds, count=5)
+    return replace(run, rounds=told, relaxations=relaxations, done=done)
+
+
+def test_a_course_follows_the_rounds_and_ends_with_the_clean_time(recorded: dict[int, Run]) -> None:
+    found = course(made(recorded[8], rounds(1.0, 3.0), 200, 8.0))
+    assert found is not None and found.sampled and found.rounds == 2
+    assert found.total == 8.0 and found.seconds_at(0.5) == pytest.approx(2.0)
+    assert found.share_at(2.0) == pytest.approx(0.5) and found.share_at(5.0) == pytest.approx(0.75)
+    assert (found.share_at(-1), found.share_at(99), found.seconds_at(-1), found.seconds_at(2)) == (0, 1, 0, 8.0)
+
+
+def test_sampled_rounds_stand_for_those_between_them(recorded: dict[int, Run]) -> None:
+    found = course(made(recorded[8], rounds(1.0, 2.0, every=4), 600, 10.0))  # 6 rounds: 4 like the first, 2 like the second
+    assert found is not None and found.rounds == 6
+    assert found.seconds_at(4 / 6) == pytest.approx(5.0)
+
+
+def test_without_rounds_it_is_a_straight_line_and_says_so(recorded: dict[int, Run]) -> None:
+    found = course(made(recorded[8], (), 200, 8.0))
+    assert found is not None and not found.sampled and found.rounds == 0 and found.seconds_at(0.25) == 2.0
+
+
+def test_a_run_without_a_time_does_not_race(recorded: dict[int, Run]) -> None:
+    assert course(replace(recorded[8], done=None, samples=())) is None
+    assert course(replace(recorded[8], state="cancelled")) is None
+
+
+def test_recorded_runs_race_by_time_and_by_round(recorded: dict[int, Run]) -> None:
+    naive, blocked = course(recorded[3]), course(recorded[8])
+    assert naive is not None and blocked is not None and blocked.sampled
+    assert not naive.sampled  # one phase has no rounds
+    assert blocked.rounds == 128 and naive.total == recorded[3].seconds
+    slow, quick = by_time([naive, blocked], 0.5)
+    assert quick == (1.0, blocked.total) and slow.seconds == pytest.approx(naive.total / 2) and 0.4 < slow.share < 0.6
+    slow, quick = by_round([naive, blocked], 0.5)
+    assert slow.share == quick.share == 0.5 and slow.seconds > 2.5 * quick.seconds
+    assert by_time([], 0.5) == []
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=6), st.integers(0, 2**60), st.floats(0, 1e9), st.floats(-1, 2))
+def test_whatever_a_file_says_the_way_leads_from_start_to_end(seconds: list[float], total: int, median: float, at: float) -> None:
+    run = load_once()
+    found = course(made(run, rounds(*seconds), total, median))
+    if found is None:
+        assert not median
+    else:
+        assert 0 <= found.share_at(at * found.total) <= 1 and 0 <= found.seconds_at(at) <= found.total * (1 + 1e-9)
+
+
+def load_once(kept: dict[int, Run] = {}) -> Run:  # noqa: B006 (one reading for all examples)
+    if not kept:
+        kept.update(load_model(RECORDED)[0].runs)
+    return kept[8]

@@ -1,0 +1,83 @@
+"""The five documents answered from the sessions that are shipped: all that could be answered is, and every no has a cause."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fwtui.campaigns.reproduce import presets
+from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, Answer
+from fwtui.sessions.library import load_model
+
+SESSIONS = Path(__file__).parents[3] / "sessions"
+UNANSWERED = {"SF11"}  # it takes a second GPU
+
+
+@cache
+def answers(name: str) -> dict[str, Answer]:
+    model, complete = load_model(SESSIONS / f"h200-reproduce-{name}.fwt.jsonl")
+    assert complete
+    return {claim.id: claim.answer(held(model, name)) for claim in presets()[name].claims}
+
+
+def test_every_document_is_shipped() -> None:
+    shipped = {path.name.removeprefix("h200-reproduce-").split(".")[0] for path in SESSIONS.glob("h200-reproduce-*")}
+    assert shipped == set(presets())
+
+
+@pytest.mark.parametrize("name", presets())
+def test_what_was_run_is_found(name: str) -> None:
+    for claim, answer in answers(name).items():
+        assert "was not run" not in answer.reason and "no option" not in answer.reason, claim
+        assert (answer.verdict == UNTESTABLE) == (claim in UNANSWERED), (claim, answer)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_refuted_claim_has_a_cause(name: str) -> None:
+    for claim, answer in answers(name).items():
+        if answer.verdict == REFUTED:
+            assert answer.reason and UNKNOWN not in answer.reason, (claim, answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "words"),
+    [
+        ("catinello", "CA3", "1.53 billion blocks of 256 threads a second and 1.66 billion of 64"),
+        ("catinello", "CA4", "h = 4 still has 1,048,576 threads"),
+        ("catinello", "CA6", "of the peak bandwidth (by its model, n 8192): there is time"),
+        ("lund-smith", "LS1", "3.10x by optimized (LS2) and 0.94x by the staged load (LS3)"),
+        ("lund-smith", "LS3", "1.20x as fast as optimized (n 8192) and 1.29x as fast as staged-load"),
+        ("lund-smith", "LS6", "its threads wait for what they asked for"),
+        ("lund-smith", "LS13", "two k at once"),
+        ("cs542200", "CS2", "8.25 at 8, 4.62 at 16, 5.11 at 32 integer instructions a relaxation"),
+        ("henriod", "HE2", "4 results a thread take 1.24x the time of one"),
+        ("henriod", "HE5", "only 16 of 64 threads are left"),
+        ("sing", "SF10", "two addresses for a cell"),
+    ],
+)
+def test_the_cause_is_what_the_session_holds(name: str, claim: str, words: str) -> None:
+    answer = answers(name)[claim]
+    assert answer.verdict == REFUTED and words in answer.reason, answer
+
+
+def test_arrays_in_registers_are_compared_where_there_is_an_array() -> None:
+    answer = answers("henriod")["HE6"]
+    assert answer.verdict == HOLDS and "1.12x with 4, 1.57x with 16" in answer.value
+
+
+def test_the_limiter_is_read_by_counters() -> None:
+    answer = answers("lund-smith")["LS7"]
+    assert "counters: compute 96.6 %, DRAM 11.9 %" in answer.value and not answer.note
+    assert "20.9 instructions there and of 14.5 here" in answer.reason
+
+
+def test_accesses_are_read_by_counters() -> None:
+    answer = answers("lund-smith")["LS11"]
+    assert answer.value.startswith("natural 1.02-way, cyclic 1.01-way, row-major 1.33x the sectors per load") and not answer.note
+
+
+def test_times_are_told_as_times() -> None:
+    assert answers("sing")["SF8"].value.startswith("time over device memory's: 1.91x")

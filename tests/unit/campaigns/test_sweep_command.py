@@ -1,0 +1,67 @@
+"""The command `fwtui sweep`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fwtui.__main__ import main
+from fwtui.sessions.library import load_model
+
+
+def test_the_command_prints_cells_findings_and_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["-k", "serial,tiled-cpu", "-n", "16..32", "--tile", "16,7", "--repeats", "2", "--telemetry-hz", "0"]
+    assert main(["sweep", *asked]) == 0
+    out = capsys.readouterr().out
+    assert "Fastest at n = 32" in out and "time ~ n^" in out
+    assert "left out: kernel tiled-cpu, n 16, tile 7: tile 7 is not offered by tiled-cpu" in out
+    assert out.count("serial ") >= 2 and "verified" in out
+
+
+def test_the_command_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
+    *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [cell["at"] for cell in cells] == [{"kernel": "serial", "n": "8"}, {"kernel": "serial", "n": "16"}]
+    assert all(cell["verified"] and cell["seconds"] > 0 for cell in cells)
+    assert last["findings"]["fits"]["all"]["sizes"] == 2
+
+
+def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["sweep", "-k", "serial", "--repeats", "2", "--telemetry-hz", "0"]
+    first, second = tmp_path / "first.fwt.jsonl", tmp_path / "second.fwt.jsonl"
+    assert main([*asked, "-n", "8,16", "--record", str(first)]) == 0
+    capsys.readouterr()
+    assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
+    out = capsys.readouterr().out
+    assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
+    recorded = Path(__file__).resolve().parents[3] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+    assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
+    assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
+
+
+def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "fwtui", "sweep", "-k", "serial", "-n", "8,2048", "--repeats", "9", "--within", "9999"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3]), "PYTHONUNBUFFERED": "1"}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "1 of 2" in line:
+            break
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 130
+    first = out.splitlines()[1]
+    assert first.split()[0] == "8" and "verified" in first
+    assert "left out: n 2048: not run" in out or "cancelled" in out
+
+
+@pytest.mark.parametrize("words", [["-n", "64"], ["--within", "0", "-n", "8,9"], ["-n", "8,9", "-k", "serial", "--threads", "7"]])
+def test_the_command_refuses_in_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", *words]) == 2
+    assert capsys.readouterr().err.startswith("fwtui: ")

@@ -1,0 +1,349 @@
+"""`fwtui` as a process: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import psutil
+import pytest
+
+from fwtui.__main__ import main
+from fwtui.commands import run as run_command
+from fwtui.commands.narrating import narrate
+from fwtui.common.signals import handlers_kept
+from fwtui.live.session import Live
+from fwtui.machine import hardware
+from fwtui.stream import events
+from fwtui.stream.codec import as_line
+from kernels import registry
+
+ROOT = Path(__file__).resolve().parents[3]
+NO_GPU_HERE = not hardware.driver_present()
+QUICK = ("--repeats", "2", "--telemetry-hz", "0")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
+
+
+def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "fwtui", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(folder), cwd=folder, **more)
+
+
+def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_json_lines_are_one_per_run_and_nothing_else(tmp_path: Path) -> None:
+    done = fwtui(tmp_path, "run", "--json", "-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", "--dtype", "int32", *QUICK)
+    assert done.returncode == 0 and done.stderr == ""
+    told = results(done)
+    assert [(r["kernel"], r["n"]) for r in told] == [("serial", 64), ("serial", 65), ("tiled-cpu", 64), ("tiled-cpu", 65)]
+    for r in told:
+        assert r["verified"] is True and r["state"] == "done" and r["backend"] == "cpu"
+        assert r["seconds"] > 0 and r["count"] == 2 and r["indicative"] is True
+        assert r["relaxations_per_second"] == pytest.approx(r["n"] ** 3 / r["seconds"])
+        assert r["model_bytes_per_second"] > 0 and set(r["phases"]) == set(registry()[r["kernel"]].phases)
+    assert told[0]["checksum"] == told[2]["checksum"] != told[1]["checksum"] == told[3]["checksum"]
+
+
+def test_json_is_what_a_pipe_gets_unless_a_table_is_asked_for(tmp_path: Path) -> None:
+    piped = fwtui(tmp_path, "run", "-k", "serial", "-n", "20", *QUICK)
+    assert results(piped)[0]["verified"] is True
+    table = fwtui(tmp_path, "run", "--table", "-k", "serial,scipy", "-n", "20", *QUICK)
+    assert table.returncode == 0
+    head, first, second = table.stdout.splitlines()
+    assert head.split()[:5] == ["run", "kernel", "n", "tile", "dtype"]
+    assert first.split()[:5] == ["1", "serial", "20", "-", "float32"] and "relax/s" in first and "verified" in first
+    assert "B/s" in first and "B/s" not in second, "SciPy's traffic is its own business"
+    assert "fwtui: run 1 done: serial" in table.stderr
+
+
+BAD: list[tuple[tuple[str, ...], str]] = [
+    (("-n", "0"), "n 0 is outside 1 to 65536"),
+    (("-n", "64,x"), "'x' is not a whole number"),
+    (("-n", "64,"), "'' is not a whole number"),
+    (("-k", "floyd"), "there is no kernel 'floyd'; choose one of serial"),
+    (("--density", "130%"), "30%"),
+    (("--weights", "9..2"), "write 2..9"),
+    (("--dtype", "float64"), "choose float32, int32 or int16"),
+    (("-k", "tiled-cpu", "-t", "48"), "tile 48 is not offered by tiled-cpu; choose 16"),
+    (("-k", "serial", "--threads", "64"), "serial has no option 'threads'"),
+    (("-k", "naive", "-n", "9", "--threads", "65", "--device", "simulator"), "choose 64, 256 or 1024"),
+    (("-k", "naive", "-n", "25", "--device", "simulator"), "n = 25 is more than 24"),
+    (("--device", "gpu"), "'gpu' is neither auto, simulator"),
+    (("--telemetry-hz", "11"), "telemetry rate 11 is neither 0 nor 0.01 to 10"),
+    (("--telemetry-hz", "often"), "--telemetry-hz"),
+    (("--telemetry-hz", "0.005"), "telemetry rate 0.005 is neither 0 nor 0.01 to 10"),
+    (("--record-hz", "-1"), "recording rate -1 is neither 0 nor 0.01 to 10"),
+    (("-n", "9" * 5000), "is not a whole number"),
+    (("--colour",), "--colour"),
+    (("--file", "graph.doc"), "ends in none of .gr, .mtx, .txt"),
+    (("--file", "missing.gr", "-k", "serial", "--telemetry-hz", "0"), "missing.gr cannot be read: No such file"),
+    (("--record", "/nowhere/at/all.fwt.jsonl"), "cannot be recorded to"),
+    (("-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"), "int16 takes no negative weights"),
+    (("--dtype", "\x1b[31mred"), "[31mred is not offered"),
+    (("-n", "\n99999999\n"), "is outside 1 to 65536"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words).encode("unicode_escape").decode() for words, _ in BAD])
+def test_a_users_mistake_is_one_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = fwtui(tmp_path, "run", "--json", *words)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("fwtui: "), done.stderr
+    assert sentence in done.stderr
+    assert "\x1b" not in done.stderr
+    for line in done.stdout.splitlines():  # a run that was refused has its line
+        assert json.loads(line)["state"] == "refused"
+
+
+@pytest.mark.parametrize(
+    "words", [("replay", "nothing-of-this-name"), ("fly",), ("render", "x"), ("replay", "--speed", "fast", "x")]
+)
+def test_other_commands_refuse_in_one_line_too(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = fwtui(tmp_path, *words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("fwtui: "), done.stderr
+
+
+@pytest.mark.skipif(not NO_GPU_HERE, reason="there is a GPU here")
+def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(tmp_path: Path) -> None:
+    for words in (("-n", "100"), ("--file", "graph.gr"), ("-n", "9", "--device", "0")):
+        done = fwtui(tmp_path, "run", "-k", "katz-kider", *words)
+        assert done.returncode == 3 and done.stdout == ""
+        assert len(done.stderr.splitlines()) == 1 and "GPU" in done.stderr
+        assert "simulator" in done.stderr, "the way out"
+
+
+def test_the_last_mistake_is_said_before_the_first_run(tmp_path: Path) -> None:
+    done = fwtui(tmp_path, "run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48")
+    assert done.returncode == 2 and done.stdout == ""
+
+
+def test_the_simulator_is_right_and_not_timed(tmp_path: Path) -> None:
+    words = ("-k", "katz-kider", "-n", "8", "--tile", "4", "--device", "simulator", *QUICK)
+    (told,) = results(fwtui(tmp_path, "run", "--json", *words))
+    assert told["backend"] == "simulator" and told["verified"] is True and told["device"] is None
+    for name in ("seconds", "relaxations_per_second", "model_bytes_per_second", "spread", "occupancy", "instrumentation"):
+        assert told[name] is None, name
+    assert told["phases"] == told["stages"] == {}
+    row = fwtui(tmp_path, "run", "--table", *words).stdout.splitlines()[1]
+    assert "not timed" in row and "simulated: correct, not timed" in row and "B/s" not in row and "relax/s" not in row
+
+
+def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Path) -> None:
+    path = tmp_path / "kept.fwt.jsonl"
+    words = ("-k", "serial,tiled-cpu", "-n", "40", "--repeats", "2", "--title", "two kernels")
+    ran = fwtui(tmp_path, "run", "--json", *words, "--record", str(path))
+    assert ran.returncode == 0 and f"recording to {path}" in ran.stderr
+    checked = fwtui(tmp_path, "check", str(path))
+    assert checked.returncode == 0 and "two kernels" in checked.stdout and "2 runs" in checked.stdout
+    replayed = fwtui(tmp_path, "replay", "--json", str(path))
+    assert replayed.returncode == 0 and results(replayed) == results(ran)
+    table = fwtui(tmp_path, "replay", "--table", str(path))
+    assert table.returncode == 0 and len(table.stdout.splitlines()) == 3
+    again = fwtui(tmp_path, "run", *words, "--record", str(path))
+    assert again.returncode == 2 and "exists already" in again.stderr
+    path.write_bytes(path.read_bytes()[:-40])
+    cut = fwtui(tmp_path, "check", str(path))
+    assert cut.returncode == 1 and "Not whole" in cut.stdout
+    replayed = fwtui(tmp_path, "replay", "--json", str(path))
+    assert replayed.returncode == 1 and results(replayed) == results(ran) and "incomplete" in replayed.stderr
+
+
+def test_a_recording_goes_to_the_users_folder(tmp_path: Path) -> None:
+    ran = fwtui(tmp_path, "run", "-k", "serial", "-n", "8", "--record", *QUICK)
+    assert ran.returncode == 0
+    (path,) = tmp_path.rglob("*.fwt.jsonl")
+    assert fwtui(tmp_path, "check", str(path)).returncode == 0
+    assert path.name.partition(".")[0] in fwtui(tmp_path, "list").stdout
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "fwtui",
+        "run",
+        "--json",
+        "-k",
+        "serial",
+        "-n",
+        ",".join(map(str, range(8, 40))),
+        *QUICK,
+    ]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path
+    )
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["n"] == 8
+    process.stdout.close()
+    assert process.wait(30) == 141
+    assert process.stderr is not None and process.stderr.read() == ""
+
+
+def test_kernels_are_listed_as_data(tmp_path: Path) -> None:
+    told = results(fwtui(tmp_path, "kernels", "--json"))
+    assert [k["id"] for k in told] == list(registry())
+    for k in told:
+        assert k["phases"] and k["dtypes"] and k["papers"] and k["summary"]
+    lines = fwtui(tmp_path, "kernels").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["id", *registry()]
+
+
+def test_help_lists_the_commands_and_exit_codes(tmp_path: Path) -> None:
+    told = fwtui(tmp_path, "--help").stdout
+    assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n    {name} " in told for name in ("run", "replay", "doctor"))
+    about = fwtui(tmp_path, "run", "--help").stdout
+    assert "--threads" in about and "several with commas" in about
+    assert fwtui(tmp_path, "--version").stdout.startswith("python")
+
+
+def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
+    """Its children, once there are that many."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = psutil.Process(process.pid).children(recursive=True)
+        if len(found) >= count:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("the program started no children")
+
+
+def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
+    """A run that only a signal ends, recorded there."""
+    words = ("run", "-k", "serial", "-n", "600", "--repeats", "1000", "--record", str(path))
+    command = [sys.executable, "-P", "-m", "fwtui", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, signum: int) -> None:
+    path = tmp_path / "cut.fwt.jsonl"
+    process = long_run(tmp_path, path)
+    wait_for(path, b'"stage":"clean"' if signum == signal.SIGTERM else b'"kind":"runstarted"')
+    children = children_of(process, 2)
+    process.send_signal(signum)
+    begin = time.monotonic()
+    _, words = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 3
+    assert process.returncode == 128 + signum and "Traceback" not in words
+    assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
+    checked = fwtui(tmp_path, "check", str(path))
+    assert checked.returncode == 0 and "ended by signal" in checked.stdout
+    (told,) = results(fwtui(tmp_path, "replay", "--json", str(path)))
+    assert told["state"] == "cancelled"
+
+
+def wait_for(path: Path, words: bytes) -> None:
+    """Until the file being recorded contains the words."""
+    deadline = time.monotonic() + 20
+    while not path.exists() or words not in path.read_bytes():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_second_signal_leaves_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "cut.fwt.jsonl"
+    process = long_run(tmp_path, path)
+    wait_for(path, b'"kind":"runstarted"')
+    children = children_of(process, 2)
+    for _ in range(8):
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+    _, words = process.communicate(timeout=20)
+    assert "Traceback" not in words and process.returncode == 130
+    assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
+
+
+class Scripted(Live):
+    """A live session whose worker says what the test wants, one list of events for each run."""
+
+    script: ClassVar[list[list[events.Event]]] = []
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(telemetry_hz=0)
+        self.turn = 0
+
+    def start(self, experiment: Any, brief: bool = False) -> int:
+        for event in self.script[self.turn]:
+            self.tell(event)
+        self.turn += 1
+        return self.turn
+
+
+def told_by(run: int, verdict: str = "verified", outcome: str = "done") -> list[events.Event]:
+    from fwtui.experiment.experiment import Experiment
+
+    return [
+        events.RunStarted(t=1, run=run, experiment=Experiment(kernel="serial", n=8), title="Serial", backend="cpu", phases=()),
+        events.Verdict(t=2, run=run, verdict=verdict, how="as the test says"),
+        events.RunDone(t=3, run=run, outcome=outcome, median=0.5, count=2),
+    ]
+
+
+DIED = [events.Fault(t=4, source="worker", code="died", message="the worker died", run=2)]
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "lines"),
+    [
+        ([told_by(1), told_by(2)], 0, 2),
+        ([told_by(1, "wrong"), told_by(2)], 1, 2),
+        ([told_by(1, "out of range"), told_by(2)], 1, 2),
+        ([told_by(1, "unverified"), told_by(2, "negative cycle")], 0, 2),
+        ([told_by(1, outcome="failed"), told_by(2)], 4, 2),
+        ([told_by(1), told_by(2, outcome="refused")], 2, 2),
+        ([told_by(1), DIED], 4, 1),
+    ],
+)
+def test_exit_codes_say_how_runs_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], script: Any, code: int, lines: int
+) -> None:
+    monkeypatch.setattr(Scripted, "script", script)
+    monkeypatch.setattr(run_command, "live_session", lambda given: Scripted())
+    with handlers_kept():
+        assert main(["run", "--json", "-k", "serial", "-n", "8,9"]) == code
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [r["run"] for r in told] == [1, 2][:lines], "a run that never began has no result"
+    words = {"verified": True, "wrong": False, "out of range": False}
+    assert [r["verified"] for r in told] == [words.get(r["verdict"]) for r in told]
+
+
+def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for event in (
+        events.Stage(t=1, run=1, name="compile"),
+        events.Progress(t=2, run=1, stage="clean", done=0.5, left=3.0),
+        events.RunDone(t=3, run=1, outcome="done"),
+        events.Progress(t=4, run=2, stage="clean", done=0.25),
+        events.RunDone(t=5, run=2, outcome="refused", message="too large\x1b[2J"),
+    ):
+        narrate(as_line(event))
+    line = "\r\x1b[K"
+    assert terminal.getvalue() == (
+        f"{line}compile{line}clean  50 %, 3.00 s left{line}{line}clean  25 %{line}fwtui: too large[2J\n"
+    )
+
+
+def test_words_that_are_too_many_name_the_help_of_their_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "a.gr", "b.gr"]) == 2
+    assert capsys.readouterr().err == "fwtui: unrecognized arguments: b.gr; see `fwtui solve --help`\n"

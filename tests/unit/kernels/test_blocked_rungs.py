@@ -1,0 +1,251 @@
+"""The blocked rungs: what each changes, which bank of shared memory each thread asks, where a tile's cells lie."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_simulator import answers, mutant
+
+from kernels import k62_staged_row_major, k63_staged_natural, registry
+from kernels.k43_blocked_many_launches import plan as many_launches
+from kernels.k46_blocked_vector import threads_of
+from kernels.parts import blocked
+from kernels.parts.tiles import place, shares
+from kernels.plan import Rect, Shape, Step, Target
+
+TILE, THREADS, HALF_WARP, BANKS = 32, 64, 16, 16
+
+
+def turns(words: list[int]) -> int:
+    """How often the banks must be asked, on a machine with 16 of them that can hand one word at a time to several threads."""
+    return 1 if len(set(words)) == 1 else max(Counter(word % BANKS for word in words).values())
+
+
+Words = Callable[[int, int, int, int], tuple[int, int]]
+
+
+def row_major(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
+    """The words of the two slices that thread t reads for its result (r, c)."""
+    _, _, down, across = shares(TILE)
+    i, j = k62_staged_row_major.first_cell(t, across)
+    return k62_staged_row_major.to_word(i + r * down, turn), k62_staged_row_major.middle_word(turn, j + c * across, TILE)
+
+
+def four_by_four(cyclic: bool) -> Words:
+    def words(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
+        _, _, down, across = shares(TILE)
+        i, j = k63_staged_natural.first_cell(t)
+        k = (k63_staged_natural.first_k(i, j, cyclic) + turn) & 3
+        return k63_staged_natural.to_word(i + r * down, k), k63_staged_natural.middle_word(k, j + c * across)
+
+    return words
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(row_major, 1), (four_by_four(False), 4), (four_by_four(True), 1)],
+    ids=["row-major", "natural", "cyclic"],
+)
+def test_turns_of_a_half_warp_at_the_banks_of_shared_memory(words: Words, expected: int) -> None:
+    rows, columns, _, _ = shares(TILE)
+    for first in range(0, THREADS, HALF_WARP):
+        for r in range(rows):
+            for c in range(columns):
+                for turn in range(4):
+                    pairs = [words(t, r, c, turn) for t in range(first, first + HALF_WARP)]
+                    to, middle = ([pair[which] for pair in pairs] for which in (0, 1))
+                    assert (turns(to), turns(middle)) == (expected, expected)
+                    assert all(0 <= word < 4 * TILE for word in (*to, *middle))
+
+
+def test_a_word_that_everybody_wants_takes_one_turn() -> None:
+    assert turns([5] * 16) == turns(list(range(16))) == 1
+    assert turns([0, 16] * 8) == 16 and turns([0, 0, 1, 2]) == 2
+
+
+@pytest.mark.parametrize("cyclic", [False, True])
+def test_every_thread_takes_every_k_of_a_slice_once(cyclic: bool) -> None:
+    firsts = set()
+    for t in range(HALF_WARP):
+        i, j = k63_staged_natural.first_cell(t)
+        first = k63_staged_natural.first_k(i, j, cyclic)
+        assert {(first + turn) & 3 for turn in range(4)} == {0, 1, 2, 3}
+        firsts.add(first)
+    assert firsts == ({0, 1, 2, 3} if cyclic else {0})
+
+
+@pytest.mark.parametrize("tile", [4, 8, 16, 32])
+def test_sixteen_results_of_each_thread_cover_a_tile(tile: int) -> None:
+    rows, columns, down, across = shares(tile)
+    for first_cell in (lambda t: k62_staged_row_major.first_cell(t, across), k63_staged_natural.first_cell):
+        seen = Counter(
+            (i + r * down, j + c * across)
+            for i, j in map(first_cell, range(tile * tile // 16))
+            for r in range(rows)
+            for c in range(columns)
+        )
+        assert set(seen) == {(i, j) for i in range(tile) for j in range(tile)} and set(seen.values()) == {1}
+
+
+@pytest.mark.parametrize("tile", [4, 8, 32])
+def test_the_order_in_a_tile_has_four_rows_and_four_columns_in_whole_pieces(tile: int) -> None:
+    at = [place(q, tile) for q in range(tile * tile)]
+    assert sorted(at) == list(range(tile * tile))
+    for block in range(tile * tile // 16):
+        cells = [divmod(at[block * 16 + q], tile) for q in range(16)]
+        top, left = cells[0]
+        assert cells == [(top + q // 4, left + q % 4) for q in range(16)] and top % 4 == left % 4 == 0
+    assert [place(16 * block, tile) for block in range(tile // 4)] == list(range(0, tile, 4)), "blocks go along the row first"
+
+
+def test_many_launches_cut_each_phase_at_the_pivot() -> None:
+    shape = Shape(20, 4)
+    plan = list(many_launches(shape, False))
+    rounds = {p: [s for s in plan if s.args[0] == p] for p in range(5)}
+    assert [len(steps) for steps in rounds.values()] == [1 + 2 + 1, 9, 9, 9, 1 + 2 + 1]
+    assert [s.args for s in rounds[0][1:]] == [(0, 1), (0, 3), (0, 3)]
+    assert [s.args for s in rounds[4][1:]] == [(4, 0), (4, 2), (4, 0)]
+    for whole in blocked.plan(shape, False):
+        parts = [s for s in rounds[whole.args[0]] if s.op == whole.op]
+        assert sorted(w for s in parts for w in s.writes) == sorted(whole.writes)
+        assert tuple(map(sum, zip(*(s.cost for s in parts), strict=True))) == whole.cost
+    assert list(many_launches(Shape(3, 4), False)) == list(blocked.plan(Shape(3, 4), False))
+
+
+def test_the_grid_of_each_launch_is_its_rectangle() -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    kernel = registry()["blocked-many-launches"]
+    shape = Shape(20, 4, options=(("threads", 256),))
+    program: Any = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1))
+
+    def tiles(rect: Rect) -> tuple[int, int]:
+        return (rect.right - rect.left) // 4, (rect.bottom - rect.top) // 4
+
+    for step in kernel.plan(shape, False):
+        across, down = program.ops[step.op].grid(step.args)
+        wide, high = tiles(step.writes[0])
+        assert (across, down) == ((wide, high) if step.op != "panels" else (wide * high, 1)), step
+
+
+def test_the_tile_in_global_memory_is_paid_for_at_every_k() -> None:
+    shape = Shape(64, 16, "int16")
+
+    def of_rest(plan: Any) -> list[Step]:
+        return [s for s in plan if s.op == "rest"]
+
+    shared, in_global = of_rest(blocked.plan(shape, False)), of_rest(registry()["blocked-global"].plan(shape, False))
+    per_tile = 16 * 16 * 2
+    assert {s.cost.device_bytes for s in shared} == {9 * 4 * per_tile}
+    assert {s.cost.device_bytes for s in in_global} == {9 * (2 + 2 * 16) * per_tile}
+    assert [s.cost.relaxations for s in shared] == [s.cost.relaxations for s in in_global]
+
+
+@pytest.mark.parametrize(
+    ("tile", "asked", "threads"), [(4, 256, 4), (8, 64, 16), (32, 64, 64), (32, 1024, 256), (64, 1024, 1024)]
+)
+def test_a_vector_thread_has_at_least_four_cells(tile: int, asked: int, threads: int) -> None:
+    shape = Shape(100, tile, "int16", options=(("threads", asked),))
+    assert threads_of(shape) == threads and threads % (tile // 4) == 0
+
+
+SHARED = {"optimized": 3 * 4096, "register-tile": 2 * 4096, "staged-row-major": 1024, "staged-natural": 1024, "staged-load": 1024}
+
+
+@pytest.mark.parametrize(("kernel_id", "expected"), SHARED.items(), ids=SHARED)
+def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None:
+    core = pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    from kernels.programs.cuda_program import signature
+
+    kernel, shape = registry()[kernel_id], Shape(100, 32)
+    program: Any = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1))
+    op = program.ops["rest"]
+    assert op.block[0] * op.block[1] == (64 if "staged" in kernel_id else 256)
+    ir, _ = cuda.compile(op.function.py_func, signature(shape, 1), cc=(9, 0), device=False, abi="numba", output="ltoir")
+    options = core.LinkerOptions(arch="sm_90a", link_time_optimization=True, ptxas_options=["-v"])
+    linker = core.Linker(core.ObjectCode.from_ltoir(ir), options=options)
+    linker.link("cubin")
+    log = linker.get_info_log()
+    found = re.search(r"(\d+) bytes smem", log)
+    assert found and int(found[1]) == expected, log
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log
+
+
+HARNESS = """
+import numpy as np
+from distances import floyd_warshall
+from case_by_case import kernel_in, tell
+from kernels import registry
+from kernels.numba_door.device import cuda
+from kernels.plan import NO_EDGE, Shape, Target
+from kernels.parts.tiles import place
+
+def right(kernel, n, tile, dtype, threads, seed):
+    r = np.random.default_rng(seed)
+    matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype])
+    np.fill_diagonal(matrix, 0)
+    expected = floyd_warshall(matrix.astype(float))
+    shape = Shape(n, tile, dtype, options=tuple((o.name, threads) for o in kernel.options))
+    program = kernel.build(shape, Target("simulator"))
+    buffers, stream = program.allocate(), cuda.stream()
+    program.load(matrix.astype(dtype), buffers, stream)
+    if kernel.id == "staged-load":
+        flat, side = buffers[0].copy_to_host().reshape(-1), shape.padded // tile
+        for q in range(flat.size):
+            tile_number, (i, j) = q // tile**2, divmod(place(q % tile**2, tile), tile)
+            i, j = tile_number // side * tile + i, tile_number % side * tile + j
+            assert i >= n or j >= n or flat[q] == matrix[i, j]
+    for step in kernel.plan(shape, False):
+        program.launch(step, buffers, stream)
+    return bool((np.minimum(program.unload(buffers, stream), NO_EDGE[dtype]) == np.minimum(expected, NO_EDGE[dtype])).all())
+
+def always_right(case):
+    path, name = case.pop("path", None), case.pop("kernel")
+    kernel, graphs = kernel_in(path) if path else registry()[name], case.pop("graphs", 1)
+    return all(right(kernel, seed=seed, **case) for seed in range(graphs))
+
+tell(always_right)
+"""
+
+
+def simulated(cases: list[dict[str, Any]]) -> list[bool]:
+    """Whether each case gives plain Floyd-Warshall's distances for every graph."""
+    return answers(HARNESS, cases)
+
+
+def test_fewer_threads_than_cells() -> None:
+    """The options' values are too many threads for a small tile: here a thread has several cells, as on a GPU."""
+    scalar = ("katz-kider", "blocked-global", "blocked-branch", "blocked-many-launches", "blocked-one-dimensional")
+    cases = [{"kernel": name, "n": 11, "tile": 4, "dtype": "int32", "threads": 8} for name in scalar]
+    cases += [{"kernel": name, "n": 9, "tile": 8, "dtype": "float32", "threads": 16} for name in scalar]
+    cases += [{"kernel": "blocked-vector", "n": 13, "tile": 8, "dtype": "int16", "threads": threads} for threads in (2, 8)]
+    assert not [case for case, right in zip(cases, simulated(cases), strict=True) if not right]
+
+
+MUTANTS: dict[str, tuple[Any, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
+    "no barrier after a slice is loaded": (k62_staged_row_major, "            cuda.syncthreads()\n", "", 0),
+    "no barrier before the next slice": (k62_staged_row_major, "            cuda.syncthreads()\n", "", 1),
+    "a slice too few": (k62_staged_row_major, "while low < tile:", "while low + SLICE < tile:", 0),
+    "a k too few": (k63_staged_natural, "while turn < SLICE:", "while turn + 1 < SLICE:", 0),
+    "no way round": (k63_staged_natural, "k = (first + turn) & 3", "k = min(first + turn, 3)", 0),
+    "the slice of another block": (k63_staged_natural, "+ low * 4 +", "+ low * 8 % (4 * tile) +", 0),
+}
+
+
+def test_broken_staged_kernels_are_caught(tmp_path: Path) -> None:
+    cases: list[dict[str, Any]] = []
+    for number, (broken, old, new, occurrence) in enumerate(MUTANTS.values()):
+        # the natural order is built as the cyclic one, so that both are under test
+        source = Path(broken.__file__).read_text().replace("cyclic=False", "cyclic=True")
+        path = tmp_path / f"mutant{number}.py"
+        path.write_text(mutant(source, old, new, occurrence))
+        cases.append({"kernel": "", "path": str(path), "n": 16, "tile": 8, "dtype": "int32", "threads": 0, "graphs": 5})
+    unchanged = [{**cases[0], "path": str(module.__file__)} for module in (k62_staged_row_major, k63_staged_natural)]
+    told = simulated([*unchanged, {**cases[0], "kernel": "staged-load", "path": None}, *cases])
+    assert told[:3] == [True] * 3
+    assert not [name for name, right in zip(MUTANTS, told[3:], strict=True) if right]

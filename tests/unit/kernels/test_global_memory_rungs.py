@@ -1,0 +1,334 @@
+"""The rungs that work from global memory, two of them against the blocked ones: their options, schedules and accesses."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from in_simulator import answers
+
+from kernels import k30_naive, k31_two_matrices, k32_naive_vector, k33_pseudo_blocked, k52_two_matrix_blocked, k53_one_cooperative
+from kernels.parts import blocked
+from kernels.plan import Cost, Rect, Shape, Target
+
+HARNESS = """
+import numpy as np
+from distances import floyd_warshall
+from case_by_case import kernel_in, tell
+from kernels.numba_door.device import cuda
+from kernels.plan import NO_EDGE, Shape, Target
+
+def right(case):
+    kernel = kernel_in(case["path"])
+    n, dtype = case["n"], case["dtype"]
+    options = {o.name: o.default for o in kernel.options} | case["options"]
+    shape = Shape(n, case["tile"], dtype, options=tuple(sorted(options.items())))
+    generator = np.random.default_rng(n)
+    matrix = np.where(generator.random((n, n)) < 0.1, generator.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(dtype)
+    if n % 2 == 0:  # a cycle through all vertices in any order; at odd n there are pairs without a path
+        around = generator.permutation(n)
+        matrix[around, np.roll(around, 1)] = 1
+    np.fill_diagonal(matrix, 0)
+    expected = floyd_warshall(np.where(matrix == NO_EDGE[dtype], np.inf, matrix.astype(float)))
+    expected[np.isinf(expected)] = NO_EDGE[dtype]
+    program = kernel.build(shape, Target("simulator"))
+    buffers, stream = program.allocate(), cuda.stream()
+    for buffer in buffers:  # what was in memory before must not matter
+        buffer[:] = -99
+    program.load(matrix, buffers, stream)
+    same = True
+    for stepwise in case["stepwise"]:
+        program.restore(buffers, stream)
+        for step in kernel.plan(shape, stepwise):
+            program.launch(step, buffers, stream)
+        same = same and bool((program.unload(buffers, stream) == expected).all())
+    return same, list(buffers[0].shape)
+
+tell(right)
+"""
+
+
+def simulated(cases: list[dict[str, Any]]) -> list[tuple[bool, list[int]]]:
+    """For each case whether the distances were right, and the size of the matrix in memory."""
+    return [(right, size) for right, size in answers(HARNESS, cases)]
+
+
+def case(module: Any, n: int, dtype: str = "int32", tile: int = 1, path: Path | None = None, **options: int) -> dict[str, Any]:
+    stepwise = [False, True] if module is k53_one_cooperative else [False]
+    where = {"path": str(path or module.__file__), "stepwise": stepwise}
+    return {**where, "n": n, "dtype": dtype, "tile": tile, "options": options}
+
+
+def test_every_option_and_row_length_is_right_in_the_simulator() -> None:
+    sides = k33_pseudo_blocked.KERNEL.options[0].values
+    assert sides == (1, 2, 4, 8, 16, 32)
+    cases = [case(k30_naive, n, dtype, pitch=pitch) for n, dtype in ((5, "int32"), (9, "int16")) for pitch in (0, 1)]
+    cases += [case(k33_pseudo_blocked, n, dtype, results=h) for h, (n, dtype) in product(sides, ((7, "int16"), (8, "float32")))]
+    cases += [case(k32_naive_vector, n, "int16") for n in (1, 4, 5, 6, 7, 8)]
+    cases += [case(k31_two_matrices, n) for n in (1, 2, 5, 6)]
+    cases += [case(k52_two_matrix_blocked, n, tile=4) for n in (3, 8, 9, 14)]
+    cases += [case(k53_one_cooperative, n, tile=4) for n in (3, 13, 14)]
+    told = simulated(cases)
+    assert not [c for c, (right, _) in zip(cases, told, strict=True) if not right]
+    # int32 and int16 rows of 5 and 9 cells: as they are, or filled up to 128 bytes
+    assert [size for _, size in told[:4]] == [[5, 5], [5, 32], [9, 9], [9, 64]]
+
+
+MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
+    "the open pivot of the input": (
+        k52_two_matrix_blocked,
+        "= to[base + r, base + x]",
+        "= source[base + r, base + x]",
+        {"tile": 4},
+    ),
+    "the open panels of the input": (
+        k52_two_matrix_blocked,
+        "first[r, x] = to[top + r, base + x]\n            second[r, x] = to[",
+        "first[r, x] = source[top + r, base + x]\n            second[r, x] = source[",
+        {"tile": 4},
+    ),
+    "the output as input": (
+        k52_two_matrix_blocked,
+        "own[r, x] = source[top + r, left + x]",
+        "own[r, x] = to[top + r, left + x]",
+        {"tile": 4},
+    ),
+    "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
+    "only the better distances written": (
+        k31_two_matrices,
+        "            to[i, j] = min(",
+        "            if number(source[i, k] + source[k, j]) < source[i, j]:\n                to[i, j] = min(",
+        {},
+    ),
+    "no change of places": (k31_two_matrices, "return args[0] % 2, 1 - args[0] % 2", "return 0, 1", {}),
+    "a square that is not one": (k33_pseudo_blocked, "for c in range(results)", "for c in range(results - 1)", {"results": 4}),
+    "rows taken for as long as they are wide": (
+        k32_naive_vector,
+        "columns = distance.shape[1]",
+        "columns = distance.shape[0]",
+        {},
+    ),
+    "the wrong cell of row k": (k32_naive_vector, "number(to_k + g)", "number(to_k + h)", {}),
+    "one round too few": (k53_one_cooperative, "range(begin, end)", "range(begin, end - 1)", {"tile": 4}),
+    "no barrier in a tile": (
+        k53_one_cooperative,
+        "own[r, x] = via\n            cuda.syncthreads()",
+        "own[r, x] = via",
+        {"tile": 4},
+    ),
+    "only the first tiles of a block": (
+        k53_one_cooperative,
+        "range(block, int32(others * others), blocks)",
+        "range(block, int32(min(1, others)), blocks)",
+        {"tile": 4},
+    ),
+}
+
+
+def test_broken_rungs_are_caught(tmp_path: Path) -> None:
+    cases = []
+    for number, (module, old, new, changes) in enumerate(MUTANTS.values()):
+        source = Path(module.__file__).read_text()
+        assert old in source, old
+        path = tmp_path / f"mutant{number}.py"
+        path.write_text(source.replace(old, new))
+        dtype = "int16" if module is k32_naive_vector else "int32"
+        cases.append(case(module, 14 if "tile" in changes else 6, dtype, path=path, **changes))
+    told = dict(zip(MUTANTS, simulated(cases), strict=True))
+    assert not [name for name, (right, _) in told.items() if right]
+
+
+def test_mapped_memory_is_paid_on_the_link() -> None:
+    plans = {m: list(k30_naive.plan(Shape(7, memory=m), False)) for m in k30_naive.KERNEL.memories}
+    assert set(plans) == {"device", "pinned", "mapped", "managed"}
+    assert {m: plan[0].cost for m, plan in plans.items()} == {
+        "device": Cost(49, 784),
+        "pinned": Cost(49, 784),
+        "managed": Cost(49, 784),
+        "mapped": Cost(49, 0, 784),
+    }
+
+
+@pytest.mark.parametrize(("n", "cells"), [(1, 13), (4, 4 * 13), (5, 5 * 2 * 13), (8, 8 * 2 * 13)])
+def test_a_vector_asks_for_thirteen_cells(n: int, cells: int) -> None:
+    assert k32_naive_vector.KERNEL.dtypes == ("int16",)
+    for step in k32_naive_vector.plan(Shape(n, dtype="int16"), False):
+        assert step.cost == Cost(n * n, 2 * cells)
+
+
+def test_two_matrices_change_places_after_each_vertex() -> None:
+    plan = list(k31_two_matrices.plan(Shape(3), False))
+    assert [(s.reads[0].buffer, s.writes[0].buffer) for s in plan] == [(0, 1), (1, 0), (0, 1)]
+
+
+def execute(plan: list[Any], matrices: np.ndarray, tile: int) -> None:
+    """Blocked steps that see only the rectangles, and the matrices, that they say they read."""
+    for step in plan:
+        seen = np.full(matrices.shape[1:], -1e6)
+        for r in step.reads:
+            seen[r.top : r.bottom, r.left : r.right] = matrices[r.buffer, r.top : r.bottom, r.left : r.right]
+        for k in range(step.args[0] * tile, (step.args[0] + 1) * tile):
+            for w in step.writes:
+                own = seen[w.top : w.bottom, w.left : w.right]
+                np.minimum(own, seen[w.top : w.bottom, k, None] + seen[None, k, w.left : w.right], out=own)
+        for w in step.writes:
+            matrices[w.buffer, w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
+
+
+@pytest.mark.parametrize("n", [4, 8, 12, 16])
+def test_a_blocked_round_reads_its_input_until_it_has_written_it(n: int) -> None:
+    shape = Shape(n, 4)
+    plan = list(k52_two_matrix_blocked.plan(shape, False))
+    assert [s.cost for s in plan] == [s.cost for s in blocked.plan(shape, False)]
+    random = np.random.default_rng(n)
+    matrices = np.full((2, n, n), -1e6)
+    matrices[0] = np.where(random.random((n, n)) < 0.4, random.integers(1, 50, (n, n)), np.inf)
+    np.fill_diagonal(matrices[0], 0)
+    expected = matrices[0].copy()
+    for k in range(n):
+        expected = np.minimum(expected, expected[:, k, None] + expected[None, k, :])
+    execute(plan, matrices, 4)
+    assert plan[-1].writes[0].buffer == n // 4 % 2
+    np.testing.assert_array_equal(matrices[n // 4 % 2], expected)
+    for p in range(n // 4):
+        written = [w for s in plan if s.args == (p,) for w in s.writes]
+        assert {w.buffer for w in written} == {1 - p % 2}
+        assert sum((w.bottom - w.top) * (w.right - w.left) for w in written) == n * n
+
+
+def test_one_launch_is_the_sum_of_its_rounds() -> None:
+    shape = Shape(13, 4)
+    (whole,) = k53_one_cooperative.plan(shape, False)
+    rounds = list(k53_one_cooperative.plan(shape, True))
+    assert whole.args == (0, 4) and [s.args for s in rounds] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert whole.writes == rounds[0].writes == (Rect(0, 0, 16, 16),)
+    separate = list(blocked.plan(shape, False))
+    for got, steps in ((whole, separate), *((s, [b for b in separate if b.args[0] == s.args[0]]) for s in rounds)):
+        assert got.cost == Cost(sum(s.cost.relaxations for s in steps), sum(s.cost.device_bytes for s in steps))
+
+
+@pytest.mark.parametrize(("shape", "index"), [((64,), 8), ((4, 16), 20)])
+def test_four_cells_are_counted_from_the_first_one(shape: tuple[int, ...], index: int) -> None:
+    from kernels.numba_door.simulator import load4, store4
+
+    array = np.arange(64, dtype=np.int16).reshape(shape)
+    assert load4(array, index) == (index, index + 1, index + 2, index + 3)
+    store4(array, index, 1, 2, 3, 4)
+    assert array.ravel()[index - 1 : index + 5].tolist() == [index - 1, 1, 2, 3, 4, index + 4]
+
+
+def cooperative_shapes() -> list[Shape]:
+    kernel = k53_one_cooperative.KERNEL
+    (threads,) = kernel.options
+    return [
+        Shape(100, tile, dtype, options=((threads.name, t),))
+        for tile, dtype, t in product(kernel.tiles, kernel.dtypes, threads.values)
+    ]
+
+
+def test_a_cooperative_grid_is_resident_on_every_generation() -> None:
+    for shape in cooperative_shapes():
+        threads = min(shape.option("threads"), shape.tile**2)
+        blocks = k53_one_cooperative.blocks_per_multiprocessor(shape, threads)
+        assert 1 <= blocks <= 16 and blocks * threads <= 1024
+        assert blocks * 3 * shape.tile**2 * shape.itemsize <= 48 * 1024
+
+
+@pytest.fixture
+def compiler() -> Any:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
+    return pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("int16", 64), ("int32", 128), ("float32", 128)])
+def test_four_cells_are_one_access(compiler: Any, dtype: str, bits: int) -> None:
+    from kernels.numba_door.device import load4, store4
+    from kernels.programs.cuda_program import signature
+
+    def copy(matrix, k):
+        a, b, c, d = load4(matrix, k)
+        store4(matrix, k + 4, a, b, c, d)
+
+    code, _ = compiler.compile(copy, signature(Shape(8, dtype=dtype), 1), cc=(9, 0), device=False, abi="numba")
+    kind = {64: "16", 128: "32"}[bits]
+    assert len(re.findall(rf"ld\.(?:global\.)?v4\.[bfu]{kind}\b", code)) == 1, code
+    assert len(re.findall(rf"st\.(?:global\.)?v4\.[bfu]{kind}\b", code)) == 1, code
+
+
+@pytest.mark.parametrize("memory", ["mapped", "managed"])
+def test_memory_shared_with_the_host_needs_no_copy_methods(compiler: Any, memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With numba-cuda's own array types over plain memory: their copy methods ask for attributes that they do not have."""
+    from numba.cuda.cudadrv import devicearray
+
+    from kernels.programs import cuda_program
+
+    kind: Any = {"mapped": devicearray.MappedNDArray, "managed": devicearray.ManagedNDArray}[memory]
+    copies: list[int] = []
+
+    def on_device(to: Any, source: Any, size: int, stream: Any) -> None:
+        copies.append(size)
+        np.copyto(to, source)
+
+    def new(size: tuple[int, int], dtype: Any) -> Any:
+        return np.full(size, 77, dtype).view(kind)
+
+    arrays = {"mapped_array": None, "managed_array": None, "device_array": None, f"{memory}_array": new}
+    monkeypatch.setattr(cuda_program, "cuda", SimpleNamespace(**arrays))
+    monkeypatch.setattr(cuda_program, "copy_on_device", on_device)
+    shape = Shape(5, dtype="int32", memory=memory)
+    program = cuda_program.CudaProgram(shape, Target("cuda", (9, 0)), {}, columns=cuda_program.pitched(shape))
+    stream = SimpleNamespace(synchronize=lambda: None)
+    buffers = program.allocate()
+    matrix = np.arange(25, dtype=np.int32).reshape(5, 5)
+    program.load(matrix, buffers, stream)
+    assert type(buffers[0]) is kind and buffers[0].shape == (5, 32)
+    assert (np.asarray(buffers[0])[:, 5:] == 2**30 - 1).all()
+    np.asarray(buffers[0])[:] = 0
+    program.restore(buffers, stream)
+    result = program.unload(buffers, stream)
+    np.testing.assert_array_equal(result, matrix)
+    assert type(result) is np.ndarray and not np.shares_memory(result, buffers[0])
+    assert copies == ([5 * 32 * 4] * 2 if memory == "managed" else [])
+
+
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0)], ids=str)
+def test_a_cooperative_kernel_keeps_to_the_registers_of_its_grid(
+    compiler: Any, cc: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks for the device when it meets the grid barrier: that question is answered here."""
+    import numba.cuda.dispatcher
+    import nvidia
+    from cuda.core import Linker, LinkerOptions, ObjectCode  # type: ignore[attr-defined]
+
+    from kernels.programs.cuda_program import signature
+
+    found = [f for folder in nvidia.__path__ for f in Path(folder).glob("*/lib/libcudadevrt.a")]
+    if not found:
+        pytest.skip("the CUDA device runtime library is not installed")
+    monkeypatch.setattr(numba.cuda.dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
+    for shape in [s for s in cooperative_shapes() if s.tile == 32 and s.dtype == "float32"]:
+        program: Any = k53_one_cooperative.KERNEL.build(shape, Target("cuda", cc, multiprocessors=10))
+        op = program.ops["rounds"]
+        threads, blocks = op.block[0] * op.block[1], op.grid((0, 1))[0] // 10
+        ir, _ = compiler.compile(
+            op.function.py_func,
+            signature(shape, 2),
+            cc=cc,
+            device=False,
+            abi="numba",
+            output="ltoir",
+            launch_bounds=(threads, blocks),
+        )
+        target = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True, ptxas_options=["-v"])
+        linker = Linker(ObjectCode.from_ltoir(ir), ObjectCode.from_library(str(found[0])), options=target)
+        linker.link("cubin")
+        log = linker.get_info_log()
+        frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
+        used = re.search(r"Used (\d+) registers", log)
+        assert frame and used and frame.groups() == ("0", "0", "0"), (shape, log)
+        assert -(-int(used[1]) // 8) * 8 * threads * blocks <= 65536, shape

@@ -1,0 +1,171 @@
+"""Matrices that the device does not hold: the plan's order, the simulator under a cap of memory, real GPUs' compiler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from in_simulator import in_simulator
+
+from kernels import k80_register_tiled
+from kernels.checks.order import legal_order, races
+from kernels.plan import Shape, Step
+from kernels.streaming import out_of_core
+from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
+
+
+def plan_of(n: int, tile: int) -> list[Step]:
+    return list(out_of_core.plan(Shape(n, tile), False))
+
+
+def carry_out(steps: list[Step], order: list[int], shape: Shape, matrix: np.ndarray) -> np.ndarray:
+    """The plan in NumPy, on arrays that hold what the device and the host would."""
+    tile, side = shape.tile, shape.padded // shape.tile
+    home = matrix.reshape(side, tile, side, tile).swapaxes(1, 2).reshape(-1, tile).copy()
+    buffers = [home, *(np.full(size, np.nan) for _, size in sorted(buffer_shapes(shape).items()))]
+
+    def at(buffer: int, slot: int) -> np.ndarray:
+        return buffers[buffer][slot * tile : (slot + 1) * tile]
+
+    for index in order:
+        step = steps[index]
+        if step.op == "in":
+            at(*step.args[:2])[...] = at(0, step.args[2])
+        elif step.op == "back":
+            at(0, step.args[2])[...] = at(*step.args[:2])
+        elif step.op == "product":
+            own, left, top = (at(*step.args[i : i + 2]) for i in (0, 2, 4))
+            np.minimum(own, (left.T[:, :, None] + top[None, :, :]).min(axis=1), out=own)
+        elif step.op == "turn":
+            at(*step.args[2:])[...] = at(*step.args[:2]).T
+        elif step.op == "pivot" and step.args == (0,):
+            pivot = at(1, 0)
+            for k in range(tile):
+                np.minimum(pivot, pivot[:, k, None] + pivot[None, k, :], out=pivot)
+    return home.reshape(side, side, tile, tile).swapaxes(1, 2).reshape(shape.padded, shape.padded)
+
+
+class TestPlan:
+    @pytest.mark.parametrize(("n", "tile"), [(4, 4), (8, 4), (13, 4), (16, 4), (24, 8)])
+    def test_every_order_that_the_lanes_allow_is_floyd_warshall(self, n: int, tile: int) -> None:
+        shape = Shape(n, tile)
+        steps = plan_of(n, tile)
+        assert races(steps) == []
+        rng = np.random.default_rng(n)
+        matrix = np.where(rng.random((shape.padded,) * 2) < 0.4, rng.integers(1, 50, (shape.padded,) * 2), np.inf)
+        np.fill_diagonal(matrix, 0)
+        expected = matrix.copy()
+        for k in range(shape.padded):
+            np.minimum(expected, expected[:, k, None] + expected[None, k, :], out=expected)
+        orders = [list(range(len(steps))), *(list(legal_order(steps, Random(seed))) for seed in range(3))]
+        for order in orders:
+            # the pivot's inner steps are one here, at their first: nothing else may come between them
+            np.testing.assert_array_equal(carry_out(steps, order, shape, matrix), expected)
+
+    def test_what_it_costs(self) -> None:
+        shape = Shape(16, 4, "int32")
+        steps = plan_of(16, 4)
+        assert sum(s.cost.relaxations for s in steps) == 16**3
+        assert sum(s.cost.link_bytes for s in steps) == 2 * 4 * 16**2 * 4, "every cell in and back in every round"
+        assert {s.phase for s in steps} == set(KERNEL.phases)
+        inside = [s for s in plan_of(256 * 2, 256) if s.phase == "pivot"]
+        assert len(inside) == 2 * (len(list(k80_register_tiled.plan(inner(Shape(512, 256)), False))) + 1) == 2 * (2 * 3 + 1)
+        assert device_bytes(shape) == ((2 + 8 + 3) * 16 + (2 + 2) * 16) * 4
+
+    def test_work_and_copies_go_on_at_the_same_time(self) -> None:
+        steps = plan_of(16, 4)
+        rest = [i for i, s in enumerate(steps) if s.op == "in" and s.args[0] == out_of_core.STREAM and i > len(steps) // 2]
+        waits = [steps[i].after for i in rest]
+        assert all(len(w) <= 1 for w in waits)
+        for i, after in zip(rest, waits, strict=True):
+            # nothing waits for the tile just before it: that one is being worked on
+            assert not after or sum(s.op == "product" for s in steps[after[0] : i]) >= BUFFERS - 1
+
+    def test_a_forgotten_wait_is_a_race(self) -> None:
+        steps = plan_of(12, 4)
+        found = 0
+        for index in [i for i, s in enumerate(steps) if s.after][:60]:
+            broken = [*steps]
+            broken[index] = replace(broken[index], after=())
+            found += bool(races(broken))
+        assert found > 40
+
+    def test_tiles_that_fit(self) -> None:
+        gib = 1 << 30
+        assert tile_for(98304, 4, 16 * gib) == 4096
+        assert tile_for(98304, 4, 3 * gib) == 2048
+        assert tile_for(98304, 2, 3 * gib) == 4096
+        assert tile_for(1000, 4, gib) == 256
+        assert tile_for(98304, 4, 1 << 20) is None
+        for free in (1 << 24, gib):
+            n = largest_n(4, free)
+            assert tile_for(n, 4, free) is not None and tile_for(n + 256, 4, free) is None
+
+
+SIMULATED = """
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+from fwtui.graphs.library_objects import accept
+from fwtui.engine.host_engine import HostEngine
+from fwtui.solver import on_gpu
+from fwtui.solver.solve import answer
+from kernels.streaming import out_of_core
+from kernels.numba_door.device import cuda
+from kernels.plan import Target
+
+class Small(HostEngine):
+    free = None
+    def free_bytes(self):
+        return self.free
+
+engine = Small(Target("simulator"), cuda.stream())
+on_gpu.KEPT_FREE = 0
+object.__setattr__(out_of_core.KERNEL, "tiles", (8, 16))
+rng = np.random.default_rng(4)
+for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, -2), (19, 4200, 0.5, 1), (20, 1 << 30, 1, 1)):
+    engine.free = free
+    matrix = np.where(rng.random((n, n)) < 0.3, rng.integers(1, 30, (n, n)) * scale, np.inf)
+    lift = rng.integers(0, 20, n) * (low < 0)
+    matrix += lift[:, None] - lift[None, :]
+    np.fill_diagonal(matrix, 0)
+    result = answer(accept(matrix), engine=engine)
+    present = np.isfinite(matrix)
+    explicit = csr_array((matrix[present], np.nonzero(present)), shape=(n, n))  # which keeps edges of weight 0
+    assert (result.distances == shortest_path(explicit, method="FW")).all(), (n, low)
+    print(n, result.stats.dtype, result.stats.kernel, result.stats.tile)
+try:
+    engine.free = 100
+    answer(accept(matrix), engine=engine)
+except ValueError as refusal:
+    print(refusal)
+"""
+
+
+def test_under_a_cap_of_memory_the_simulator_streams() -> None:
+    *runs, refusal = in_simulator(SIMULATED).splitlines()
+    assert runs[:4] == ["34 int16 out-of-core 8", "20 int32 out-of-core 8", "20 int32 out-of-core 8", "19 float32 out-of-core 8"]
+    assert "out-of-core" not in runs[4]
+    assert "20 vertices in int16 need" in refusal and "choose" in refusal
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
+    pytest.importorskip("cuda.core")
+    pytest.importorskip("numba.cuda")
+    from test_off_gpu import compiled
+
+    from kernels.plan import Target
+    from kernels.programs.cuda_program import signature
+
+    shape = Shape(8192, 4096, dtype, options=(("form", 0),))
+    program = out_of_core.build(shape, Target("cuda", (9, 0), multiprocessors=1))
+    # what closes the pivot is compiled where register-tiled is tested
+    for name, args, buffers in (("product", 6, 3), ("turn", 4, 2)):
+        op = program.ops[name]  # type: ignore[attr-defined]
+        bounds = op.function.targetoptions.get("launch_bounds")
+        got = compiled(op.function.py_func, signature(shape, args, buffers), (9, 0), bounds)
+        assert (got.stack, got.spills) == (0, 0), name
+        assert name != "product" or got.registers <= cut_of(shape).registers

@@ -1,0 +1,269 @@
+"""Predecessors on the GPU: every path in the simulator, and searches that are broken on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from in_simulator import answers, in_simulator
+
+from kernels.paths import few_arcs, predecessors, short_arcs, trace
+from kernels.paths.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
+
+HARNESS = """
+from types import SimpleNamespace
+import numpy as np
+from case_by_case import tell
+from fwtui.solver.device_predecessors import terms_of
+from kernels.paths import few_arcs, predecessors, short_arcs, trace
+from kernels.numba_door.device import cuda
+from kernels.plan import NO_EDGE
+
+stream = cuda.stream()
+LOOK = "LOOK = 512"
+
+def replaced(edits):
+    for module in (short_arcs, few_arcs, trace, predecessors):
+        source = open(module.__file__).read()
+        for where, old, new in edits:
+            if where == module.__name__:
+                assert old in source, old
+                source = source.replace(old, new, 1)
+        assert module is not short_arcs or LOOK in source
+        # a slab, so that blocks look more than once
+        exec(compile(source.replace(LOOK, "LOOK = 8"), module.__file__, "exec"), vars(module))
+
+def right(n, dtype, density=0.35, least=1, most=6, times=1, lift=0, at_once=None, few=False, seed=1):
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random((n, n)) < density, rng.integers(least, most, (n, n)) * times, np.inf)
+    potential = rng.integers(0, lift + 1, n)
+    weights += potential[:, None] - potential[None, :]
+    np.fill_diagonal(weights, 0)
+    lengths = weights.copy()
+    for k in range(n):
+        lengths = np.minimum(lengths, lengths[:, k, None] + lengths[None, k])
+    no_edge = NO_EDGE[dtype]
+    far = no_edge - (2 * lift * n if dtype != "float32" else 0)
+    given, found = (cuda.to_device(np.where(np.isfinite(m), m, no_edge).astype(dtype)) for m in (weights, lengths))
+    largest = float(np.abs(lengths[np.isfinite(lengths)]).max())
+    terms = predecessors.Terms(n, 256 if dtype == "float32" else 1, largest, far, no_edge, lift > 0)
+    search = predecessors.Search(found, given, terms, None, stream, few)
+    at_once = at_once or n
+    for source in range(0, n, at_once):
+        before = cuda.to_device(np.full((min(at_once, n - source), n), 12345, np.int32))
+        search.find(source, before)
+        for i, row in enumerate(before.copy_to_host(), source):
+            there = np.isfinite(lengths[i]) & (np.arange(n) != i)
+            if row.max() >= n or ((row >= 0) != there).any() or (row[row < 0] != -9999).any():
+                return False
+            for j in np.nonzero(row >= 0)[0]:
+                path = [j]
+                while path[-1] != i and len(path) <= n:
+                    path.append(row[path[-1]])
+                if path[-1] != i or sum(weights[v, u] for u, v in zip(path, path[1:])) != lengths[i, j]:
+                    return False
+    return True
+
+def nearly_right(n, density=0.5, power=1, lowest=0, at_once=None, hide=False, beside=False, seed=1):
+    # sums that are rounded, of weights from 10^-lowest up, or that are a power of chance; to `hide` one is no sum;
+    # `beside` one that is long, some that 21 bits of it hardly tell apart
+    rng = np.random.default_rng(seed)
+    some = 10 ** rng.uniform(-lowest, 0, (n, n)) if lowest else (1 - rng.random((n, n))) ** power
+    weights = np.where(rng.random((n, n)) < density, some, np.inf).astype(np.float32)
+    if beside:
+        weights = weights * np.float32(3e-5) + np.float32(1.1e-5)
+        weights[:, -1] = np.inf
+        weights[0, -1] = 1
+    np.fill_diagonal(weights, 0)
+    lengths = weights.copy()
+    for k in range(n):
+        lengths = np.minimum(lengths, lengths[:, k, None] + lengths[None, k])
+    hidden = []
+    if hide:
+        i, j = np.argwhere(np.isfinite(lengths) & np.isinf(weights))[0]
+        lengths[i, j] *= np.float32(0.999)
+        hidden.append(i)
+    largest = float(lengths[np.isfinite(lengths)].max())
+    terms = terms_of(SimpleNamespace(n=n, low=0.0, exact_sums=False), "float32", largest)
+    assert terms.slack > 0
+    search = predecessors.Search(*map(cuda.to_device, (lengths, weights)), terms, None, stream)
+    at_once = at_once or n
+    before = np.full((n, n), 12345, np.int32)
+    for source in range(0, n, at_once):
+        part = cuda.to_device(before[source : source + at_once])
+        search.find(source, part)
+        before[source : source + at_once] = part.copy_to_host()
+    for i, row in enumerate(before):
+        for j in range(n) if i not in hidden else ():
+            if i == j or not np.isfinite(lengths[i, j]):
+                if row[j] != -9999:
+                    return False
+                continue
+            path = [j]
+            while path[-1] not in (i, -9999) and len(path) <= n:
+                path.append(row[path[-1]])
+            if path[-1] != i:
+                return False
+            total = sum(float(weights[v, u]) for u, v in zip(path, path[1:]))
+            if not abs(total - lengths[i, j]) <= 1e-5 * lengths[i, j]:
+                return False
+    return search.unfound().tolist() == hidden
+
+def right_of_all(case):
+    replaced(case.pop("edits", []))
+    graphs = case.pop("graphs", 1)
+    kind = nearly_right if "power" in case or "lowest" in case else right
+    return all(kind(seed=seed, **case) for seed in range(graphs))
+
+tell(right_of_all)
+"""
+
+
+def simulated(cases: list[dict[str, Any]]) -> list[bool]:
+    """For each case whether every path is there, ends, and is as long as its distance."""
+    return answers(HARNESS, cases)
+
+
+def test_all_paths_of_small_graphs() -> None:
+    cases: list[dict[str, Any]] = [{"n": n, "dtype": "int32", "density": 0.5} for n in (1, 2, 8, 9)]
+    cases += [
+        {"n": 13, "dtype": "int32", "least": 0, "graphs": 3},
+        {"n": 13, "dtype": "int32", "least": 0, "times": 60},
+        {"n": 13, "dtype": "int16", "least": 0, "most": 3},
+        {"n": 16, "dtype": "float32", "least": 0, "times": 0.25},
+        {"n": 15, "dtype": "int32", "least": 0, "most": 2, "lift": 9, "at_once": 8},
+        {"n": 12, "dtype": "float32", "lift": 3, "times": 0.5},
+        # lengths that leave four bits for a vertex: two epochs
+        {"n": 19, "dtype": "int32", "least": 0, "times": 5_000_000, "density": 0.2, "at_once": 10},
+        {"n": 10, "dtype": "int32", "least": 0, "most": 1, "density": 0.2, "graphs": 2},
+        {"n": 9, "dtype": "int32", "density": 0},
+    ]
+    # and the same arc by arc
+    cases += [{**case, "few": True} for case in cases]
+    assert simulated(cases) == [True] * len(cases)
+
+
+ROUNDED: list[dict[str, Any]] = [
+    {"n": 13, "power": 1, "graphs": 2},
+    {"n": 19, "power": 3, "density": 0.15, "at_once": 10},
+    {"n": 17, "power": 12, "density": 1},
+    {"n": 12, "power": 2, "hide": True},
+    {"n": 16, "power": 1, "beside": True, "density": 0.6},
+    {"n": 16, "lowest": 10, "density": 0.2, "graphs": 3},
+]
+
+
+def test_all_paths_of_rounded_weights() -> None:
+    assert simulated(ROUNDED) == [True] * len(ROUNDED)
+
+
+def test_the_bits_that_are_left_for_a_vertex() -> None:
+    def bits(largest: float, scale: int = 1, negative: bool = False, way: Way = SINGLE) -> int | None:
+        return Terms(100, scale, largest, 1e9, 1e9, negative).shift(way)
+
+    assert bits(100) == 20 and bits(2.0**26 - 3) == LEAST_SHIFT and bits(2.0**26) is None
+    assert bits(2.0**16 - 2, 256) == 6 and bits(2.0**23 - 1, negative=True) == 5, "whatever float32 holds exactly"
+    assert bits(125, way=PAIRS) == 7 and bits(126, way=PAIRS) is None
+    for way, word in ((SINGLE, 31), (PAIRS, 15)):
+        for largest in (1, 7, 100, 2**20 - 2, 2**24):
+            for negative in (False, True) if way is SINGLE else (False,):
+                shift = bits(largest, negative=negative, way=way)
+                if shift is not None:
+                    low = -(largest << shift) if negative else 0
+                    most = ((largest + 1) << shift) - 1  # of a key that is a length and a vertex
+                    assert most < way.none + low and 2 * way.none < 2**word and 2 * most < 2**word
+    terms = Terms(100, 1, 100, 1e9, 1e9, False)
+    assert terms.way((9, 0)) is PAIRS and terms.way((8, 0)) is terms._replace(negative=True).way((9, 0)) is SINGLE
+
+
+def test_sources_at_once() -> None:
+    n = 20000
+    assert sources_for(n, float("inf")) == SOURCES and sources_for(500, float("inf")) == padded(500) == 512
+    least = device_bytes(n, BLOCK)
+    assert sources_for(n, least) == BLOCK and sources_for(n, least - 1) is None
+    some = sources_for(n, device_bytes(n, 5000))
+    assert some is not None and 2500 <= some <= 5120 and some % BLOCK == 0
+
+
+S, T, P = short_arcs.__name__, trace.__name__, predecessors.__name__
+MUTANTS: dict[str, tuple[str, str, str]] = {
+    "weak arcs taken for strong ones": (S, "+ low[v] - low[j] > bar:", "+ low[v] - low[j] >= bar:"),
+    "a list without its last slab": (S, "lengths[block] = base", "lengths[block] = max(base - slab, 0)"),
+    "a list filled up with a vertex": (S, "rest % slab] = side", "rest % slab] = 0"),
+    "not turned over": (S, "= held[x * pitch + line]", "= held[line * pitch + x]"),
+    "spread from what is not known": (S, "known = v == i or before[row, v] >= 0", "known = True"),
+    "no spread": (P, "if self._weak is not None:", "if False:"),
+    "the epoch forgotten": (T, "(epoch << shift) | ", ""),
+    "what an epoch found carried over": (T, "best[i] = empty\n                for r", "pass\n                for r"),
+    "no barrier before the copies": (T, "cuda.syncthreads()\n            coming", "coming"),
+    "copies that nobody waits for": (T, "wait_copies(under_way)\n", "pass\n"),
+    "stopped too early": (T, "if not cuda.syncthreads_or(missing):", "if True:"),
+}  # fmt: skip
+
+
+LIMIT, THEN = "most = cell + ", "slack\n                if v"
+MUTANTS_OF_ROUNDED: dict[str, tuple[str, str, str]] = {
+    "what the search found believed": (S, "if v < 0 or distance[i, v] + weights[v, j] > most:", "if v < 0:"),
+    "roundings of the longest distance allowed to all": (S, f"{LIMIT}cell * {THEN}", LIMIT + THEN),
+    "weak arcs followed wherever they lead": (S, "tight = via <= cell + cell * slack", "tight = True"),
+    "no second look at what was found": (P, 'self._by_rows("settle", rows)(', "(lambda *given: None)("),
+    "paths that do not end taken for whole": (S, "rows[i] = 1", "rows[i] = 0"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_broken_searches_in_rounded_sums_are_caught() -> None:
+    bases = ROUNDED[2:5]
+    edits = [[], *([what] for what in MUTANTS_OF_ROUNDED.values()), []]
+    told = simulated([{**base, "edits": edit} for edit in edits for base in bases])
+    right = [all(three) for three in zip(*[iter(told)] * 3, strict=True)]
+    assert right[0] and right[-1]
+    assert not [name for name, verdict in zip(MUTANTS_OF_ROUNDED, right[1:-1], strict=True) if verdict]
+
+
+F = few_arcs.__name__
+MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
+    "lengths forgotten": (F, "int32(f + length) == b", "f == b"),
+    "one arc short": (F, "uint32(first[j + 1])", "uint32(max(first[j + 1] - 1, 0))"),
+    "the sources of another block": (F, "(cuda.blockIdx.y * lanes + lane) * 4", "lane * 4"),
+    "a vertex in the length": (F, "key >> shift << shift", "key"),
+    "the wrong end of an arc": (F, "others[at] = v", "others[at] = j"),
+}
+
+
+FAR = """
+from types import SimpleNamespace
+import numpy as np
+from kernels.paths import few_arcs
+follow = few_arcs.functions(4).follow.fn
+n, pitch, asked = 140_001, 16384, []
+few_arcs.cuda = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockIdx=SimpleNamespace(x=n - 1, y=0))
+few_arcs.load4 = lambda array, at: asked.append(int(at)) or (0, 0, 0, 0)
+first = np.zeros(n + 1, np.int64)
+first[n] = 1
+given = SimpleNamespace(shape=(n, pitch)), first, np.array([n - 2], np.int32), np.ones(1, np.int32), np.zeros((0, 0), np.int32)
+follow(*given, np.int32(0), np.int32(n), np.int32(7))
+assert asked == [(n - 1) * pitch, (n - 2) * pitch], asked
+"""
+
+
+def test_rows_beyond_two_to_the_31st_word_are_found() -> None:
+    in_simulator(FAR)
+
+
+def test_broken_searches_arc_by_arc_are_caught() -> None:
+    base = {"n": 18, "dtype": "int32", "density": 0.3, "few": True}
+    told = simulated([{**base, "edits": edit} for edit in ([], *([what] for what in MUTANTS_OF_FEW.values()), [])])
+    assert told[0] and told[-1]
+    assert not [name for name, verdict in zip(MUTANTS_OF_FEW, told[1:-1], strict=True) if verdict]
+
+
+@pytest.mark.slow
+def test_broken_searches_are_caught() -> None:
+    wide = {"n": 18, "dtype": "int32", "least": 0, "times": 4_000_000, "density": 0.3}
+    zeros = {"n": 9, "dtype": "int32", "least": 0, "most": 2, "density": 0.4, "graphs": 4}
+    edits = [[], *([what] for what in MUTANTS.values()), []]
+    told = simulated([{**base, "edits": edit} for edit in edits for base in (wide, zeros)])
+    right = [all(both) for both in zip(told[::2], told[1::2], strict=True)]
+    assert right[0] and right[-1]
+    assert not [name for name, verdict in zip(MUTANTS, right[1:-1], strict=True) if verdict]

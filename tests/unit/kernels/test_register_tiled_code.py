@@ -1,0 +1,217 @@
+"""The register-tiled rungs' code: right in the simulator, wrong where it is broken on purpose, and what ptxas makes of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_simulator import answers
+
+from kernels import k84_resident
+from kernels.parts import pivot, products
+from kernels.parts.forms import AUTO, ONE_K, TWO_K
+from kernels.parts.tuning import REGISTERS, tuning_of
+from kernels.plan import Shape, Target
+
+HARNESS = """
+import importlib
+import numpy as np
+from distances import floyd_warshall
+from in_simulator import mutant
+from case_by_case import tell
+from kernels.parts import products; from kernels import registry
+from kernels.numba_door.device import cuda
+from kernels.plan import NO_EDGE, Shape, Target
+from kernels.parts.tuning import Product, Tuning
+
+
+def replaced(edits):
+    # the module's own code with some of it changed, compiled under the module's own file name
+    for name in ("kernels.parts.pivot", "kernels.parts.products"):
+        module = importlib.import_module(name)
+        source = open(module.__file__).read()
+        for where, old, new, occurrence in edits:
+            if where == name:
+                source = mutant(source, old, new, occurrence)
+        exec(compile(source, module.__file__, "exec"), vars(module))
+
+def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None):
+    r = np.random.default_rng(seed)
+    matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(float)
+    if negative:
+        height = r.integers(0, 16, n)
+        matrix = np.where(matrix < NO_EDGE[dtype], matrix + height[:, None] - height, matrix)
+    np.fill_diagonal(matrix, 0)
+    expected = floyd_warshall(matrix)
+    shape = Shape(n, tile, dtype, nonnegative=not negative if declared is None else declared, options=(("form", form),))
+    kernel = registry()[kernel]
+    if cuts:
+        tuning = Tuning(*(Product(*cut) for cut in cuts))
+        program = products.program(shape, Target("simulator"), tuning, ahead=kernel.id == "look-ahead")
+    else:
+        program = kernel.build(shape, Target("simulator"))
+    buffers, stream = program.allocate(), cuda.stream()
+    program.load(matrix.astype(dtype), buffers, stream)
+    for step in kernel.plan(shape, False):
+        program.launch(step, buffers, stream)
+    # with negative weights what is out of reach sinks a little below the sentinel
+    limit = NO_EDGE[dtype] - (1000 if negative and dtype != "float32" else 0)
+    return bool((np.minimum(program.unload(buffers, stream), limit) == np.minimum(expected, limit)).all())
+
+def verdicts(case):
+    replaced(case.pop("edits", []))
+    found = []
+    for seed in range(case.pop("graphs", 1)):
+        found.append(right(seed=seed, **case))
+        if not found[-1]:
+            break
+    return found
+
+tell(verdicts)
+"""
+
+
+def simulated(cases: list[dict[str, Any]]) -> list[list[bool]]:
+    """For each case, graph by graph up to the first wrong one, whether the distances are those of plain Floyd-Warshall."""
+    return answers(HARNESS, cases)
+
+
+def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
+    """Tile 16 gives each thread 8 x 8 words in four groups, as on a GPU."""
+    cases = [
+        {"kernel": kernel, "n": 40, "tile": 16, "dtype": dtype, "form": form}
+        for kernel, dtype, form in (
+            ("register-tiled", "float32", TWO_K),
+            ("look-ahead", "int32", ONE_K),
+            ("look-ahead", "int16", AUTO),
+        )
+    ]
+    cases += [
+        {"kernel": "look-ahead", "n": 21, "tile": 8, "dtype": dtype, "form": AUTO, "negative": True}
+        for dtype in ("float32", "int32")
+    ]
+    told = simulated(cases)
+    assert told == [[True]] * len(cases)
+
+
+@pytest.mark.slow
+def test_warps_stages_and_blocks_of_other_shapes() -> None:
+    """Tile 32: threads enough for whole warps, slabs in three stages, blocks smaller than a tile."""
+    cuts = {
+        "int32": ((32, 16, 4, 4, 16, 2), (32, 32, 8, 8, 8, 3), (32, 32, 4, 4, 16, 2)),
+        "int16": ((32, 32, 4, 4, 16, 2), (32, 16, 8, 4, 8, 2), (16, 16, 4, 4, 8, 2)),
+        "float32": ((32, 32, 4, 4, 8, 3), (16, 32, 4, 4, 8, 3), (16, 16, 8, 4, 8, 2)),
+    }
+    base = {"kernel": "look-ahead", "n": 70, "tile": 32, "form": AUTO}
+    told = simulated([{**base, "dtype": dtype, "cuts": three} for dtype, three in cuts.items()])
+    assert told == [[True]] * 3
+
+
+def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
+    """Why the graph's sign decides: told that there are no negative weights, the kernel takes the wrong minimum."""
+    case = {"kernel": "register-tiled", "n": 20, "tile": 8, "dtype": "float32", "form": AUTO, "negative": True, "graphs": 3}
+    (told,) = simulated([{**case, "declared": True}])
+    assert False in told
+
+
+P, Q = "kernels.parts.pivot", "kernels.parts.products"
+BARRIER = "cuda.syncthreads()\n"
+MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
+    "no barrier in the pivot": (P, BARRIER, "pass\n", 0),
+    "one buffer for all k of the pivot": (P, "columns, tile, y, x, word, r1", "columns, 0, y, x, word, r1", 0),
+    "the pivot's copies exchanged": (P, "4 * x * tile + 4 * y", "4 * y * tile + 4 * x", 0),
+    "panels that do not wait for their copies": (Q, "wait_copies(under_way)\n", "pass\n", 0),
+    "no barrier in the panels": (Q, BARRIER, "pass\n", 0),
+    "a column that is not turned over": (Q, "middle[(k + 1) * wide + j] = b", "middle[k * wide + j + 1] = b", 0),
+    "the pivot's own place in the row": (Q, "if at >= base:", "if at > base:", 0),
+    "a rest that does not wait for its copies": (Q, "wait_copies(under_way)\n", "pass\n", 1),
+    "no barrier in the rest": (Q, BARRIER, "pass\n", 1),
+    "copies that nobody committed": (Q, "commit_copies()\n", "pass\n", 2),
+    "the panel of the round before": (Q, "PANEL + args[0] % 2", "PANEL + (args[0] + 1) % 2", 1),
+    "a cross that forgets the gap": (Q, "down_tile += int32(2)", "down_tile += int32(1)", 0),
+    "a bulk that forgets the gap": (Q, "row += int32(part * per_row)", "row += int32(per_row)", 0),
+}  # fmt: skip
+
+
+def test_broken_kernels_are_caught() -> None:
+    base = {"kernel": "look-ahead", "n": 20, "tile": 8, "dtype": "int32", "form": AUTO, "graphs": 3}
+    cases = [base, *({**base, "edits": [what]} for what in MUTANTS.values()), {**base, "edits": []}]
+    told = simulated(cases)
+    assert told[0] == told[-1] == [True] * 3
+    assert not [name for name, verdicts in zip(MUTANTS, told[1:-1], strict=True) if all(verdicts)]
+    for module, old, _, occurrence in MUTANTS.values():
+        source = Path((pivot if module == P else products).__file__).read_text()
+        assert source.count(old) > occurrence
+
+
+REST: dict[tuple[str, int], dict[str, int]] = {  # instructions of 8 k for 64 words of a thread
+    ("float32", ONE_K): {"FADD": 512, "FMNMX": 512, "VIMNMX3": 0},
+    ("float32", TWO_K): {"FADD": 512, "VIMNMX3": 256, "FMNMX": 0},
+    ("int32", ONE_K): {"VIADDMNMX": 512, "VIMNMX3": 0},
+    ("int32", TWO_K): {"VIADDMNMX": 344, "VIMNMX3": 84},
+    ("int16", ONE_K): {"VIADDMNMX.S16x2": 512, "VIMNMX3.U16x2": 0},
+    ("int16", TWO_K): {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84},
+}
+
+
+@pytest.mark.parametrize(("dtype", "form"), REST, ids=str)
+def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int, tmp_path: Path) -> None:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    off_gpu = pytest.importorskip("test_off_gpu")
+    tool = off_gpu.nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    shape = Shape(384, 128, dtype, options=(("form", form),))
+    program: Any = products.program(shape, Target("cuda", (9, 0), multiprocessors=132))
+    got = off_gpu.compiled_op(program.ops["rest"], shape, 2, (9, 0))
+    assert (got.stack, got.spills) == (0, 0) and got.registers <= tuning_of(shape).rest.registers
+    (tmp_path / "rest.cubin").write_bytes(got.cubin)
+    text = subprocess.run([tool, str(tmp_path / "rest.cubin")], capture_output=True, text=True, check=True).stdout
+    # "@!PT" is what ptxas writes before what shall never run
+    found = Counter(re.findall(r"\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", text))
+    assert {name: found[name] for name in REST[dtype, form]} == REST[dtype, form]
+    # the loop loads 4 times for 64 relaxations; C comes and goes in pieces of 16 bytes; copies go past the registers
+    assert found["LDS.128"] == 4 * 8 and found["LDG.E.128"] == found["STG.E.128"] == 16
+    assert found["LDGSTS.E.BYPASS.128"] and not found["LDS"] and not found["LDG.E"] and not found["STS"]
+
+
+def test_the_disk_cache_tells_launch_bounds_apart() -> None:
+    """Numba's does not: one resident block may use registers that two have to share."""
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    names = set()
+    for resident in (1, 2, 2):
+        shape = Shape(100, 32, options=(("resident", resident),))
+        program: Any = k84_resident.build(shape, Target("cuda", (9, 0), multiprocessors=132))
+        names.add(program.ops["rounds"].function.py_func.__qualname__)
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize(("tile", "resident"), [(32, 1), (64, 2), pytest.param(64, 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("int16", marks=pytest.mark.slow)])
+def test_resident_blocks_fit_in_the_number_that_is_launched(tile: int, resident: int, dtype: str, tmp_path: Path) -> None:
+    """A cooperative launch cannot be compiled without a GPU, but all the rest of it can; a barrier needs no register."""
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    off_gpu = pytest.importorskip("test_off_gpu")
+    source = Path(k84_resident.__file__).read_text()
+    for gone in ("        grid = cuda.cg.this_grid()\n", "            grid.sync()\n"):
+        assert gone in source
+        source = source.replace(gone, "")
+    path = tmp_path / "without_barriers.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("without_barriers", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shape = Shape(8 * tile, tile, dtype, options=(("resident", resident),))
+    program = module.build(shape, Target("cuda", (9, 0), multiprocessors=132))
+    op = program.ops["rounds"]
+    got = off_gpu.compiled_op(op, shape, 2, (9, 0))
+    assert (got.stack, got.spills) == (0, 0)
+    assert got.registers * op.block[0] * resident <= REGISTERS
+    assert got.shared == (2 * tile**2 + 4 * tile) * 4
+    assert op.grid((0, 8)) == (min(132 * resident, 49), 1)

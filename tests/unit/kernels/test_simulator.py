@@ -1,0 +1,220 @@
+"""Every CUDA kernel in Numba's simulator: right for every size and type, and wrong where its code is broken on purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_simulator import answers, in_simulator, mutant
+
+from kernels import k45_katz_kider, registry
+
+CUDA = [k for k in registry().values() if k.backend == "cuda"]
+# around a tile, odd ones, and several tiles a side where the tile is small
+SIZES = {1: (1, 2, 5, 9), 4: (1, 3, 4, 5), 8: (9,)}
+# steps to katz-kider and from it, whose larger tile says nothing new: it waits for -m slow, as do thirteen vertices
+BETWEEN = ("blocked-global", "blocked-branch", "blocked-many-launches", "blocked-one-dimensional", "two-matrix-blocked")
+
+HARNESS = """
+import numpy as np
+from case_by_case import kernel_in, tell
+from fwtui.experiment.experiment import Experiment
+from fwtui.graphs.canonical import canonical
+from fwtui.graphs.generate import generate
+from fwtui.graphs.generate_numpy import fill_numpy
+from fwtui.engine.verify import Verifier
+from kernels import registry
+from kernels.numba_door.device import cuda
+from kernels.plan import Shape, Target
+
+def verdict(kernel, n, tile, dtype, threads=None, **graph):
+    graph = generate(Experiment(n=n, dtype=dtype, **graph), fill_numpy)
+    options = tuple(sorted((o.name, threads or o.default) for o in kernel.options))
+    shape = Shape(n, tile, dtype, nonnegative=graph.low is None or graph.low >= 0, options=options)
+    program = kernel.build(shape, Target("simulator"))
+    buffers = program.allocate()
+    stream = cuda.stream()
+    program.load(graph.matrix, buffers, stream)
+    for repetition in range(2):
+        program.restore(buffers, stream)
+        if program._order is None:
+            assert (np.asarray(buffers[0].copy_to_host())[:n, :n] == graph.matrix).all()
+        for step in kernel.plan(shape, False):
+            program.launch(step, buffers, stream)
+        if n > 5:
+            break
+    raw = program.unload(buffers, stream)
+    assert program.resources() == {}
+    finding = Verifier().check(graph, "key", canonical(raw, graph, dtype), "full", 512, kernel.id)
+    return finding.verdict
+
+def verdicts(case):
+    path, times = case.pop("path", None), case.pop("times", 1)
+    name = case.pop("kernel")
+    kernel = kernel_in(path) if path else registry()[name]
+    found = []
+    for seed in range(times):
+        found.append(verdict(kernel, seed=seed, **case))
+        if found[-1] != "verified":
+            break
+    return found
+
+tell(verdicts)
+"""
+
+
+def verdicts(cases: list[dict[str, Any]]) -> list[list[str]]:
+    """What verification says of each case, in a simulator of their own."""
+    return answers(HARNESS, cases)
+
+
+def assert_all(cases: list[dict[str, Any]], verdict: str) -> None:
+    wrong = [(case, told) for case, told in zip(cases, verdicts(cases), strict=True) if told[-1] != verdict]
+    assert not wrong
+
+
+@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
+def test_every_cuda_kernel_is_right_in_the_simulator(kernel: Any) -> None:
+    cases: list[dict[str, Any]] = []
+    tile, *larger = kernel.tiles_for(True) or (1,)
+    # without tiles a block has as many threads as asked, and here each is a thread of the host
+    few = {"threads": 64} if not kernel.tiles and any(o.name == "threads" for o in kernel.options) else {}
+    for other in (tile, *([] if kernel.id in BETWEEN else larger)):
+        for at, n in enumerate(SIZES[other]):
+            # every type around one tile, one type in turn at the others
+            types = kernel.dtypes if n == other + 1 and other == tile else (kernel.dtypes[at % len(kernel.dtypes)],)
+            cases += [{"kernel": kernel.id, "n": n, "tile": other, "dtype": dtype, **few} for dtype in types]
+    base: dict[str, Any] = {"kernel": kernel.id, "n": 9, "tile": tile}
+    cases.append({**base, "dtype": kernel.dtypes[0], "density": 0.08})  # unreachable pairs, and the usual threads
+    base |= few
+    cases.append({**base, "dtype": kernel.dtypes[-1], "low": 0, "high": 1})
+    for dtype, density in zip((dtype for dtype in kernel.dtypes if dtype != "int16"), (0.1, 0.3), strict=False):
+        cases.append({**base, "dtype": dtype, "negative": 0.4, "density": density})
+    if "float32" in kernel.dtypes:
+        cases.append({**base, "dtype": "float32", "real": True})
+    cycles = [{**base, "dtype": dtype, "low": -3, "high": 5, "density": 0.6} for dtype in kernel.dtypes if dtype != "int16"]
+    told = verdicts(cases + cycles)
+    wanted = ["verified"] * len(cases) + ["negative cycle"] * len(cycles)
+    wrong = [(case, got) for case, got, want in zip(cases + cycles, told, wanted, strict=True) if got[-1] != want]
+    assert not wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)
+def test_more_tiles_and_larger_ones(kernel: Any) -> None:
+    asked = [(n, tile) for tile in kernel.tiles_for(True) or (1,) for n in (9, 13)]
+    base = {"kernel": kernel.id, "low": 0}
+    assert_all([{**base, "n": n, "tile": tile, "dtype": dtype} for n, tile in asked for dtype in kernel.dtypes], "verified")
+
+
+def test_several_results_per_thread() -> None:
+    cases = [
+        {"kernel": "katz-kider", "n": n, "tile": tile, "dtype": dtype, "threads": threads}
+        for n, tile, dtype, threads in (
+            (16, 8, "int32", 16),
+            (13, 8, "float32", 16),
+            (9, 8, "int16", 8),
+            (9, 4, "int32", 8),
+            (20, 8, "int32", 32),
+        )
+    ]
+    assert_all(cases, "verified")
+
+
+LOADED = "        cuda.syncthreads()\n        for k in range(tile):"
+BARE = "        for k in range(tile):"
+RELAXED = "                    own[r, x] = via\n"
+MINIMUM = "\n                r = int32(y + s * stride)\n                own[r, x] = min"
+MUTANTS: dict[str, tuple[str, str, int]] = {  # what is replaced, by what, and which of its occurrences
+    "no barrier after the pivot is loaded": (LOADED, BARE, 0),
+    "no barrier after the panels are loaded": (LOADED, BARE, 1),
+    "no barrier after the rest is loaded": (LOADED, BARE, 2),
+    "no barrier between the steps of the pivot": (RELAXED + "            cuda.syncthreads()\n", RELAXED, 0),
+    "a stale panel": ("middle[r, x] = distance[base + r, left + x]", "middle[r, x] = distance[top + r, left + x]", 0),
+    "the other panel": ("to[r, x] = distance[top + r, base + x]", "to[r, x] = distance[base + r, left + x]", 0),
+    "one k too few in the rest": ("for k in range(tile):", "for k in range(tile - 1):", 2),
+    "one k too few in the pivot": ("for k in range(tile):", "for k in range(tile - 1):", 0),
+    "the pivot's own row in the rest": ("if row >= p:", "if row > p:", 0),
+    "the pivot among the panels": ("if at >= p:", "if at > p:", 0),
+    "a grid one block short": ("(others, others))", "(others, max(1, others - 1)))", 0),
+    "only a thread's first result": ("results):" + MINIMUM, "1):" + MINIMUM, 0),
+}  # fmt: skip
+
+
+def test_broken_kernels_are_caught(tmp_path: Path) -> None:
+    assert k45_katz_kider.__file__ is not None
+    source = Path(k45_katz_kider.__file__).read_text()
+    cases: list[dict[str, Any]] = []
+    # a race may come out right by luck, and a graph may not need what is missing: seven graphs
+    unchanged: dict[str, tuple[str, str, int]] = {"unchanged": ("for k in range(tile):", "for k in range(tile):", 0)}
+    for number, what in enumerate({**unchanged, **MUTANTS}.values()):
+        path = tmp_path / f"mutant{number}.py"
+        path.write_text(mutant(source, *what))
+        threads = 8 if MINIMUM in what[1] else 16
+        cases.append(
+            {
+                "kernel": "",
+                "path": str(path),
+                "n": 12,
+                "tile": 4,
+                "dtype": "int32",
+                "density": 0.1,
+                "connected": True,
+                "threads": threads,
+            }
+        )
+    for case in cases:
+        case["times"] = 3 if case is cases[0] else 7
+    told = dict(zip(("unchanged", *MUTANTS), verdicts(cases), strict=True))
+    assert told.pop("unchanged") == ["verified"] * 3
+    missed = [name for name, verdict in told.items() if verdict[-1] == "verified"]
+    assert not missed
+
+
+def test_a_block_gets_one_shared_array_for_each_line() -> None:
+    """With an allocation that takes long, all threads are inside it at once; the unmended simulator then makes many."""
+    told = in_simulator(
+        """
+        import json, threading, time
+        import numba
+        import numpy as np
+        from numba.cuda.simulator.kernelapi import FakeCUDAShared
+        unmended = FakeCUDAShared.array
+        import kernels.numba_door.device
+
+        mended, plain_empty = FakeCUDAShared.array, np.empty
+
+        def slow_empty(*arguments, **named):
+            time.sleep(0.05)
+            return plain_empty(*arguments, **named)
+
+        def arrays(method):
+            FakeCUDAShared.array = method
+            block, other = FakeCUDAShared(0), FakeCUDAShared(0)
+            barrier, first, second, elsewhere = threading.Barrier(8), [], [], []
+            def thread():
+                barrier.wait()
+                first.append(block.array((4, 4), numba.float32))
+                second.append(block.array((4, 4), numba.int16))
+                elsewhere.append(other.array((4, 4), numba.float32))
+            threads = [threading.Thread(target=thread) for _ in range(8)]
+            for t in threads: t.start()
+            for t in threads: t.join()
+            lines = (first, second, elsewhere)
+            kinds = [sorted({(a.shape, a.dtype.name) for a in made}) for made in lines]
+            return [len({id(a) for a in made}) for made in lines], kinds, len({id(made[0]) for made in lines})
+
+        np.empty = slow_empty
+        print(json.dumps([arrays(mended), arrays(unmended)]))
+        """
+    )
+    mended, unmended = json.loads(told)
+    assert mended == [[1, 1, 1], [[[[4, 4], "float32"]], [[[4, 4], "int16"]], [[[4, 4], "float32"]]], 3]
+    assert unmended[0][0] > 1, "the simulator no longer needs this repair"
+
+
+def test_the_tiles_of_the_simulator_are_small() -> None:
+    for kernel in CUDA:
+        assert all(tile * tile <= 64 for tile in kernel.tiles_for(True))

@@ -1,0 +1,214 @@
+"""Step mode: traces against Floyd-Warshall and against the kernels themselves, paths, positions, edits, sources."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+from distances import floyd_warshall
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, changed
+from fwtui.graphs.generate import generate
+from fwtui.learn import real
+from fwtui.learn.source import source
+from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Stepping, generated, parse_weight, stepping
+from fwtui.learn.trace import Trace
+from kernels import registry
+from kernels.plan import Kernel, Rect
+
+KERNELS = list(registry().values())
+INF = np.inf
+
+
+def length(weights: np.ndarray, path: tuple[int, ...]) -> float:
+    return sum(float(weights[i, j]) for i, j in itertools.pairwise(path))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+@pytest.mark.parametrize("n", [1, 5, 8, 13])
+def test_every_plan_ends_with_the_distances_and_paths_of_their_length(kernel: Kernel, n: int) -> None:
+    s = stepping(changed(FIRST, kernel=kernel.id, n=n, seed=n))
+    trace = s.trace
+    np.testing.assert_array_equal(trace.distances[-1], floyd_warshall(s.weights))
+    assert len(trace.distances) == len(trace.shortened) == len(trace.moments) + 1
+    assert trace.ends[-1] == len(trace.moments) and len(trace.ends) == len(trace.plan)
+    for position in (0, len(trace.moments) // 2, len(trace.moments)):
+        for i in range(n):
+            for j in range(n):
+                path, distance = trace.path(position, i, j), trace.distances[position][i, j]
+                assert bool(path) == np.isfinite(distance)
+                if path:
+                    assert (path[0], path[-1]) == (i, j) and length(s.weights, path) == distance
+
+
+def test_what_changes_is_what_is_written() -> None:
+    for kernel in ("naive", "katz-kider", "kleene"):
+        trace = stepping(changed(FIRST, kernel=kernel, n=11, density=0.5)).trace
+        shorter = 0
+        for index, moment in enumerate(trace.moments):
+            for i, j in np.argwhere(trace.changed(index)):
+                assert any(r.top <= i < r.bottom and r.left <= j < r.right for r in moment.targets)
+                cell = trace.relaxed(index, int(i), int(j))
+                assert cell is not None and cell.new == cell.to_k + cell.from_k < cell.old
+                shorter += 1
+        assert shorter > 10
+
+
+@pytest.mark.parametrize(("two", "one"), [("two-matrices", "naive"), ("two-matrix-blocked", "katz-kider")])
+def test_the_same_is_read_and_written_whichever_matrix_it_is_in(two: str, one: str) -> None:
+    told = [stepping(changed(FIRST, kernel=kernel, n=11)).trace.moments for kernel in (two, one)]
+    shown = [[(m.k, m.round, m.phase, set(m.sources), set(m.targets)) for m in moments] for moments in told]
+    assert shown[0] == shown[1] and all(sources for _, _, phase, sources, _ in shown[0] if phase != "pivot")
+
+
+def test_positions_go_by_k_by_step_and_by_round_both_ways() -> None:
+    s = stepping(changed(FIRST, n=8))  # two tiles: two rounds of three steps of four k
+    trace = s.trace
+    assert (len(trace.moments), trace.rounds, trace.ends) == (24, 2, (4, 8, 12, 16, 20, 24))
+    assert [trace.next_step(p, 1) for p in (0, 1, 4, 23, 24)] == [4, 4, 8, 24, 24]
+    assert [trace.next_step(p, -1) for p in (24, 4, 3, 0)] == [20, 0, 0, 0]
+    assert [trace.next_round(p, 1) for p in (0, 12, 24)] == [12, 24, 24]
+    assert [trace.next_round(p, -1) for p in (24, 12, 5)] == [12, 0, 0]
+    s.go(99)
+    assert s.position == 24
+    s.go(-3)
+    assert s.position == 0 and s.moment is None and s.cell is None and not s.changed.any()
+
+
+@pytest.mark.parametrize("kernel", ["serial", "naive", "katz-kider", "two-matrices", "staged-load", "kleene"])
+def test_the_kernel_itself_agrees_after_every_step(kernel: str) -> None:
+    s = stepping(changed(FIRST, kernel=kernel, n=6))
+    agreement = real.compare(s.trace, s.experiment, Event())
+    looks = 1 if kernel == "two-matrices" else len(s.trace.plan)
+    assert (agreement.agrees, agreement.looks) == (True, looks), agreement
+
+
+def test_a_trace_that_lies_is_found_out() -> None:
+    s = stepping(changed(FIRST, kernel="naive", n=6, density=0.6))
+    distances = [d.copy() for d in s.trace.distances]
+    distances[4][0, 1] -= 1
+    agreement = real.compare(replace(s.trace, distances=tuple(distances)), s.experiment, Event())
+    assert agreement.agrees is False and agreement.wrong == 3
+
+
+def test_why_nothing_was_compared_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = stepping(changed(FIRST, kernel="naive-vector", n=4))
+    s.mark(0, 1)
+    s.set_weight(999)
+    stop = Event()
+    stop.set()
+    stopped = real.compare(s.trace, s.experiment, stop)
+    assert stopped.agrees is None and stopped.reason == "not compared"
+    monkeypatch.setattr(real, "StepRequest", lambda experiment, weights: {"nothing": 1})
+    failed = real.compare(s.trace, s.experiment, Event())
+    assert failed.agrees is None and "nothing" not in failed.reason and "\n" not in failed.reason and failed.reason
+
+
+def test_the_graph_is_the_one_that_runs_use() -> None:
+    experiment = changed(FIRST, n=12, density=0.4, negative=0.2)
+    matrix = generate(changed(experiment, kernel="serial", tile=0, dtype="float32")).matrix
+    np.testing.assert_array_equal(generated(experiment), matrix.astype(np.float64))
+
+
+class TestChanges:
+    @pytest.fixture
+    def s(self) -> Stepping:
+        return stepping(changed(FIRST, kernel="naive", n=5, density=0.0))
+
+    def test_an_edge_makes_a_path(self, s: Stepping) -> None:
+        s.go(99)
+        assert s.trace.path(s.position, 0, 2) == ()
+        for (i, j), weight in {(0, 1): 3, (1, 2): 4}.items():
+            s.mark(i, j)
+            s.set_weight(weight)
+        s.mark(0, 2)
+        assert s.position == 5 and s.path == (0, 1, 2) and s.distances[0, 2] == 7 and s.edited
+        s.go(1)
+        assert s.path == () and s.cell is not None and s.cell.new == INF
+        s.mark(0, 1)
+        s.set_weight(INF)
+        s.go(99)
+        s.mark(0, 2)
+        assert s.path == ()
+
+    def test_a_negative_cycle_is_said_and_no_path_goes_round_it(self, s: Stepping) -> None:
+        for (i, j), weight in {(0, 1): -3, (1, 0): 1}.items():
+            s.mark(i, j)
+            s.set_weight(weight)
+        s.go(99)
+        assert s.negative_cycle
+        for j in range(5):
+            s.mark(0, j)
+            assert s.path == ()
+
+    def test_the_diagonal_stays(self, s: Stepping) -> None:
+        s.mark(2, 2)
+        with pytest.raises(Refused, match="off the diagonal"):
+            s.set_weight(4)
+
+    def test_another_kernel_keeps_the_graph_and_another_seed_does_not(self, s: Stepping) -> None:
+        s.mark(0, 1)
+        s.set_weight(9)
+        edition = s.edition
+        s.choose(kernel="katz-kider")
+        assert s.weights[0, 1] == 9 and s.edited and s.edition == edition + 1 and s.trace.kernel.id == "katz-kider"
+        s.choose(seed=8)
+        assert s.weights[0, 1] == INF and not s.edited
+
+    @pytest.mark.parametrize("n", [0, 25, 1000])
+    def test_a_size_that_cannot_be_followed_changes_nothing(self, s: Stepping, n: int) -> None:
+        with pytest.raises(Refused, match=rf"{n}"):
+            s.choose(n=n)
+        assert s.trace.n == 5
+
+    def test_a_smaller_graph_keeps_the_marked_cell_inside(self, s: Stepping) -> None:
+        s.mark(4, 4)
+        s.choose(n=3)
+        assert (s.row, s.column) == (2, 2)
+
+    @pytest.mark.parametrize(("text", "weight"), [("7", 7), (" -4 ", -4), ("", INF), ("-", INF), ("inf", INF)])
+    def test_weights_that_can_be_typed(self, text: str, weight: float) -> None:
+        assert parse_weight(text) == weight
+
+    @pytest.mark.parametrize("text", ["1.5", "x", "1e3", str(MOST_WEIGHT + 1), "9" * 30])
+    def test_weights_that_cannot(self, text: str) -> None:
+        with pytest.raises(Refused):
+            parse_weight(text)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
+def test_sources_are_the_kernels_own_files(kernel: Kernel) -> None:
+    shown = source(kernel.id)
+    lines = (Path(__file__).resolve().parents[3] / shown.file).read_text().split("\n")
+    assert tuple(lines[shown.first - 1 : shown.first - 1 + len(shown.lines)]) == shown.lines
+    assert all(shown.first <= number < shown.first + len(shown.lines) for number in shown.marked)
+
+
+def test_the_lines_that_relax_are_marked() -> None:
+    def marked(kernel: str) -> list[str]:
+        shown = source(kernel)
+        return [shown.lines[number - shown.first].strip() for number in sorted(shown.marked)]
+
+    assert len(marked("naive")) == 1 and "min(" in marked("naive")[0] and marked("naive")[0].startswith("distance[i, j] = ")
+    assert marked("serial") == ["if via < distance[i, j]:", "distance[i, j] = via"]
+    assert source("staged-load").file == "kernels/k63_staged_natural.py", "whose program it has built"
+    assert source("look-ahead").file == source("register-tiled").file == "kernels/parts/products.py"
+    assert all("relax_tile(" in line for line in marked("look-ahead")) and marked("look-ahead")
+    assert all(source(kernel.id).marked for kernel in KERNELS if kernel.id != "scipy")
+    assert marked("blocked-branch") == ["if via < own[r, x]:", "own[r, x] = via"]
+
+
+def test_rectangles_are_without_the_padding() -> None:
+    trace: Trace = stepping(changed(FIRST, kernel="katz-kider", n=5)).trace
+    rects = [r for m in trace.moments for r in (*m.sources, *m.targets)]
+    assert Rect(4, 4, 5, 5) in rects and all(r.bottom <= 5 and r.right <= 5 for r in rects)
+    assert {m.k for m in trace.moments} == set(range(5))
+
+
+def test_the_first_graph_is_small_enough_to_be_read() -> None:
+    assert isinstance(FIRST, Experiment) and stepping().trace.n <= 8

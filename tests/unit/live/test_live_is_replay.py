@@ -1,0 +1,80 @@
+"""What was live is what is replayed: for every recorded session here, at its end and wherever one goes in it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fwtui.live.session import Live
+from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.player import Player
+from fwtui.sessions.reader import Loaded, load
+from fwtui.stream import events
+from fwtui.stream.model import Model
+
+SESSIONS = [*sorted(shipped_folder().glob(f"*{SUFFIX}")), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
+PLACES = 100
+
+
+def state_of(model: Model) -> Model:
+    """What it is now: the runs are immutable, the lists are not."""
+    return replace(model, runs=dict(model.runs), telemetry=[*model.telemetry], log=[*model.log], markers=[*model.markers])
+
+
+def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:
+    """A live session that hears this recorded one as if children told it, records it, and stands still at these events."""
+    live = Live(telemetry_hz=0, identify=True)
+    path = folder / f"again{SUFFIX}"
+    live.record(path=path, title=recorded.header.title)
+    assert live.model.header is not None
+    states = {}
+    for line in recorded.lines:
+        if not isinstance(line.event, (events.Header, events.End)):
+            live._publish(line)
+        if live.model.index in moments:
+            states[live.model.index] = state_of(live.model)
+    live.close()
+    return states, path
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
+def test_wherever_one_goes(path: Path, tmp_path: Path) -> None:
+    recorded = load(path)
+    assert recorded.complete
+    dice = random.Random(path.name)
+    last = len(recorded.lines) - 1  # without the end, which a live session does not see
+    moments = [dice.randint(1, last) for _ in range(PLACES)]
+    states, again = told_live(recorded, tmp_path, {*moments, last})
+    replayed = load(again)
+    assert replayed.complete and [line.raw for line in replayed.lines[1:-1]] == [line.raw for line in recorded.lines[1:-1]]
+    header = replayed.header
+    player, model = Player(replayed.lines), Model()
+    for index in [last, *moments, last]:
+        player.seek(player.due(index - 1))
+        assert player.index >= index  # others may be due at the same moment
+        model.seek(index)
+        for line in replayed.lines[model.index : index]:
+            model.apply(line.event)
+        live = states[index]
+        assert live.header is not None and replace(live, header=header) == model
+        assert live.header.machine == header.machine and live.header.created == header.created
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
+def test_a_session_that_is_played_ends_where_one_that_is_read_does(path: Path) -> None:
+    lines = load(path).lines
+    whole = Model()
+    for line in lines:
+        whole.apply(line.event)
+    player, model = Player(lines, max_gap=0.5), Model()
+    player.speed = 64.0
+    player.play()
+    now = 0.0
+    while not player.at_end:
+        now += 0.1
+        for line in player.tick(now):
+            model.apply(line.event)
+    assert model == whole and model.index == len(lines)

@@ -1,0 +1,257 @@
+"""What auto picks, and how the table that it picks from is filled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fwtui.__main__ import main
+from fwtui.campaigns.tuning import Problem, Tuner, next_config
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.live import session as live_module
+from fwtui.live.session import Live
+from fwtui.machine import device_cache, hardware, tuned
+from fwtui.machine.auto import KNOWN, MEASURED, resolved
+from fwtui.machine.tuned import Config, Trial, config_of
+from fwtui.stream import events, requests
+from kernels import registry
+from kernels.auto import AUTO, BEST, in_order
+from kernels.plan import DTYPES, Shape
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from stub_child import answering
+
+ROOT = Path(__file__).resolve().parents[3]
+ASKED = Experiment(kernel="auto", n=600)
+TILED = registry()["tiled-cpu"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    return tmp_path
+
+
+def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cpu", **more: Any) -> Trial:
+    options = {"order": 1, "cores": 1, "vector": 1} if kernel == "tiled-cpu" else {}
+    facts: dict[str, Any] = {"dtype": "float32", "nonnegative": True, "launch": "eager", "options": options, **more}
+    return Trial(n=n, seconds=seconds, tile=tile, kernel=kernel, **facts)
+
+
+def picked(*trials: Trial, **changes: Any) -> tuple[str, int, str]:
+    tuned.save(trials, "cpu")
+    experiment = resolved(Experiment(**{"kernel": "auto", "n": 600, **changes}))
+    return experiment.kernel, experiment.tile, experiment.auto
+
+
+def test_the_order_without_measurements_names_real_kernels_for_every_type() -> None:
+    for backend, rungs in BEST.items():
+        assert all(registry()[rung].backend == backend for rung in rungs)
+        for dtype in DTYPES:
+            assert in_order(backend, dtype) and all(dtype in kernel.dtypes for kernel in in_order(backend, dtype))
+    assert in_order("cuda", "float32")[0].id == "look-ahead"
+    assert AUTO.id not in registry()
+    with pytest.raises(ValueError, match="auto is not a kernel"):
+        list(AUTO.plan(Shape(4), False))
+
+
+def test_without_a_table_the_best_known_rung_that_takes_it() -> None:
+    assert picked() == (BEST["cpu"][0], 0, KNOWN)
+    assert resolved(Experiment(kernel="serial", n=5)) == Experiment(kernel="serial", n=5), "a choice is not changed"
+    in_simulator = resolved(Experiment(kernel="auto", n=20, dtype="int16", device="simulator"))
+    assert registry()[in_simulator.kernel].backend == "cuda" and settle(in_simulator, True)
+    with pytest.raises(Refused, match="n = 70000 is outside"):
+        picked(n=70000)
+
+
+def test_a_gpu_that_is_too_old_gets_what_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30.4")
+    picks = {}
+    for cc in ((7, 5), (8, 0), (9, 0)):
+        found = hardware.Hardware(gpus=(hardware.GpuFacts(name="made up", compute_capability=cc, multiprocessors=80),))
+        monkeypatch.setattr(hardware, "gpus", lambda found=found: found)
+        for dtype in ("float32", "int16"):
+            picks[cc, dtype] = resolved(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel
+    assert picks == {
+        ((7, 5), "float32"): "staged-load",
+        ((7, 5), "int16"): "blocked-vector",
+        ((8, 0), "float32"): "look-ahead",
+        ((8, 0), "int16"): "blocked-vector",
+        ((9, 0), "float32"): "look-ahead",
+        ((9, 0), "int16"): "look-ahead",
+    }
+
+
+def test_the_fastest_of_the_nearest_size_that_can_run_here() -> None:
+    sizes = [trial(512, 0.02), trial(512, 0.01, 128), trial(2048, 0.5, 32), trial(2048, 0.6)]
+    assert picked(*sizes) == ("tiled-cpu", 128, MEASURED)
+    assert picked(*sizes, n=1500) == ("tiled-cpu", 32, MEASURED)
+    assert picked(*sizes, n=60000) == ("tiled-cpu", 32, MEASURED), "the largest stands for all above it"
+    assert picked(*sizes, n=100) == ("tiled-cpu", 0, KNOWN), "no measured size is near"
+    assert picked(*sizes, dtype="int32") == ("tiled-cpu", 0, KNOWN)
+    gone = trial(512, 0.001, 7, "no-such-kernel")
+    odd = trial(512, 0.002, 48)
+    assert picked(gone, odd, *sizes) == ("tiled-cpu", 128, MEASURED), "what this version does not have is passed over"
+    assert picked(trial(512, None, 16), *sizes)[1] == 128, "what was wrong has no time"
+
+
+def test_a_graph_with_negative_edges_has_its_own_measurements_where_there_are_any() -> None:
+    nonnegative, negative = trial(512, 0.01, 16), trial(512, 0.02, 128, nonnegative=False)
+    assert picked(nonnegative, negative)[1] == 16
+    assert picked(nonnegative, negative, negative=0.2)[1] == 128
+    assert picked(nonnegative, negative, low=-4.0)[1] == 128
+    assert picked(nonnegative, negative=0.2)[1] == 16
+    assert picked(trial(1024, 0.1, 32), trial(4096, 0.9, 16), n=1, file="roads.gr")[1] == 32, "as for a typical size"
+
+
+def test_a_damaged_table_is_none(cache: Path) -> None:
+    assert picked(trial(512, 0.01, 16))[1] == 16
+    (file,) = cache.rglob("*.json")
+    for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b"[" * 100_000):
+        file.write_bytes(damage)
+        assert tuned.load("cpu") == [] and resolved(ASKED).auto == KNOWN
+
+
+def cost(config: Config) -> float | None:
+    """Made-up seconds: best at tile 128, row order; scalar code does not run at all."""
+    if config.kernel != "tiled-cpu":
+        return 9.0
+    chosen = dict(config.options)
+    if not chosen["vector"]:
+        return None
+    return 1.0 + abs(config.tile - 128) / 100 + chosen["order"] * 0.3 + (1 - chosen["cores"])
+
+
+def searched(experiment: Experiment, most: int = 200) -> list[Config]:
+    times: dict[Config, float | None] = {}
+    while (config := next_config([TILED, registry()["serial"]], experiment, times)) is not None:
+        assert config not in times and len(times) < most
+        settle(config.applied(experiment))
+        times[config] = cost(config)
+    return list(times)
+
+
+def test_the_search_ends_at_a_configuration_that_no_single_change_makes_faster() -> None:
+    order = searched(Experiment(n=300))
+    assert [c.kernel for c in order[:2]] == ["tiled-cpu", "serial"] and [c.kernel for c in order].count("serial") == 1
+    best = min(order, key=lambda c: cost(c) or 99.0)
+    assert (best.tile, dict(best.options)) == (128, {"order": 0, "cores": 1, "vector": 1})
+    everything = len(TILED.tiles) * 2**3
+    assert len(order) < everything, "not every combination is tried"
+
+
+def test_a_search_goes_on_where_it_was_broken_off() -> None:
+    experiment = Experiment(n=300)
+    order = searched(experiment)
+    half = {config: cost(config) for config in order[:5]}
+    assert next_config([TILED, registry()["serial"]], experiment, half) == order[5]
+
+
+def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
+    """What a worker would say of a run, with the made-up seconds."""
+    assert isinstance(request, requests.Start) and request.brief
+    e, run = request.experiment, request.run
+    yield events.RunStarted(t=0.0, run=run, experiment=e, title="", backend="cpu", phases=())
+    seconds = cost(config_of(e))
+    if seconds is None:
+        yield events.RunDone(t=0.0, run=run, outcome="failed", message="it does not compile")
+        return
+    yield events.Verdict(t=0.0, run=run, verdict=verdict, how="compared")
+    yield events.RunDone(t=0.0, run=run, outcome="done", median=seconds * e.n / 1e6, count=9)
+
+
+def tuner(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
+    monkeypatch.setattr(live_module, "Child", answering(answer))
+    said: list[tuple[Trial, bool]] = []
+    made = Tuner(
+        Live(telemetry_hz=0), "cpu", 0, [TILED, registry()["serial"]], Experiment(), lambda t, b: said.append((t, b)), **more
+    )
+    made.said = said  # type: ignore[attr-defined]
+    return made
+
+
+def test_tuning_fills_the_table_that_auto_picks_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [Problem(256, "float32", True), Problem(512, "float32", True)]
+    first = tuner(monkeypatch)
+    assert first.tune(problems, 60.0)
+    said: list[tuple[Trial, bool]] = first.said  # type: ignore[attr-defined]
+    assert [t for t, best in said if best][-1].seconds == first.best(problems[-1]).seconds == pytest.approx(512e-6)  # type: ignore[union-attr]
+    failed = [t for t, _ in said if t.seconds is None]
+    assert failed and all(t.note == "it does not compile" and not t.options["vector"] for t in failed)
+    experiment = resolved(ASKED)
+    assert (experiment.tile, experiment.options["order"], experiment.auto) == (128, 0, MEASURED)
+    again = tuner(monkeypatch)
+    assert again.tune(problems, 60.0) and again.said == []  # type: ignore[attr-defined]
+    fresh = tuner(monkeypatch, fresh=True)
+    assert fresh.tune(problems, 60.0) and len(fresh.said) == len(said)  # type: ignore[attr-defined]
+
+
+def test_only_verified_distances_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(256, "float32", True)
+    wrong = tuner(monkeypatch, lambda request: told(request, "wrong"))
+    wrong.tune([problem], 60.0)
+    assert wrong.best(problem) is None and {t.note for t in tuned.load("cpu")} == {"compared"}
+    assert resolved(ASKED).auto == KNOWN
+
+
+def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = tuner(monkeypatch)
+    assert not late.tune([Problem(256, "float32", True)], 0.0) and late.trials == {}
+    slow = tuner(monkeypatch, lambda request: (e for e in told(request)))
+    tuned.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], "cpu")
+    slow = tuner(monkeypatch)
+    assert not slow.tune([Problem(1024, "float32", True)], 60.0)
+    assert {t.kernel for (problem, _), t in slow.trials.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
+
+
+def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(live_module, "Child", answering(told))
+    words = ["tune", "-n", "256", "--dtype", "float32", "-k", "tiled-cpu,serial", "--telemetry-hz", "0"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["n", "type", "kernel", "choices", "total"]
+    assert lines[1].split()[:3] == ["256", "float32", "tiled-cpu"] and lines[1].endswith("best so far")
+    assert lines[-2].split() == ["n", "type", "auto", "picks", "choices", "total", "rate"]
+    assert lines[-1].startswith("256  float32  tiled-cpu   tile 128, cores 1, order 0, vector 1")
+    assert main([*words, "--fresh", "--json"]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert answers[0]["best"] is True and answers[0]["seconds"] == pytest.approx(cost(tuned.load("cpu")[0].config) * 256e-6)  # type: ignore[operator]
+    for bad, sentence in (
+        (["--seconds", "0"], "outside 1 to 86400"),
+        (["-k", "naive"], "naive runs on a GPU, and there is none here"),
+        (["-k", "auto"], "auto is what is tuned"),
+        (["--device", "simulator"], "nothing is timed in the simulator"),
+        (["-n", "0"], "n 0 is outside 1 to 65536"),
+        (["--negative", "2"], "outside 0 to 0.45"),
+    ):
+        assert main(["tune", *bad]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_run_says_that_auto_picked_it(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    record = tmp_path / "auto.fwt.jsonl"
+    words = ["run", "--json", "-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", str(record)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "fwtui", *words], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["kernel"], told["auto"], told["verified"]) == (BEST["cpu"][0], KNOWN, True)
+    replayed = subprocess.run(
+        [sys.executable, "-P", "-m", "fwtui", "replay", "--table", str(record)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+    assert f"{BEST['cpu'][0]} (auto)" in replayed.stdout

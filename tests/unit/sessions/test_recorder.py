@@ -1,0 +1,129 @@
+"""Recording: every line is in the file at once, nothing is overwritten, and the end counts what is before it."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from session_lines import HEADER, done, notice, record, started, telemetry
+
+from fwtui.common.errors import Refused
+from fwtui.sessions import recorder
+from fwtui.sessions.reader import load
+from fwtui.sessions.recorder import Recorder, safe_slug
+from fwtui.stream import codec, events
+
+SOME = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
+
+
+class TestRecorder:
+    def test_a_name_with_time_and_slug_in_a_new_folder(self, tmp_path: Path) -> None:
+        session = Recorder.create(tmp_path / "a" / "b", "Katz & Kider/../n=4096 \x1b[0m", HEADER)
+        session.close()
+        assert session.path.parent == tmp_path / "a" / "b"
+        assert re.fullmatch(r"\d{8}-\d{6}-katz-kider-n-4096-0m\.fwt\.jsonl", session.path.name)
+        assert stat.S_IMODE(session.path.stat().st_mode) & 0o111 == 0
+
+    def test_the_default_folder_is_the_users_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(recorder, "own_folder", lambda: tmp_path / "own")
+        session = Recorder.create(None, "", HEADER)
+        session.close()
+        assert session.path.parent == tmp_path / "own"
+        assert session.path.name.endswith("-session.fwt.jsonl")
+
+    @given(st.text(max_size=200))
+    @settings(max_examples=200)
+    def test_any_text_makes_a_safe_slug(self, text: str) -> None:
+        assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
+
+    def test_many_in_the_same_second_do_not_collide(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(recorder, "_stamp", lambda: "20250601-000000")
+        with ThreadPoolExecutor(8) as pool:
+            sessions = list(pool.map(lambda _: Recorder.create(tmp_path, "same", HEADER), range(50)))
+        for session in sessions:
+            session.close()
+        names = {session.path.name for session in sessions}
+        assert len(names) == len(list(tmp_path.iterdir())) == 50
+        assert {"20250601-000000-same.fwt.jsonl", "20250601-000000-same-2.fwt.jsonl"} < names
+        assert all(load(session.path).closed for session in sessions)
+
+    def test_each_line_is_in_the_file_at_once(self, tmp_path: Path) -> None:
+        session = Recorder.at(tmp_path / "s", HEADER)
+        for count in range(1, 5):
+            session.write(notice(count))
+            assert len(load(session.path).lines) == session.events == count + 1
+            assert session.path.stat().st_size == session.bytes
+        assert not load(session.path).closed
+        session.close()
+
+    def test_the_end_counts_what_is_before_it(self, tmp_path: Path) -> None:
+        session = Recorder.at(tmp_path / "s", HEADER, preface=[notice(1.0)])
+        session.write(notice(7.5))
+        session.close("signal", dropped=3)
+        session.close("again")
+        session.write(notice(9.0))
+        loaded = load(session.path)
+        assert loaded.lines[-1].event == events.End(t=7.5, reason="signal", events=3, dropped=3)
+        assert loaded.closed and not loaded.complete
+        assert (loaded.dropped, loaded.reason, loaded.duration) == (3, "signal", 7.5)
+        assert session.failure is None
+
+    def test_the_end_has_the_time_it_is_given_but_never_goes_back(self, tmp_path: Path) -> None:
+        for name, given_time, expected in (("a", 20.0, 20.0), ("b", 1.0, 7.5)):
+            session = Recorder.at(tmp_path / name, HEADER)
+            session.write(notice(7.5))
+            session.close(t=given_time)
+            assert load(session.path).lines[-1].event.t == expected
+
+    def test_headers_and_ends_of_others_are_left_out(self, tmp_path: Path) -> None:
+        end = codec.as_line(events.End(t=0, reason="closed", events=1))
+        path = record(tmp_path / "s", codec.as_line(HEADER), notice(1), end, notice(2))
+        assert load(path).closed
+        assert len(load(path).lines) == 4
+
+    @pytest.mark.parametrize(("hz", "kept"), [(None, 100), (1.0, 10), (2.5, 25), (1000.0, 100), (0.05, 1)])
+    def test_telemetry_is_thinned_and_nothing_else(self, tmp_path: Path, hz: float | None, kept: int) -> None:
+        session = Recorder.at(tmp_path / "s", HEADER, telemetry_hz=hz)
+        for tick in range(100):
+            session.write(telemetry(tick / 10))
+            session.write(notice(tick / 10))
+        session.close()
+        loaded = load(session.path)
+        kinds = [type(line.event) for line in loaded.lines]
+        assert kinds.count(events.Telemetry) == kept
+        assert kinds.count(events.Notice) == 100
+        assert loaded.complete
+
+    def test_it_reaches_the_disk_after_each_run_and_at_the_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        synced: list[int] = []
+        session = Recorder.at(tmp_path / "s", HEADER)
+        monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(session.events))
+        for line in (started(1, 1), notice(2), done(3, 1), notice(4)):
+            session.write(line)
+        session.close()
+        assert synced == [4, 6]
+
+    def test_an_existing_file_is_never_overwritten(self, tmp_path: Path) -> None:
+        path = tmp_path / "s"
+        path.write_text("mine")
+        (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+        for name in ("s", "link"):
+            with pytest.raises(Refused, match="exists already and is not overwritten; choose"):
+                Recorder.at(tmp_path / name, HEADER)
+        assert path.read_text() == "mine"
+        assert not (tmp_path / "elsewhere").exists()
+
+    @given(st.lists(SOME["any_event"](), max_size=12))
+    @settings(max_examples=60, deadline=None)
+    def test_any_events_come_back_equal(self, tmp_path_factory: pytest.TempPathFactory, some: list[events.Event]) -> None:
+        lines = [codec.as_line(event) for event in some if not isinstance(event, (events.Header, events.End))]
+        loaded = load(record(tmp_path_factory.mktemp("session") / "s", *lines))
+        assert loaded.lines[1:-1] == lines
+        assert loaded.complete and loaded.header == HEADER

@@ -1,0 +1,202 @@
+"""The schema and the specification of the format: what they say is what the reader does."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from msgspec import inspect, structs
+
+from fwtui.common.errors import Corrupt
+from fwtui.sessions import schema
+from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.reader import load
+from fwtui.stream import codec, events
+from fwtui.stream.model import Model
+
+DATA = Path(__file__).parents[2] / "data"
+SOME = runpy.run_path(str(DATA / "strategies.py"))
+SESSIONS = [*sorted(DATA.glob(f"golden-v*{SUFFIX}")), *sorted(shipped_folder().glob(f"*{SUFFIX}"))]
+WHOLE = schema.schema()
+TYPES: dict[str, tuple[type, ...]] = {
+    **{"object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float)},
+    **{"boolean": (bool,), "null": (type(None),)},
+}
+KNOWN = {
+    *("$ref", "anyOf", "type", "enum", "const", "not", "pattern", "minimum", "maximum", "properties", "required", "items"),
+    *("additionalProperties", "prefixItems", "minItems", "maxItems", "title", "description", "default", "$schema", "$defs"),
+}
+
+
+def fits(value: Any, rule: Any) -> bool:
+    """Whether a decoded JSON value obeys a rule: the part of JSON Schema that is used, and nothing is silently skipped."""
+    if isinstance(rule, bool):
+        return rule
+    assert not set(rule) - KNOWN, f"the test does not know {set(rule) - KNOWN}"
+    if "$ref" in rule and not fits(value, WHOLE["$defs"][rule["$ref"].removeprefix("#/$defs/")]):
+        return False
+    if "anyOf" in rule and not any(fits(value, one) for one in rule["anyOf"]):
+        return False
+    if "not" in rule and fits(value, rule["not"]):
+        return False
+    if "type" in rule and (not isinstance(value, TYPES[rule["type"]]) or (isinstance(value, bool) and rule["type"] != "boolean")):
+        return False
+    if "enum" in rule and value not in rule["enum"]:
+        return False
+    if "const" in rule and value != rule["const"]:
+        return False
+    if "pattern" in rule and isinstance(value, str) and not re.search(rule["pattern"], value):
+        return False
+    if isinstance(value, (int, float)) and not rule.get("minimum", value) <= value <= rule.get("maximum", value):
+        return False
+    if isinstance(value, dict):
+        named = rule.get("properties", {})
+        others = rule.get("additionalProperties", True)
+        return set(rule.get("required", ())) <= set(value) and all(fits(v, named.get(k, others)) for k, v in value.items())
+    if isinstance(value, list):
+        first = rule.get("prefixItems", [])
+        rules = [*first, *[rule.get("items", True)] * (len(value) - len(first))]
+        return rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)) and all(
+            fits(v, r) for v, r in zip(value, rules, strict=False)
+        )
+    return True
+
+
+def test_the_file_is_what_the_types_say() -> None:
+    assert schema.path().read_text(encoding="utf-8") == schema.text(), "run `fwtui docs`"
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
+def test_every_line_of_every_session_fits(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines and all(fits(json.loads(line), WHOLE) for line in lines)
+
+
+@given(SOME["any_event"]())
+@settings(max_examples=100, deadline=None)
+def test_whatever_can_be_written_fits(event: events.Event) -> None:
+    if isinstance(event, events.Header):
+        event = structs.replace(event, format=events.FORMAT)
+    assert fits(json.loads(codec.encode(event)), WHOLE)
+
+
+@pytest.mark.parametrize("kind", events.ALL, ids=lambda kind: kind.__name__)
+def test_what_the_reader_refuses_does_not_fit(kind: type[events.Event]) -> None:
+    told = inspect.type_info(kind)
+    whole = SOME["filled"](told)
+    whole["format"] = events.FORMAT if kind is events.Header else "word"
+    refused = accepted = 0
+    for path, leaf in SOME["leaves"](told, whole):
+        for odd in (-(10**18), 10**19, 1e300, "word", None, [], {"a": 1}, 0.5, True):
+            holder = changed = json.loads(json.dumps(whole))
+            for step in path[:-1]:
+                holder = holder[step]
+            holder[path[-1]] = odd
+            sealed = codec.seal(json.dumps(changed, separators=(",", ":")).encode())[:-1]
+            try:
+                read = isinstance(codec.decode(sealed), kind)
+            except Corrupt:
+                read = False
+            by_format = kind is events.Header and path == ("format",)  # the reader looks at that later
+            whole_number = isinstance(odd, float) and odd.is_integer() and isinstance(leaf, inspect.IntType)
+            if not by_format and not whole_number:  # JSON Schema has 1e3 and 1000 as one number
+                assert fits(json.loads(sealed), WHOLE) == read, (path, odd)
+            refused, accepted = refused + (not read), accepted + read
+    assert refused and (accepted or kind is events.End)
+
+
+@pytest.mark.parametrize(
+    ("line", "well"),
+    [
+        ({"kind": "heatmap", "t": 1, "crc": "0123abcd", "cells": [1]}, True),
+        ({"kind": "heatmap", "t": -1, "crc": "0123abcd"}, False),
+        ({"kind": "notice", "t": 1, "text": "a", "mood": "fine", "crc": "0123abcd"}, True),
+        ({"kind": "notice", "t": 1, "text": "a", "crc": "0123ABCD"}, False),
+        ({"kind": "notice", "t": 1, "text": "a"}, False),
+        ({"kind": "notice", "t": 1, "crc": "0123abcd"}, False),
+        ({"t": 1, "crc": "0123abcd"}, False),
+        ({"kind": "header", "t": 0, "program": "p", "created": "c", "crc": "0123abcd"}, False),
+        ([], False),
+    ],
+)
+def test_members_and_kinds_of_later_are_allowed(line: Any, well: bool) -> None:
+    assert fits(line, WHOLE) == well
+
+
+def test_every_version_has_its_golden_file() -> None:
+    names = {path.name for path in DATA.glob(f"golden-v*{SUFFIX}")}
+    assert {f"golden-v{version}{SUFFIX}" for version in range(1, events.VERSION + 1)} <= names
+    for name in names:
+        assert load(DATA / name).complete
+
+
+class Column:
+    """Of the stand-in for pandas: values under their index."""
+
+    def __init__(self, values: dict[Any, Any]) -> None:
+        self.values, self.name = values, ""
+
+    def __pow__(self, power: int) -> Column:
+        return Column({key: value**power for key, value in self.values.items()})
+
+    def __truediv__(self, other: Column) -> Column:
+        return Column({key: value / other.values[key] for key, value in self.values.items() if key in other.values})
+
+    def rename(self, name: str) -> Column:
+        self.name = name
+        return self
+
+
+class Frame:
+    """Of the stand-in: as much of a DataFrame as the README uses, so that its lines run where there is no pandas."""
+
+    def __init__(self, rows: list[dict[str, Any]], index: str = "") -> None:
+        self.rows, self.index = rows, index
+
+    def set_index(self, name: str) -> Frame:
+        assert all(name in row for row in self.rows)
+        return Frame(self.rows, name)
+
+    def __getitem__(self, name: str) -> Column:
+        assert any(name in row for row in self.rows), name
+        return Column({row[self.index]: row[name] for row in self.rows if name in row})
+
+    def pivot_table(self, index: str, columns: str, values: str) -> Frame:
+        return Frame([{row[index]: {row[columns]: row[values]}} for row in self.rows], "pivot")
+
+
+def from_readme() -> str:
+    (block,) = re.findall(r"```python\n(.*?)```", (shipped_folder() / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(block.splitlines()) <= 12
+    return block
+
+
+def test_the_readme_reads_a_session_without_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next(iter(sorted(shipped_folder().glob(f"*{SUFFIX}"))))
+    (tmp_path / "a.fwt.jsonl").write_bytes(path.read_bytes() + b'{"kind":"torn')
+    monkeypatch.chdir(tmp_path)
+    printed: list[Any] = []
+    code = from_readme().replace("import pandas as pd\n", "")
+    exec(code, {"pd": type("pandas", (), {"DataFrame": Frame}), "print": printed.append})  # noqa: S102  (our own README)
+    model = Model()
+    for line in load(path).lines:
+        model.apply(line.event)
+    rates, phases = printed
+    assert rates.values == {run.id: run.n**3 / run.done.median for run in model.runs.values() if run.done and run.done.median}
+    assert phases.rows == [{run.id: {part.key: part.seconds}} for run in model.runs.values() for part in run.phases]
+
+
+def test_the_readme_reads_a_session_with_pandas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    path = next(iter(sorted(shipped_folder().glob(f"*{SUFFIX}"))))
+    (tmp_path / "a.fwt.jsonl").write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(from_readme(), {})  # noqa: S102  (our own README)
+    assert "relaxations per second" in capsys.readouterr().out

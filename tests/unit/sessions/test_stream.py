@@ -1,0 +1,285 @@
+"""Sessions on pipes: what is written is what is read, however it is cut, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fwtui.common.errors import Refused
+from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
+from fwtui.sessions import stream
+from fwtui.sessions.check import missing
+from fwtui.sessions.reader import TooNew, load
+from fwtui.sessions.stream import Inlet, Listener, Outlet, piped
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line
+
+GOLDEN = Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl"
+WHOLE = GOLDEN.read_bytes()
+HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
+
+
+def notice(t: float, text: str = "x") -> Line:
+    return codec.as_line(events.Notice(t=t, text=text))
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """Its ends for reading and for writing; a test may close either."""
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        try:
+            os.close(end)
+        except OSError:
+            continue
+
+
+def inlet_of(content: bytes, tmp_path: Path) -> Inlet:
+    """The bytes on a descriptor: a file's, because that can be cut at every byte quickly."""
+    path = tmp_path / "bytes"
+    path.write_bytes(content)
+    return Inlet(os.open(path, os.O_RDONLY))
+
+
+def all_of(inlet: Inlet) -> list[Line]:
+    try:
+        return list(inlet.lines())
+    finally:
+        os.close(inlet._descriptor)
+
+
+def test_what_goes_in_comes_out_and_ends(pipe: tuple[int, int]) -> None:
+    listener = Listener(Inlet(pipe[0]))
+    outlet = Outlet(pipe[1], HEADER)
+    lines = [notice(i, "y" * (i * 97 % 1900)) for i in range(300)]
+    for line in lines:
+        outlet.write(line)
+    outlet.close()
+    outlet.close("again")
+    os.close(pipe[1])
+    taken: list[Line] = []
+    while not listener.over:
+        taken += listener.take()
+    assert taken[0].event == HEADER and taken[1:-1] == lines
+    assert taken[-1].event == events.End(t=299.0, reason="closed", events=301)
+    loaded = listener.inlet.loaded(taken)
+    assert loaded.complete and not missing(listener.inlet.condition) and not listener.refusal
+
+
+def test_the_descriptor_stays_open_for_whoever_owns_it(pipe: tuple[int, int]) -> None:
+    Outlet(pipe[1], HEADER).close()
+    assert os.write(pipe[1], b"x") == 1
+
+
+def test_a_reader_that_has_gone_is_noticed_before_anything_is_written(pipe: tuple[int, int]) -> None:
+    outlet = Outlet(pipe[1], HEADER)
+    assert not outlet.unread
+    os.close(pipe[0])
+    assert outlet.unread and outlet.failure is None
+    outlet.write(notice(1))
+    outlet.close()
+    assert outlet.unread and outlet.failure is not None and "broken pipe" in outlet.failure
+
+
+def test_a_reader_that_takes_nothing_ends_the_stream_when_patience_does(pipe: tuple[int, int]) -> None:
+    outlet = Outlet(pipe[1], HEADER)
+    outlet.patience = 0.01
+    for _ in range(200):
+        outlet.write(notice(1, "z" * 1900))
+    assert outlet.failure is not None and "nobody reads it" in outlet.failure
+    assert not outlet.unread
+    outlet.close()  # does not wait
+
+
+@pytest.mark.parametrize("where", ["write", "poll"])
+@pytest.mark.parametrize("at", range(1, 5))
+def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch, where: str, at: int
+) -> None:
+    outlet = Outlet(pipe[1], HEADER)
+    really_write, really_poll = os.write, stream.select.poll
+    calls = 0
+
+    def come() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            signal.raise_signal(signal.SIGTERM)
+
+    def write(descriptor: int, data: bytes) -> int:
+        count = really_write(descriptor, data)
+        if where == "write":
+            come()
+        return count
+
+    def poll() -> object:
+        if where == "poll":
+            come()
+        return really_poll()
+
+    monkeypatch.setattr(stream.os, "write", write)
+    monkeypatch.setattr(stream.select, "poll", poll)
+    long = notice(1, "z" * 4 * (stream._LEAST_ROOM - 50))
+    with handlers_kept():
+        on_signals(stop)
+        with pytest.raises(Stopped) as stopped:
+            outlet.write(long)  # of four parts
+    assert stopped.value.signum == signal.SIGTERM
+    outlet.write(notice(2))
+    outlet.close("signal")
+    os.close(pipe[1])
+    inlet = Inlet(pipe[0])
+    got = list(inlet.lines())
+    assert got[1:-1] == [long, notice(2)]
+    assert got[-1].event == events.End(t=2.0, reason="signal", events=3) and outlet.bytes > len(long.raw)
+    assert not missing(inlet.condition)
+
+
+def test_signals_are_held_back_until_the_outermost_end() -> None:
+    done = []
+    with handlers_kept():
+        on_signals(stop)
+        with pytest.raises(Stopped) as stopped, held():
+            with held():
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGINT)
+                done.append("inner")
+            done.append("outer")
+        with held():
+            done.append("again")
+    assert stopped.value.signum == signal.SIGTERM and done == ["inner", "outer", "again"]
+
+
+def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "all"
+    path.write_bytes(b"before\n")
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    outlet = Outlet(descriptor, HEADER)
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stream.os, "write", full)
+    outlet.write(notice(1))
+    monkeypatch.undo()
+    os.close(descriptor)
+    assert outlet.failure is not None and "no space left on device" in outlet.failure
+    assert path.read_bytes() == b"before\n" + codec.encode(HEADER)
+
+
+def test_telemetry_is_thinned_on_a_stream_too(pipe: tuple[int, int]) -> None:
+    outlet = Outlet(pipe[1], HEADER, telemetry_hz=1.0)
+    for tick in range(30):
+        outlet.write(codec.as_line(events.Telemetry(t=tick / 10, cpu_utilisation=0.5)))
+    outlet.close()
+    os.close(pipe[1])
+    kinds = [type(line.event) for line in Inlet(pipe[0]).lines()]
+    assert kinds.count(events.Telemetry) == 3
+
+
+def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> None:
+    whole_header = WHOLE.index(b"\n") + 1
+    ends = {place + near for place, byte in enumerate(WHOLE) if byte == 10 for near in (0, 1, 2)}
+    for length in sorted({*ends, *range(0, len(WHOLE), 29)} & set(range(len(WHOLE) + 1))):
+        inlet = inlet_of(WHOLE[:length], tmp_path)
+        if length < whole_header:
+            with pytest.raises(Refused, match="standard input is not a fwtui session"):
+                all_of(inlet)
+            continue
+        lines = all_of(inlet)
+        loaded, expected = inlet.loaded(lines), load(tmp_path / "bytes")
+        assert loaded == expected
+        assert bool(missing(inlet.condition)) == (not expected.closed)
+
+
+@pytest.mark.parametrize("place", range(0, len(WHOLE), 41))
+def test_a_changed_byte_is_no_other_number(tmp_path: Path, place: int) -> None:
+    inlet = inlet_of(WHOLE[:place] + bytes([WHOLE[place] ^ 1]) + WHOLE[place + 1 :], tmp_path)
+    try:
+        lines = all_of(inlet)
+    except Refused:
+        assert place <= WHOLE.index(b"\n")
+        return
+    assert {line.raw for line in lines} <= set(WHOLE.splitlines())
+    assert missing(inlet.condition)
+
+
+class Endless:
+    """os.read() of a stream that never ends."""
+
+    def __init__(self, start: bytes, more: bytes) -> None:
+        self._start, self._more, self.taken = start, more, 0
+
+    def __call__(self, _: int, most: int) -> bytes:
+        chunk, self._start = self._start or self._more * (most // len(self._more)), b""
+        self.taken += len(chunk)
+        return chunk
+
+
+def test_an_endless_first_line_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Endless(b"", b"\0")
+    monkeypatch.setattr(stream.os, "read", endless)
+    with pytest.raises(Refused, match="is not a fwtui session"):
+        list(Inlet(-1).lines())
+    assert endless.taken < 2**20
+
+
+@pytest.mark.parametrize("more", [b"\0", b"junk\n", WHOLE.splitlines(keepends=True)[1]])
+def test_an_endless_session_ends_at_a_files_limits(monkeypatch: pytest.MonkeyPatch, more: bytes) -> None:
+    monkeypatch.setattr(stream, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(stream, "MAX_LINES", 3000)
+    endless = Endless(WHOLE.splitlines(keepends=True)[0], more)
+    monkeypatch.setattr(stream.os, "read", endless)
+    inlet = Inlet(-1)
+    seen = []
+    with pytest.raises(Refused, match=r"standard input has more than \d+ (bytes|lines), the limit; record less telemetry"):
+        seen.extend(inlet.lines())
+    assert endless.taken < 2**21 and (len(seen) == 3000 or more in (b"\0", b"junk\n"))
+
+
+def test_a_listener_keeps_what_came_before_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MAX_LINES", 4)
+    monkeypatch.setattr(stream.os, "read", Endless(b"", WHOLE))
+    listener = Listener(Inlet(-1))
+    taken: list[Line] = []
+    while not listener.over:
+        taken += listener.take()
+    assert len(taken) == 4 and "more than 4 lines" in listener.refusal
+
+
+def test_a_newer_version_is_refused_with_its_header(tmp_path: Path) -> None:
+    newer = codec.encode(events.Header(t=0, program="fwtui 9", created="", version=2))
+    with pytest.raises(TooNew, match="standard input has format version 2"):
+        all_of(inlet_of(newer + WHOLE, tmp_path))
+
+
+def test_a_terminal_is_no_pipe() -> None:
+    master, terminal = os.openpty()
+    try:
+        with pytest.raises(Refused, match=r"there is no session on standard input; pipe one into it"):
+            piped(terminal)
+    finally:
+        os.close(master)
+        os.close(terminal)
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    with pytest.raises(Refused, match="standard input cannot be read: bad file descriptor"):
+        list(piped(-1).lines())
+
+
+def test_lines_come_before_the_pipe_ends(pipe: tuple[int, int]) -> None:
+    outlet = Outlet(pipe[1], HEADER)
+    outlet.write(notice(1))
+    lines = Inlet(pipe[0]).lines()
+    got: list[Line] = []
+    reader = threading.Thread(target=lambda: got.extend((next(lines), next(lines))), daemon=True)
+    reader.start()
+    reader.join(10)
+    assert [type(line.event) for line in got] == [events.Header, events.Notice]

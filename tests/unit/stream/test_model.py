@@ -1,0 +1,328 @@
+"""The model: the same after live, replay and any seeking, whatever the events say."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fwtui.analysis import report
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import codec, events, model
+from fwtui.stream.codec import Unknown
+from fwtui.stream.model import Model, merged
+from fwtui.stream.run import MOST_TOLD, Run
+
+STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
+ANY_EVENT = STRATEGIES["any_event"]()
+UNKNOWN = st.builds(Unknown, kind=st.just("surprise"), raw=st.just(b"{}"), t=st.floats(0, 100))
+
+
+def about_few_runs(event: Any) -> Any:
+    """The event for one of three runs, so that events meet."""
+    if not hasattr(event, "run") or event.run is None:
+        return event
+    return type(event)(**{f: getattr(event, f) for f in event.__struct_fields__} | {"run": event.run % 3})
+
+
+SEQUENCES = st.lists(ANY_EVENT.map(about_few_runs) | UNKNOWN, max_size=25)
+PHASES = (events.PhaseName("pivot", "pivot"), events.PhaseName("panels", "panels"), events.PhaseName("rest", "rest"))
+
+
+def folded(sequence: list[Any]) -> Model:
+    """The model after the events."""
+    state = Model()
+    for event in sequence:
+        state.apply(event)
+    return state
+
+
+def everything(state: Model) -> None:
+    """Look at all that a screen may look at."""
+    for run in state.runs.values():
+        state.evidence(run)
+        report.row(state, run)
+        report.result(state, run)
+        for name in dir(Run):
+            if not name.startswith("_"):
+                getattr(run, name)
+        for name in report.STAGES:
+            run.stage_seconds(name)
+    for name in ("run", "running", "reading", "gpu"):
+        getattr(state, name)
+
+
+@settings(deadline=None, max_examples=150)
+@given(SEQUENCES)
+def test_live_equals_replay(sequence: list[Any]) -> None:
+    live = Model()
+    lines = b""
+    for event in sequence:
+        if isinstance(event, Unknown):
+            line = codec.seal(json.dumps({"kind": event.kind, "t": event.t}).encode())
+        else:
+            line = codec.encode(event)
+        lines += line
+        live.apply(codec.decode(line[:-1]))
+    replayed = Model()
+    for line in codec.decode_lines([lines]):
+        assert isinstance(line, codec.Line)
+        replayed.apply(line.event)
+    assert replayed == live
+    assert replayed.index == len(sequence)
+    assert [replayed.evidence(r) for r in replayed.runs.values()] == [live.evidence(r) for r in live.runs.values()]
+
+
+@settings(deadline=None, max_examples=150)
+@given(SEQUENCES)
+def test_no_order_of_events_breaks_the_model(sequence: list[Any]) -> None:
+    everything(folded(sequence))
+
+
+@settings(deadline=None, max_examples=150)
+@given(SEQUENCES.filter(bool), st.integers(1, 7), st.data())
+def test_seeking_gives_the_model_of_that_moment(sequence: list[Any], every: int, data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "CHECKPOINT_EVERY", every)
+        state = folded(sequence)
+        for _ in range(5):
+            index = data.draw(st.integers(0, len(sequence)))
+            before = state.index
+            start = state.seek(index)
+            assert start == state.index <= index
+            assert index < start + every if index < before else before <= start
+            for event in sequence[state.index : index]:
+                state.apply(event)
+            assert state == folded(sequence[:index])
+            everything(state)
+
+
+def test_seeking_over_a_long_session_is_cheap() -> None:
+    count = 3 * model.CHECKPOINT_EVERY
+    state = folded([events.Notice(t=float(i), text=str(i)) for i in range(count)])
+    assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY
+    assert state.seek(0) == 0 and state == Model()
+    assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY, "forwards too, over what has been seen"
+    assert [n.text for n in state.log] == [str(i) for i in range(state.index)]
+    assert Model().seek(5) == 0
+
+
+def begun(**experiment: Any) -> events.RunStarted:
+    return events.RunStarted(t=1, run=1, experiment=Experiment(**experiment), title="T", backend="cpu", phases=PHASES)
+
+
+PLANNED = events.Planned(t=1, run=1, n=100, padded=104, steps=39, relaxations=104**3, device_bytes=10**7)
+SAMPLES = [events.Sample(t=2.0 + i, run=1, seconds=s, since=2.0 + i - s) for i, s in enumerate((0.5, 0.25, 0.75))]
+PASS = events.Phases(
+    t=6,
+    run=1,
+    seconds=1.0,
+    parts=tuple(
+        events.Part(phase=p, seconds=s, launches=3, relaxations=r, device_bytes=7)
+        for p, s, r in (("pivot", 0.25, 1), ("panels", 0.25, 2), ("rest", 0.5, 3))
+    ),
+)
+DONE = events.RunDone(t=7, run=1, outcome="done", median=0.4, spread=0.1, count=3)
+
+
+def verdict(word: str) -> events.Verdict:
+    return events.Verdict(t=6.5, run=1, verdict=word, how="by looking")
+
+
+def the_run(*sequence: events.Event, backend: str = "cpu") -> Run:
+    start = events.RunStarted(t=1, run=1, experiment=Experiment(n=100), title="T", backend=backend, phases=PHASES)
+    run = folded([start, *sequence]).run
+    assert run is not None
+    return run
+
+
+def test_rate_counts_what_was_asked_and_bandwidth_what_the_plan_moves() -> None:
+    run = the_run(PLANNED, *SAMPLES)
+    assert run.seconds == 0.5  # the median so far
+    run = the_run(PLANNED, *SAMPLES, PASS, DONE)
+    assert run.seconds == 0.4
+    assert run.rate == pytest.approx(100**3 / 0.4)
+    assert run.bandwidth == pytest.approx(10**7 / 0.4)
+    assert [(p.key, p.share, p.relaxations) for p in run.phases] == [("pivot", 0.25, 1), ("panels", 0.25, 2), ("rest", 0.5, 3)]
+    assert run.state == "done" and run.finished == 7
+
+
+def test_what_is_not_known_is_none() -> None:
+    run = the_run()
+    assert (run.seconds, run.rate, run.bandwidth, run.verified, run.clean_window, run.main_occupancy) == (None,) * 6
+    assert run.phases == () and not run.wrong
+    no_model = events.Planned(t=1, run=1, n=100, padded=100, steps=1, relaxations=10**6, device_bytes=0)
+    assert the_run(no_model, *SAMPLES, DONE).bandwidth is None
+    nothing_timed = events.RunDone(t=7, run=1, outcome="done", median=0.0)
+    assert the_run(PLANNED, nothing_timed).rate is None
+
+
+def test_a_simulated_run_has_no_times() -> None:
+    stage = events.Stage(t=2, run=1, name="warm-up", seconds=3.0)
+    run = the_run(PLANNED, stage, *SAMPLES, PASS, DONE, verdict("verified"), backend="simulator")
+    assert (run.seconds, run.rate, run.bandwidth, run.stage_seconds("warm-up")) == (None,) * 4
+    assert run.phases == () and run.verified is True
+    assert the_run(stage).stage_seconds("warm-up") == 3.0
+    state = folded([begun(), PLANNED])
+    row = report.row(state, run)
+    assert "not timed" in row and row[-1].startswith("simulated: correct, not timed")
+    assert not any("relax/s" in cell or " ms" in cell or "B/s" in cell for cell in row)
+    data = report.result(state, run)
+    assert all(data[name] is None for name in ("seconds", "relaxations_per_second", "model_bytes_per_second"))
+    assert data["phases"] == data["stages"] == {}
+
+
+@pytest.mark.parametrize(
+    ("word", "verified", "wrong"),
+    [
+        ("verified", True, False),
+        ("wrong", False, True),
+        ("out of range", False, True),
+        ("unverified", None, False),
+        ("negative cycle", None, False),
+    ],
+)
+def test_verified_is_known_or_not(word: str, verified: bool | None, wrong: bool) -> None:
+    run = the_run(verdict(word))
+    assert run.verified is verified and run.wrong is wrong
+
+
+def test_stages_and_progress() -> None:
+    run = the_run(events.Stage(t=2, run=1, name="load"), events.Progress(t=2, run=1, stage="load", done=0.5))
+    assert run.stage == "load" and run.progress is not None and run.stages == ()
+    run = run.after(events.Stage(t=3, run=1, name="load", seconds=1.0, bytes=5))
+    assert run.stage_seconds("load") == 1.0 and run.stage_seconds("graph") is None
+    run = run.after(events.Stage(t=3, run=1, name="clean"))
+    assert run.stage == "clean" and run.progress is None
+    assert run.after(DONE).stage == ""
+
+
+def test_a_fault_ends_the_run_that_it_names() -> None:
+    fault = events.Fault(t=5, source="worker", code="died", message="gone", run=1)
+    state = folded([begun(), PLANNED, fault])
+    assert state.fault == fault and not state.running
+    assert state.runs[1].state == "failed" and state.runs[1].finished == 5
+    assert [(n.text, n.level) for n in state.log] == [("gone", "error")]
+    again = events.RunStarted(t=6, run=2, experiment=Experiment(), title="T", backend="cpu", phases=())
+    state.apply(again)
+    assert state.fault is None and state.running and state.runs[1].state == "failed"
+    state.apply(events.Fault(t=8, source="sampler", code="died", message="no telemetry"))
+    assert state.running and state.fault is not None
+    done = folded([begun(), DONE, fault])
+    assert done.runs[1].state == "done", "a run that has ended is not undone"
+
+
+def test_events_of_unknown_runs_change_nothing() -> None:
+    state = folded([begun()])
+    before = dict(state.runs)
+    state.apply(events.Sample(t=3, run=2, seconds=1, since=2))
+    assert state.runs == before and state.index == 2
+
+
+def test_time_never_runs_backwards() -> None:
+    state = folded([events.Notice(t=5, text="a"), events.Notice(t=3, text="b")])
+    assert state.t == 5 and [n.text for n in state.log] == ["a", "b"]
+
+
+def reading(t: float, **values: Any) -> events.Telemetry:
+    return events.Telemetry(t=t, **values)
+
+
+def test_evidence_is_of_the_clean_passes_alone() -> None:
+    window = [events.Sample(t=3.0, run=1, seconds=1.0, since=2.0), events.Sample(t=5.0, run=1, seconds=1.0, since=4.0)]
+    state = folded(
+        [
+            begun(),
+            reading(1.99, gpu_power_watts=9000, throttle=0x20),
+            reading(2.0, gpu_power_watts=100, gpu_clock_mhz=1000, throttle=0x4 | 0x1),
+            reading(2.1, sm_occupancy=0.01, dram_utilisation=0.01),  # an average that began before the passes
+            window[0],
+            reading(4.0, gpu_power_watts=300, throttle=0x400),
+            reading(5.0, gpu_power_watts=None, sm_occupancy=0.5),
+            window[1],
+            reading(5.01, gpu_power_watts=9000, throttle=0x20),
+        ]
+    )
+    assert state.run is not None
+    evidence = state.evidence(state.run)
+    assert evidence is not None
+    assert (evidence.readings, evidence.power_watts, evidence.gpu_clock_mhz) == (4, 300, 1000)
+    assert (evidence.sm_occupancy, evidence.dram_utilisation) == (0.5, None)
+    assert evidence.throttled == ("power cap", "reliability")
+    state.apply(DONE)
+    assert "throttled: power cap, reliability" in report.outcome(state, state.runs[1])
+
+
+def test_evidence_reaches_to_the_end_of_the_clean_stage() -> None:
+    """Only the first passes of very many are told, and clocks may fall after them."""
+    stage = events.Stage(t=5.0, run=1, name="clean", seconds=3.0)
+    state = folded([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
+    assert state.run is not None
+    before = state.evidence(state.run)
+    assert before is not None and before.throttled == ()
+    state.apply(stage)
+    after = state.evidence(state.runs[1])
+    assert after is not None and after.throttled == ("power cap",)
+
+
+def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
+    state = folded([begun(), *[events.Sample(t=2, run=1, seconds=1, since=1)] * 1000])
+    assert len(state.runs[1].samples) == MOST_TOLD
+
+
+def test_no_readings_are_no_evidence_of_zero() -> None:
+    state = folded([begun(), SAMPLES[0], reading(50, gpu_power_watts=5, throttle=0x4)])
+    assert state.run is not None
+    evidence = state.evidence(state.run)
+    assert evidence is not None and (evidence.readings, evidence.power_watts, evidence.throttled) == (0, None, ())
+    assert folded([begun()]).evidence(folded([begun()]).runs[1]) is None
+
+
+def test_the_device_is_what_all_tellers_know() -> None:
+    nvml = events.Device(t=0, name="GPU", driver="580", memory_bytes=1, power_limit_watts=700)
+    cuda = events.Device(t=1, name="GPU", memory_bytes=2, compute_capability=(9, 0), cuda="13.0")
+    both = merged(nvml, cuda)
+    assert (both.name, both.driver, both.memory_bytes, both.power_limit_watts, both.cuda) == ("GPU", "580", 2, 700, "13.0")
+    another = events.Device(t=1, name="GPU 2", memory_bytes=3)
+    assert merged(both, another) == another, "facts of two GPUs are not mixed"
+    absent = events.Device(t=2, present=False, note="no driver")
+    assert merged(None, absent) == absent and merged(absent, cuda) == cuda and merged(cuda, absent) == cuda
+    assert folded([absent]).gpu is None and folded([absent, cuda]).gpu == cuda
+
+
+def test_the_main_occupancy_is_that_of_the_slowest_phase() -> None:
+    def occupancy(op: str) -> events.Occupancy:
+        return events.Occupancy(
+            t=2,
+            run=1,
+            op=op,
+            threads=256,
+            registers=32,
+            shared_bytes=0,
+            blocks=8,
+            warps=64,
+            max_warps=64,
+            limiters=(),
+            source="table",
+        )
+
+    of = {op: occupancy(op) for op in ("rest", "pivot", "panels")}
+    assert the_run(*of.values()).main_occupancy == of["panels"], "without phases: the last one told"
+    assert the_run(*of.values(), PASS).main_occupancy == of["rest"]
+
+
+def test_results_are_plain_data() -> None:
+    state = folded([begun(kernel="tiled-cpu"), PLANNED, *SAMPLES, PASS, DONE, verdict("verified")])
+    data = json.loads(json.dumps(report.result(state, state.runs[1])))
+    assert data["verified"] is True and data["seconds"] == 0.4 and data["phases"]["rest"] == 0.5
+    assert data["n"] == 100 and data["padded"] == 104
+
+
+def test_tables_line_up() -> None:
+    lines = report.table([("id", "n", "word"), ("1", "64", "a"), ("2", "1024", "bcd")])
+    assert lines == ["id     n  word", " 1    64  a", " 2  1024  bcd"]
