@@ -7,7 +7,7 @@ import json
 
 import msgspec
 
-from fwtui.commands.asking import GRAPH, add_fields, experiments
+from fwtui.commands.support.asking import GRAPH, add_fields, experiments
 from fwtui.common.apart import apart
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
