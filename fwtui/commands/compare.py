@@ -10,7 +10,7 @@ from typing import Any
 from fwtui.analysis.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
 from fwtui.analysis.report import COMPARED, compared, table
 from fwtui.commands import OK, WRONG
-from fwtui.commands.narrating import say_incomplete
+from fwtui.commands.support.narrating import say_incomplete
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.recording import add_recording, live_session
+from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
 

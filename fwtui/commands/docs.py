@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from fwtui.commands import OK, WRONG
-from fwtui.commands.narrating import say
-from fwtui.commands.pictures import redraw
-from fwtui.commands.readme_parts import README, rewrite, update
+from fwtui.commands.support.narrating import say
+from fwtui.commands.support.pictures import redraw
+from fwtui.commands.support.readme_parts import README, rewrite, update
 from fwtui.sessions import schema
 
 

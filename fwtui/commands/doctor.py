@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from fwtui.commands import OK, WORKER_DIED
-from fwtui.commands.doctor_checks import limit_lines, print_report
-from fwtui.commands.narrating import say
+from fwtui.commands.support.doctor_checks import limit_lines, print_report
+from fwtui.commands.support.narrating import say
 from fwtui.common.text import clean
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live

@@ -7,21 +7,16 @@ import json
 
 import msgspec
 
-from fwtui.commands.asking import GRAPH, add_fields, experiments
+from fwtui.commands.support.asking import GRAPH, add_fields, experiments
 from fwtui.common.apart import apart
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
+from fwtui.graphs.formats import written_help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, only=GRAPH)
-    parser.add_argument(
-        "-o",
-        "--out",
-        default="",
-        metavar="FILE",
-        help="where to write; ends in .gr (DIMACS), .mtx (Matrix Market), .npz (NumPy: weights, no_edge) or .dot (Graphviz)",
-    )
+    parser.add_argument("-o", "--out", default="", metavar="FILE", help=f"where to write; {written_help()}")
 
 
 def execute(given: argparse.Namespace) -> int:

@@ -6,8 +6,8 @@ import argparse
 
 from fwtui.analysis.report import table
 from fwtui.commands import OK, WRONG
-from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.recording import add_recording, live_session
+from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import defaults

@@ -8,7 +8,7 @@ import re
 
 from fwtui.commands import OK, WRONG
 from fwtui.commands.merge import lost
-from fwtui.commands.narrating import say
+from fwtui.commands.support.narrating import say
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.sessions.library import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fwtui.commands import OK, WRONG
-from fwtui.commands.narrating import say
+from fwtui.commands.support.narrating import say
 from fwtui.common.errors import Refused
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Written, merge

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from fwtui.commands import OK
-from fwtui.commands.looking import add_look, preferred
+from fwtui.commands.support.looking import add_look, preferred
 from fwtui.common.errors import Refused
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve

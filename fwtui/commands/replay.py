@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from fwtui.analysis.report import COLUMNS, result, row, table
 from fwtui.commands import OK, WRONG
-from fwtui.commands.looking import add_look, preferred
-from fwtui.commands.narrating import say, say_incomplete
+from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.common.errors import Refused
 from fwtui.sessions.check import missing
 from fwtui.sessions.library import load_model, resolve

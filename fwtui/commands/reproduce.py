@@ -16,8 +16,8 @@ from fwtui.campaigns.reproduce.execute import Performer
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.runs import Results
 from fwtui.commands import NOT_RECORDED, OK
-from fwtui.commands.narrating import narrate, say, say_incomplete
-from fwtui.commands.recording import add_recording, live_session
+from fwtui.commands.support.narrating import narrate, say, say_incomplete
+from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.machine import hardware

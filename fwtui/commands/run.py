@@ -16,9 +16,9 @@ import msgspec
 from fwtui.analysis import answers
 from fwtui.analysis.report import COLUMNS, result, row, table
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
-from fwtui.commands.asking import add_fields, experiments, of_every_kernel
-from fwtui.commands.narrating import narrate, say, show_progress
-from fwtui.commands.recording import add_recording, live_session
+from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
+from fwtui.commands.support.narrating import narrate, say, show_progress
+from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.text import clean, shown

@@ -8,15 +8,11 @@ import time
 
 from fwtui.common.apart import apart
 from fwtui.common.errors import Refused
+from fwtui.graphs.formats import read_help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "graph",
-        metavar="GRAPH",
-        help="DIMACS .gr, Matrix Market .mtx, edge list .txt .edges .el .snap, .csv, .tsv, NumPy .npy .npz, .graphml; "
-        "also with .gz, .bz2 or .xz",
-    )
+    parser.add_argument("graph", metavar="GRAPH", help=read_help())
     parser.add_argument(
         "-o",
         "--out",

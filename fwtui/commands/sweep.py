@@ -17,9 +17,9 @@ from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.commands import NOT_RECORDED, OK, WRONG
-from fwtui.commands.asking import add_fields, experiments, kernel_options
-from fwtui.commands.narrating import narrate, say
-from fwtui.commands.recording import add_recording, live_session
+from fwtui.commands.support.asking import add_fields, experiments, kernel_options
+from fwtui.commands.support.narrating import narrate, say
+from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop

@@ -11,9 +11,9 @@ import msgspec
 from fwtui.analysis.report import table
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands import NOT_RECORDED, OK, WRONG
-from fwtui.commands.asking import choices_of
-from fwtui.commands.narrating import say
-from fwtui.commands.recording import add_recording, live_session
+from fwtui.commands.support.asking import choices_of
+from fwtui.commands.support.narrating import say
+from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.graphs.formats import suffix_of
 from fwtui.graphs.spec import GRID
-from fwtui.graphs.suffixes import suffix_of
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.peers import peers

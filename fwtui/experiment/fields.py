@@ -13,6 +13,7 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, check_device, kernel_named
+from fwtui.graphs.formats import read_help
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.plan import Kernel
@@ -129,8 +130,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "file",
         "Graph file",
-        "read the graph from a file instead: .gr, .mtx, an edge list .txt .edges .el .snap, .csv, .tsv, .npy, .npz, .graphml; "
-        "also with .gz, .bz2 or .xz",
+        f"read the graph from a file instead: {read_help()}",
         _word("file"),
         lambda e: e.file,
         metavar="PATH",

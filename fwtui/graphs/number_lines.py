@@ -43,18 +43,20 @@ class Table(NamedTuple):
     unfit: Callable[[float], str | None]  # why a weight cannot be stored
 
 
-def arcs_in(file: io.BufferedReader, layout: Layout, name: str, unfit: Callable[[float], str | None]) -> Iterator[Arcs]:
-    """The rest of the file, some lines at a time. Raises Refused for lines and counts that are wrong."""
+def arcs_in(file: io.BufferedReader, layout: Layout, name: str, unfit: Callable[[float], str | None]) -> Arcs:
+    """The rest of the file, parsed some lines at a time. Raises Refused for lines and counts that are wrong."""
     table = Table(name, layout, unfit)
+    parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     read_rows = 0
     for chunk, first_line in _chunks(file, layout, name):
         rows = parse(chunk, first_line, table)
-        yield layout.arcs(rows, read_rows)
+        parts.append(layout.arcs(rows, read_rows))
         read_rows += len(rows)
     if layout.rows is not None and read_rows != layout.rows:
         raise Refused(
             f"{name} declares {layout.rows:,} entries and holds {read_rows:,}; fetch the file again, or correct the count"
         )
+    return Arcs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _chunks(file: io.BufferedReader, layout: Layout, name: str) -> Iterator[tuple[bytes, int]]:

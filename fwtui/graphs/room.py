@@ -12,6 +12,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import clean
 from fwtui.common.units import memory
+from fwtui.graphs.formats import written_as
 from fwtui.graphs.opening import MAX_BYTES
 from fwtui.graphs.spec import GraphSpec
 from kernels.plan import ITEMSIZE
@@ -21,11 +22,12 @@ SURELY = 0.9  # of the expected text: how many edges there are is only known aft
 
 def check_room(asked: GraphSpec, out: Path) -> None:
     """Raises Refused where the generated graph fits neither into memory, nor into its file."""
+    form = written_as(out)
     needed = asked.n**2 * ITEMSIZE[asked.dtype]
     _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
-    if out.suffix.lower() == ".npz" and out.parent.is_dir():
+    if form.arrays and out.parent.is_dir():
         _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
-    text = _text_bytes(asked, out.suffix.lower())
+    text = _text_bytes(asked, form.arc_bytes)
     if SURELY * text > MAX_BYTES:
         raise Refused(
             f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
@@ -42,10 +44,8 @@ def _check(asked: GraphSpec, needed: int, free: int, what: str) -> None:
         )
 
 
-def _text_bytes(asked: GraphSpec, suffix: str) -> float:
-    """What as many edges as are expected take as text at least: two vertices, a weight of one digit, blanks, a line's end."""
-    if suffix not in (".gr", ".mtx"):
-        return 0.0
+def _text_bytes(asked: GraphSpec, arc_bytes: int) -> float:
+    """What as many edges as are expected take as text at least, which is nothing where their format does not say."""
     n = asked.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
-    return asked.density * n * (n - 1) * (2 * digits + 4 + 2 * (suffix == ".gr"))
+    return asked.density * n * (n - 1) * (2 * digits + arc_bytes) if arc_bytes else 0.0

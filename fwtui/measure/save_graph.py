@@ -11,16 +11,17 @@ from fwtui.common.text import clean
 from fwtui.common.units import duration, memory
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
 from fwtui.graphs.files import read
+from fwtui.graphs.formats import written_as
 from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.room import check_room
-from fwtui.graphs.writers import check_small, check_suffix, check_whole, picture, write
+from fwtui.graphs.writers import check_small, check_whole, picture, write
 
 
 def save(experiment: Experiment, out: str) -> None:
     """Raises Refused where the graph cannot be made, saved or shown."""
     if out:
-        check_suffix(out)
+        written_as(out)
         check_place(out, experiment.file)
         if experiment.real and not experiment.file:
             check_whole(Path(out), False)

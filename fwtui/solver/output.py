@@ -13,7 +13,7 @@ import numpy as np
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
-from fwtui.graphs.csvtable import DELIMITERS
+from fwtui.graphs.formats.table import DELIMITERS
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.result import Result
 

@@ -20,7 +20,8 @@ import pytest
 from msgspec import inspect
 
 from fwtui.__main__ import main
-from fwtui.commands import COMMANDS, readme_parts
+from fwtui.commands import COMMANDS
+from fwtui.commands.support import readme_parts
 from fwtui.sessions.folders import SUFFIX
 from fwtui.stream import codec, events
 from fwtui.tui import render

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.commands.pictures import redraw
-from fwtui.commands.readme_parts import README
+from fwtui.commands.support.pictures import redraw
+from fwtui.commands.support.readme_parts import README
 from fwtui.common.errors import Refused
 
 GOLDEN = README.parent / "tests" / "data" / "golden-v1.fwt.jsonl"

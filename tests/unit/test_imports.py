@@ -116,7 +116,7 @@ LATE = (
         "fwtui.campaigns.sweep",
         "fwtui.learn.course",
         "fwtui.analysis.report",
-        "fwtui.commands.doctor_checks",
+        "fwtui.commands.support.doctor_checks",
         "fwtui.live.counters",
         "fwtui.commands.run",
     ),

@@ -14,7 +14,7 @@ from fwtui.analysis.data_sheet import FP32_LANES, fp32_flops
 from fwtui.analysis.occupancy import TABLE
 from fwtui.analysis.report import COLUMNS, result, row
 from fwtui.commands import run as run_command
-from fwtui.commands.asking import of_every_kernel
+from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.host_engine import HostEngine
 from fwtui.experiment.experiment import Experiment, settle

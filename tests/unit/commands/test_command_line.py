@@ -17,7 +17,7 @@ import pytest
 
 from fwtui.__main__ import main
 from fwtui.commands import run as run_command
-from fwtui.commands.narrating import narrate
+from fwtui.commands.support.narrating import narrate
 from fwtui.common.signals import handlers_kept
 from fwtui.live.session import Live
 from fwtui.machine import hardware

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fwtui.__main__ import main
-from fwtui.commands import readme_parts
-from fwtui.commands.readme_parts import LADDER_N, README, champion, ladder, rewrite
+from fwtui.commands.support import readme_parts
+from fwtui.commands.support.readme_parts import LADDER_N, README, champion, ladder, rewrite
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.commands import doctor_checks
+from fwtui.commands.support import doctor_checks
 from fwtui.machine import hardware
 from fwtui.machine.hardware import GpuFacts, Hardware
 
@@ -197,7 +197,7 @@ def test_only_what_stops_the_program_altogether_is_an_error(here: Here) -> None:
 
 def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
     code = (
-        "import io, sys; from fwtui.commands import doctor_checks; from fwtui.machine import hardware;"
+        "import io, sys; from fwtui.commands.support import doctor_checks; from fwtui.machine import hardware;"
         "import fwtui.analysis.occupancy, fwtui.stream.throttle;"
         "hardware.machine(); hardware.versions(); doctor_checks.print_report(io.StringIO());"
         "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fwtui.commands import asking
+from fwtui.commands.support import asking
 from fwtui.common.errors import Refused
 from fwtui.experiment import experiment as experiments
 from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle

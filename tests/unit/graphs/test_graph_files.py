@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from scipy.sparse import coo_array
 
 from fwtui.common.errors import Refused
 from fwtui.engine.reference import reference
-from fwtui.graphs import loading, opening
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.graphs import formats, opening
 from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.files import read
 from fwtui.graphs.opening import MAX_BYTES
-from fwtui.graphs.suffixes import PACKED, SUFFIXES
+from fwtui.graphs.writers import write
 from kernels.plan import NO_EDGE
 
 FAR = NO_EDGE["int32"]
@@ -259,7 +261,53 @@ def test_every_format_refuses_what_the_type_or_the_kernel_does_not_take(tmp_path
 
 
 def test_what_is_read_is_what_is_offered() -> None:
-    assert tuple(loading._FORMS) == SUFFIXES and tuple(opening._UNPACK) == PACKED
+    for form in formats.formats():
+        assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
+        assert form.suffixes and form.title and (form.reads or form.writes)
+    assert tuple(opening._UNPACK) == formats.PACKED
+    assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .npz .graphml"
+    assert " ".join(formats.written_suffixes()) == ".gr .mtx .npz .dot"
+
+
+CELLS = r"""
+import numpy as np
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.vertices import Vertices
+
+TITLE = "cells"
+SUFFIXES = (".cells",)
+
+
+def read(source):
+    u, v, w = np.loadtxt(source.file, ndmin=2).T
+    return Adjacency(3, Vertices(range(3)), arcs=Arcs(u.astype(np.int64), v.astype(np.int64), w))
+
+
+def write(graph, file):
+    for u, v in np.argwhere(graph.matrix != graph.no_edge):
+        file.write(f"{u} {v} {graph.matrix[u, v]}\n".encode())
+"""
+
+
+def test_a_format_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "cells.py").write_text(CELLS)
+    usual = read(gr(tmp_path, "p sp 3 2\na 1 2 7\na 3 1 2\n"), "int32")
+    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(folder)])
+    formats.formats.cache_clear()
+    try:
+        write(usual, tmp_path / "g.cells")
+        assert (read(str(tmp_path / "g.cells"), "int32").matrix == usual.matrix).all()
+        settle(Experiment(file="g.cells"))
+        assert "cells .cells" in formats.read_help() and ".cells (cells)" in formats.written_help()
+        for refuse in (lambda: settle(Experiment(file="g.doc")), lambda: write(usual, tmp_path / "g.doc")):
+            with pytest.raises(Refused, match=r"ends in none of .*, \.cells"):
+                refuse()
+    finally:
+        formats.formats.cache_clear()
+        sys.modules.pop("fwtui.graphs.formats.cells", None)
 
 
 PIECES = st.sampled_from(

@@ -22,6 +22,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs import room, writers
 from fwtui.graphs.files import read
+from fwtui.graphs.formats import written_as
 from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput, survey
 from fwtui.graphs.writers import picture, write
@@ -146,10 +147,10 @@ class TestRefused:
     def test_too_much_text_before_and_while_it_is_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         graph = generate(Experiment(n=40, dtype="int32"))
         size = write(graph, tmp_path / "fits.gr")
-        assert writers._least_bytes(graph) <= size
+        assert writers._least_bytes(graph, 6) <= size
         monkeypatch.setattr(writers, "MAX_BYTES", size)
         assert write(graph, tmp_path / "exactly.gr") == size
-        for most in (size - 1, writers._least_bytes(graph) - 1):
+        for most in (size - 1, writers._least_bytes(graph, 6) - 1):
             monkeypatch.setattr(writers, "MAX_BYTES", most)
             with pytest.raises(Refused, match=rf"over.gr would have more than {most:,} bytes of text; choose .npz"):
                 write(graph, tmp_path / "over.gr")
@@ -243,7 +244,7 @@ class TestCommand:
         for n, density in ((9, 1.0), (101, 0.3), (150, 0.9)):
             asked = Experiment(n=n, density=density, exact=True)
             size = write(generate(asked), tmp_path / f"g{suffix}")
-            assert 0.7 * size < room._text_bytes(asked, suffix) < size
+            assert 0.7 * size < room._text_bytes(asked, written_as(f"g{suffix}").arc_bytes) < size
 
     def test_a_reader_that_goes_away_is_no_error(self) -> None:
         read_end, write_end = os.pipe()

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from fwtui.__main__ import main, parser
-from fwtui.commands.asking import experiments, of_every_kernel
+from fwtui.commands.support.asking import experiments, of_every_kernel
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, defaults, settle
 from fwtui.experiment.fields import FIELDS

@@ -16,8 +16,14 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.number_lines import CHUNK, Arcs
+from fwtui.graphs.source import Source
+from fwtui.graphs.vertices import Vertices
 
+TITLE = "table"
+SUFFIXES = (".csv", ".tsv")
+ORDER = 40
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NAMES = (
     {"source", "src", "from", "start", "tail", "u"},
@@ -34,9 +40,10 @@ class _Columns(NamedTuple):
     fields: int  # of a row
 
 
-def read_table(file: io.BufferedReader, name: str, delimiter: str) -> tuple[Arcs, list[str]]:
-    """The arcs, and the vertices' names in the order in which they come first. Raises Refused, naming file and line."""
-    rows = _rows(file, name, delimiter)
+def read(source: Source) -> Adjacency:
+    """Vertices are in the order in which they come first. Raises Refused, naming file and line."""
+    name, delimiter = source.name, DELIMITERS[source.suffix]
+    rows = _rows(source.file, name, delimiter)
     first = next(rows, None)
     if first is None:
         raise Refused(f"{name} has no edges; put source{delimiter}target{delimiter}weight on each line")
@@ -50,7 +57,13 @@ def read_table(file: io.BufferedReader, name: str, delimiter: str) -> tuple[Arcs
         parts.append(_arcs(chunk, columns, number, name))
     if not parts:
         raise Refused(f"{name} has a line of titles and no edges; add some")
-    return Arcs(*(np.concatenate(part) for part in zip(*parts, strict=True))), list(number)
+    arcs, names = Arcs(*map(np.concatenate, zip(*parts, strict=True))), list(number)
+    wrong = np.flatnonzero(~np.isfinite(arcs.weights))
+    if len(wrong):
+        arc = int(wrong[0])
+        ends = " to ".join(clean(names[v])[:40] for v in (arcs.sources[arc], arcs.targets[arc]))
+        raise Refused(f"{name}: the weight from {ends} is {arcs.weights[arc]}; remove the line, or give a finite number")
+    return Adjacency(len(names), Vertices(names), arcs=arcs)
 
 
 def _rows(file: io.BufferedReader, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -6,23 +6,41 @@ writes it, or "sym", as KONECT does, makes every edge one in both directions.
 
 from __future__ import annotations
 
-import io
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.number_lines import CHUNK, Arcs, Layout
+from fwtui.graphs.adjacency import Adjacency, both_ways
+from fwtui.graphs.number_lines import CHUNK, Arcs, Layout, arcs_in
+from fwtui.graphs.source import Source
+from fwtui.graphs.vertices import Vertices
 
+TITLE = "edge list"
+SUFFIXES = (".txt", ".edges", ".el", ".snap")
+ORDER = 30
 MOST_NUMBER = 2**53 - 1  # beyond it float64 skips whole numbers
 _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 
 
-def layout(file: io.BufferedReader, name: str) -> tuple[Layout, bool]:
+def read(source: Source) -> Adjacency:
+    """Raises Refused, naming file and line."""
+    layout, undirected = _layout(source)
+    arcs = arcs_in(source.file, layout, source.name, source.demand.unfit)
+    numbers, ends = np.unique(np.concatenate([arcs.sources, arcs.targets]), return_inverse=True)
+    sources, targets = np.split(ends, 2)
+    first, last = int(numbers[0]), int(numbers[-1])
+    labels: Sequence[int] = range(first, last + 1) if last - first == len(numbers) - 1 else numbers.tolist()
+    graph = Adjacency(len(numbers), Vertices(labels), arcs=Arcs(sources, targets, arcs.weights))
+    return both_ways(graph) if undirected else graph
+
+
+def _layout(source: Source) -> tuple[Layout, bool]:
     """What the first lines tell, and whether edges go both ways; the file stands after the first edge."""
-    number, undirected, comment = 0, False, "#"
-    while line := file.readline(CHUNK):
+    name, number, undirected, comment = source.name, 0, False, "#"
+    while line := source.file.readline(CHUNK):
         number += 1
         text = line.decode("latin1")
         if text[0] in "#%":

@@ -1,22 +1,51 @@
-"""The header of a Matrix Market file, and how its entries become arcs."""
+"""Matrix Market: a banner, sizes, and an entry on each line.
+
+Not by scipy.io.mmread, which names no line for weights that the asked number type does not take, takes four numbers on a line
+for three, refuses comments between entries, and makes room for what a header declares before it looks whether the file has it.
+"""
 
 from __future__ import annotations
 
-import io
+from typing import IO
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.number_lines import CHUNK, Arcs, Layout
+from fwtui.graphs.source import Source, numbered
+from fwtui.graphs.writers import arc_count, comment, write_arcs
 
+TITLE = "Matrix Market"
+SUFFIXES = (".mtx",)
+ORDER = 20
+ARC_BYTES = 4
 _FORMATS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def layout(file: io.BufferedReader, name: str, size: int) -> Layout:
+def read(source: Source) -> Adjacency:
+    """Raises Refused, naming file and line."""
+    graph = numbered(source, _layout(source))
+    if source.demand.dtype == "int16" and graph.arcs is not None and (graph.arcs.weights < 0).any():  # no line has such a weight
+        way = "choose int32 or float32"
+        raise Refused(f"{source.name} is skew-symmetric, so half its weights are negative, which int16 does not take; {way}")
+    return graph
+
+
+def write(graph: GraphInput, file: IO[bytes]) -> None:
+    field = "integer" if graph.integer else "real"
+    size = f"{graph.n} {graph.n} {arc_count(graph)}"
+    file.write(f"%%MatrixMarket matrix coordinate {field} general\n% fwtui: {comment(graph)}\n{size}\n".encode())
+    write_arcs(graph, file, "%d %d %s\n", first=1)
+
+
+def _layout(source: Source) -> Layout:
     """What the header promises; the file stands at the line after it."""
+    file, name, size = source.file, source.name, source.size
     banner = file.readline(CHUNK).decode("latin1").lower().split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
         raise Refused(f"{name}, line 1 is not a Matrix Market banner; begin with '%%MatrixMarket matrix coordinate real general'")
@@ -48,7 +77,7 @@ def layout(file: io.BufferedReader, name: str, size: int) -> Layout:
     return Layout(n, rows, number + 1, "", "%", columns, arcs)
 
 
-def _sizes(file: io.BufferedReader, name: str) -> tuple[int, list[int]]:
+def _sizes(file: IO[bytes], name: str) -> tuple[int, list[int]]:
     number = 1
     while line := file.readline(CHUNK):
         number += 1

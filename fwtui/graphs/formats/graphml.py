@@ -8,11 +8,16 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import of_networkx
+from fwtui.graphs.source import Source
+
+TITLE = "GraphML"
+SUFFIXES = (".graphml",)
+ORDER = 70
 
 
-def read_graphml(file: io.BufferedReader, name: str) -> Adjacency:
-    """The graph in a GraphML file. Raises Refused for what is none, and where NetworkX is missing."""
-    data = file.read()
+def read(source: Source) -> Adjacency:
+    """Raises Refused for what is no GraphML, and where NetworkX is missing."""
+    name, data = source.name, source.file.read()
     # entities may stand for more than the memory holds, and GraphML needs none
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise Refused(f"{name} has a document type declaration, which GraphML needs not; remove it")

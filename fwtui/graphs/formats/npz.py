@@ -1,14 +1,10 @@
-"""Matrices in NumPy's files: .npy, and .npz with this program's weights, one matrix, or a sparse one as SciPy saves it."""
+"""NumPy's .npz: this program's weights, one matrix, or a sparse one as SciPy saves it."""
 
 from __future__ import annotations
 
-import io
 import lzma
-import math
-import warnings
 import zipfile
 import zlib
-from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -17,27 +13,30 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, count_finite, of_dense
-from fwtui.graphs.library_objects import Rows, Unseen, of_array, of_matrix, of_rows, simple
+from fwtui.graphs.formats.npy import array_in, weights_in
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.library_objects import Rows, Unseen, of_rows, simple
 from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.source import Source
 from fwtui.graphs.vertices import Vertices
 
+TITLE = "NumPy"
+WRITTEN = "NumPy: weights, no_edge"
+SUFFIXES = (".npz",)
+ORDER = 60
+ARRAYS = True
 _SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
 _SPARSE["coo"] = ("row", "col", "data", "shape")
 _MEMBERS = 64
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
-_AXES = 32  # as many as every NumPy allows
 
 
-def read_npy(file: IO[bytes], name: str, size: int, check: Callable[[int], None]) -> Adjacency | Unseen:
-    """A square matrix of weights in an .npy file of that size; `check` hears its side before anything of it is read."""
-    return _of(_array(file, name, size, check), name)
-
-
-def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency | Unseen:
-    """The graph in an .npz file whose arrays together take at most so many bytes."""
+def read(source: Source) -> Adjacency | Unseen:
+    """Raises Refused for what is no graph, and for arrays that together take more than they may."""
+    name, most = source.name, source.most
     try:
-        with zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(source.file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             total = sum(info.file_size for info in members.values())
             if len(members) > _MEMBERS or total > most:
@@ -48,7 +47,7 @@ def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency | Unsee
                 if key not in members:
                     raise Refused(f"{name} has no array {key!r}; save the graph again")
                 with archive.open(members[key]) as member:
-                    return _array(member, f"{name}, array {clean(key)[:40]}", members[key].file_size)
+                    return array_in(member, f"{name}, array {clean(key)[:40]}", members[key].file_size)
 
             if "format" in members:
                 return _sparse(array, name)
@@ -57,47 +56,14 @@ def read_npz(file: io.BufferedReader, name: str, most: int) -> Adjacency | Unsee
             if len(members) != 1:
                 names = clean(", ".join(sorted(members)))[:80]
                 raise Refused(f"{name} holds the arrays {names or 'none'}; save one square matrix, or scipy.sparse.save_npz")
-            return _of(array(next(iter(members))), name)
+            return weights_in(array(next(iter(members))), name)
     except _DAMAGED as error:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
 
 
-def _array(file: IO[bytes], name: str, size: int, check: Callable[[int], None] = lambda side: None) -> np.ndarray:
-    """An array as numpy.save writes it, its size believed only where the file is as long; `check` hears a matrix's side."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy tells of headers from Python 2, which nobody here can change
-            version = np.lib.format.read_magic(file)
-            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, by_columns, dtype = header(file)
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
-        raise  # of whoever unpacks it
-    except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
-        raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
-    if dtype.kind not in "fiubUS" or not dtype.itemsize:
-        raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
-    if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _AXES:
-        raise Refused(f"{name} declares shape {shown(str(shape))}, which no array has; save it again")
-    count = math.prod(shape)
-    if count * dtype.itemsize > size:
-        raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")
-    if len(shape) == 2 and shape[0] == shape[1]:
-        check(shape[0])
-    data = file.read(count * dtype.itemsize)
-    if len(data) != count * dtype.itemsize:
-        raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
-    array = np.frombuffer(data, dtype=dtype, count=count) if data else np.empty(0, dtype=dtype)
-    return array.reshape(shape, order="F" if by_columns else "C")
-
-
-def _of(array: np.ndarray, name: str) -> Adjacency | Unseen:
-    def look() -> Adjacency:
-        try:
-            return of_array(array)
-        except Refused as refusal:
-            raise Refused(f"{name}: {refusal}") from None
-
-    return of_matrix(array, look) or look()
+def write(graph: GraphInput, file: IO[bytes]) -> None:
+    """weights (n, n) as the kernels get them, and no_edge: the value that means none (weights may be negative, so -1 cannot)."""
+    np.savez(file, weights=graph.matrix, no_edge=np.array(graph.no_edge, dtype=graph.matrix.dtype))
 
 
 def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:

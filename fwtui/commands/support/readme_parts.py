@@ -21,7 +21,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from kernels import registry
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[3] / "README.md"
 LADDER_N = 4096  # vertices: every rung is compared at this size
 LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
 NAIVE = "naive"

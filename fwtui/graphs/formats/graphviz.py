@@ -1,0 +1,20 @@
+"""Graphviz drawings of small graphs, with the weight beside each edge."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.writers import comment, write_arcs
+
+TITLE = "Graphviz"
+SUFFIXES = (".dot",)
+ORDER = 80
+MOST_DRAWN = 64  # beyond it nothing can be seen in the picture
+
+
+def write(graph: GraphInput, file: IO[bytes]) -> None:
+    file.write(f"// fwtui: {comment(graph)}\ndigraph {{\n".encode())
+    file.write("".join(f"  {vertex};\n" for vertex in range(graph.n)).encode())
+    write_arcs(graph, file, '  %d -> %d [label="%s"];\n')
+    file.write(b"}\n")

@@ -1,0 +1,71 @@
+"""NumPy's .npy: one square matrix of weights."""
+
+from __future__ import annotations
+
+import lzma
+import math
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import IO
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean, shown
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.library_objects import Unseen, of_array, of_matrix
+from fwtui.graphs.source import Source
+
+TITLE = "NumPy"
+SUFFIXES = (".npy",)
+ORDER = 50
+ARRAYS = True
+_AXES = 32  # as many as every NumPy allows
+
+
+def read(source: Source) -> Adjacency | Unseen:
+    """Raises Refused for what is no square matrix of numbers."""
+    name = source.name
+    return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)
+
+
+def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None] = lambda side: None) -> np.ndarray:
+    """An array as numpy.save writes it, its size believed only where the file is as long; `check` hears a matrix's side."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy tells of headers from Python 2, which nobody here can change
+            version = np.lib.format.read_magic(file)
+            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, by_columns, dtype = header(file)
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
+        raise  # of whoever unpacks it
+    except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
+        raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
+    if dtype.kind not in "fiubUS" or not dtype.itemsize:
+        raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
+    if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _AXES:
+        raise Refused(f"{name} declares shape {shown(str(shape))}, which no array has; save it again")
+    count = math.prod(shape)
+    if count * dtype.itemsize > size:
+        raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")
+    if len(shape) == 2 and shape[0] == shape[1]:
+        check(shape[0])
+    data = file.read(count * dtype.itemsize)
+    if len(data) != count * dtype.itemsize:
+        raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
+    array = np.frombuffer(data, dtype=dtype, count=count) if data else np.empty(0, dtype=dtype)
+    return array.reshape(shape, order="F" if by_columns else "C")
+
+
+def weights_in(array: np.ndarray, name: str) -> Adjacency | Unseen:
+    """The graph of a matrix of weights."""
+
+    def look() -> Adjacency:
+        try:
+            return of_array(array)
+        except Refused as refusal:
+            raise Refused(f"{name}: {refusal}") from None
+
+    return of_matrix(array, look) or look()
