@@ -105,9 +105,7 @@ class Stage(Event, frozen=True, kw_only=True):
     """A part of a run outside the timed passes; without seconds it begins, with them it is over."""
 
     run: RunId
-    # "graph" (generated) or "read" (from a file), "allocate", "compile", "load", "reorder" (as the kernel wants it), "warm-up",
-    # "clean", "reorder back", "unload", "verify", "phases"
-    name: str
+    name: str  # a key of fwtui.stream.stages.STAGES
     seconds: Seconds | None = None  # of a copy, the median of several
     bytes: Count | None = None
 
