@@ -76,7 +76,7 @@ def _timed(model: Model) -> list[Run]:
 def _repeats(runs: Sequence[Run], wanted: Experiment) -> list[Run]:
     """Runs of exactly that, of whatever size."""
     kernel = registry()[wanted.kernel]
-    return [r for r in runs if r.experiment.kernel == wanted.kernel and same(r, wanted, kernel)]
+    return [r for r in runs if same(r, wanted, kernel)]
 
 
 def _alike(model: Model, wanted: Experiment) -> list[Run]:
