@@ -12,17 +12,10 @@ from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.stream.stages import STAGES
 
 FASTER, SLOWER, SAME, UNCLEAR = "FASTER", "SLOWER", "SAME", "UNCLEAR"
 MATTERS = 0.01  # smaller differences are none: passes of one run say nothing of how much runs differ among themselves
-STAGES = (
-    ("graph", "make graph"),
-    ("read", "read file"),
-    ("compile", "compile"),
-    ("load", "copy in"),
-    ("unload", "copy out"),
-    ("verify", "verify"),
-)
 
 
 class Entrant(NamedTuple):
@@ -83,7 +76,7 @@ def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
     verdict, why, interval = judge(entrant, baseline)
     titles = {p.key: p.title for r in (base, run) for p in r.phases}
     ours, theirs = ({p.key: p.seconds for p in r.phases} for r in (run, base))
-    stages = [Delta(key, title, base.stage_seconds(key), run.stage_seconds(key)) for key, title in STAGES]
+    stages = [Delta(s.key, s.title, base.stage_seconds(s.key), run.stage_seconds(s.key)) for s in STAGES.values() if s.title]
     return Comparison(
         verdict,
         why,

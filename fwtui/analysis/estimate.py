@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
+from fwtui.stream.stages import STAGES
 from kernels import registry
 
 LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
 CPU_RATE, GPU_RATE = 1e9, 2e11  # relaxations/s, for a kernel of which nothing is known yet
 FIRST_COMPILE = 2.0
-STAGES = ("graph", "read", "allocate", "load", "reorder", "unload")
+GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
 REFERENCE = 1e-9  # seconds of SciPy's for each relaxation, once for each graph
 ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5  # what a stable median takes at least
 ONLY_OVERHEAD = 256  # vertices up to which stages take as long as for none
@@ -33,7 +34,7 @@ def around(model: Model, wanted: Experiment) -> float:
     seconds = FIRST_COMPILE * (not _repeats(runs, wanted))
     if runs:
         largest = max(runs, key=lambda r: (r.n, r.id))
-        seconds += sum(largest.stage_seconds(name) or 0 for name in STAGES) * max(1.0, wanted.n / largest.n) ** 2
+        seconds += sum(largest.stage_seconds(name) or 0 for name in GROWING) * max(1.0, wanted.n / largest.n) ** 2
     return seconds + _checking(runs, wanted)
 
 
@@ -47,7 +48,7 @@ def whole_run(model: Model, wanted: Experiment) -> float:
     if before is None or before.finished is None or not before.seconds:
         return seconds + FIRST_COMPILE
     beyond = max(0.0, before.finished - before.started - _passes(before.seconds, before.experiment))
-    growing = min(beyond, sum(before.stage_seconds(name) or 0.0 for name in STAGES))
+    growing = min(beyond, sum(before.stage_seconds(name) or 0.0 for name in GROWING))
     first = FIRST_COMPILE * (before.experiment.kernel != wanted.kernel)
     larger = max(1.0, wanted.n / max(before.n, ONLY_OVERHEAD)) ** 2
     return seconds + first + beyond - growing + growing * larger
@@ -75,7 +76,7 @@ def _timed(model: Model) -> list[Run]:
 def _repeats(runs: Sequence[Run], wanted: Experiment) -> list[Run]:
     """Runs of exactly that, of whatever size."""
     kernel = registry()[wanted.kernel]
-    return [r for r in runs if r.experiment.kernel == wanted.kernel and same(r, wanted, kernel)]
+    return [r for r in runs if same(r, wanted, kernel)]
 
 
 def _alike(model: Model, wanted: Experiment) -> list[Run]:

@@ -6,7 +6,7 @@ The plan is data, so the film of a recorded run is made again from the experimen
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named, settle
 from fwtui.stream.run import Run
+from fwtui.stream.stages import STAGES, doing
 from kernels.plan import Kernel, Rect, Shape, Step
 
 MOST_FRAMES = 2048
@@ -154,17 +155,17 @@ def slow_scene(film: Film, run: Run, place: int) -> Scene:
     return _lit(film, frames[place % len(frames)], run, "slow motion: ")
 
 
-def scene(film: Film, run: Run, now: float, called: Callable[[str], str] = str) -> Scene:
+def scene(film: Film, run: Run, now: float) -> Scene:
     """What to show of a run at session time `now`: its real round where that can be known and seen.
 
     A warm-up tells its steps. A clean pass tells nothing while it goes on, so its round is reckoned from the time that a
     pass takes, and the words say "about". Passes too short to be seen show the share of the work that is done; a finished
-    run shows the middle one of its rounds. `called` says how a stage is called.
+    run shows the middle one of its rounds.
     """
     if run.state == "running":
         known = _progress(run, now)
         if known is None:
-            return Scene(film.side, (called(run.stage),))
+            return Scene(film.side, (doing(run.stage),))
         share, seconds, about = known
         if seconds >= LEAST_PASS and film.rounds > 1:
             if film.rounds / seconds > FOLLOWED:
@@ -172,15 +173,15 @@ def scene(film: Film, run: Run, now: float, called: Callable[[str], str] = str) 
                 return _lit(film, film.heaviest(_done(film, share // step * step)), run, about)
             return _lit(film, film.at(_done(film, share)), run, about)
         if run.progress is None:
-            return Scene(film.side, (called(run.stage),))
+            return Scene(film.side, (doing(run.stage),))
         share = min(run.progress.done, 1.0)
-        return Scene(film.side, (f"{called(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
+        return Scene(film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
     return _lit(film, film.heaviest(film.relaxations // 2), run, "")
 
 
 def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
     """How far the present pass is (0..1), how long one takes, and "about " where that is reckoned; None where none is going."""
-    if run.stage not in ("warm-up", "clean", "phases"):
+    if run.stage not in STAGES or not STAGES[run.stage].passes:
         return None
     if run.stage == "warm-up":
         if run.progress is None or not run.progress.done:

@@ -13,11 +13,8 @@ from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
+from fwtui.stream.stages import STAGES
 
-STAGES = ("read", "graph", "allocate", "compile", "load", "reorder", "warm-up", "reorder back", "unload", "verify")
-
-
-COPIES = {"read": "file", "load": "h2d", "unload": "d2h"}  # stages that move bytes, and what they are called
 SHOWN_DIGITS = 8  # of a checksum in a table: those of the sum that depends on where each distance is
 
 
@@ -70,7 +67,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "phases": {p.key: p.seconds for p in run.phases},
         "phase_details": [_phase(p) for p in run.phases],
         "copies": _copies(run),
-        "stages": {name: run.stage_seconds(name) for name in STAGES if run.stage_seconds(name) is not None},
+        "stages": {s.key: t for s in STAGES.values() if s.told and (t := run.stage_seconds(s.key)) is not None},
         "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
         "occupancy_limited_by": list(occupancy.limiters) if occupancy is not None else [],
         "throttled": list(evidence.throttled) if evidence is not None else [],
@@ -110,8 +107,8 @@ def _copies(run: Run) -> dict[str, Any]:
     """Reading a file and, on a GPU, copying in (with the change of layout) and out: seconds, bytes, bytes per second."""
     told = {}
     for stage in run.stages:
-        name = COPIES.get(stage.name)
-        if name is None or stage.seconds is None or run.simulated or (name != "file" and run.backend != "cuda"):
+        name = STAGES[stage.name].copy if stage.name in STAGES else ""
+        if not name or stage.seconds is None or run.simulated or (name != "file" and run.backend != "cuda"):
             continue
         rate = stage.bytes / stage.seconds if stage.bytes and stage.seconds else None
         told[name] = {"seconds": stage.seconds, "bytes": stage.bytes, "bytes_per_second": rate}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from fwtui.analysis.estimate import STAGES
+from fwtui.analysis.estimate import GROWING
 from fwtui.analysis.limits import Limit, limit_of
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
@@ -217,7 +217,7 @@ class Bench:
         before = entrant if entrant.seconds else self._before(entrant)
         if before is None:
             return AROUND
-        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in (*STAGES, "verify"))
+        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in (*GROWING, "verify"))
         return AROUND + copies * (entrant.experiment.n / before.experiment.n) ** 2
 
     def _turn(self, entrant: Entrant) -> bool:

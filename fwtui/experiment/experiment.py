@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +22,10 @@ SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
-HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")  # fields that decide nothing of what is computed
+# fields of an Experiment: what a graph is generated from, how its distances are computed, and what decides neither
+GENERATED = ("n", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
+HOW_COMPUTED = ("kernel", "dtype", "tile", "options", "launch", "memory")
+HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _Float = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -66,10 +69,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def graph(self) -> tuple[object, ...]:
-        """What decides the input graph, and nothing else: equal keys, equal bytes."""
-        if self.file:
-            return (self.file,)
-        return (self.n, self.density, self.low, self.high, self.real, self.negative, self.connected, self.exact, self.seed)
+        """What decides the input graph, and nothing else: equal keys, equal bytes (of a file: where its name stands for it)."""
+        return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED))
 
 
 def kernel_named(name: str) -> Kernel:
@@ -89,11 +90,16 @@ def changed(experiment: Experiment, **changes: Any) -> Experiment:
     return msgspec.structs.replace(experiment, **changes)
 
 
-def identity(experiment: Experiment) -> tuple[object, ...]:
-    """What decides the input and how it is computed: equal for runs that repeat each other. A file is known by its name."""
+def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
+    """A key that is equal for experiments that are the same but for the ignored fields.
+
+    By default those are the same that repeat each other. A file is known by its name, and what a graph would be generated
+    from decides nothing then.
+    """
+    left_out = {*ignoring, *(GENERATED if experiment.file else ())}
     plain = changed(experiment, file=Path(experiment.file).name)
-    fields = {name: getattr(plain, name) for name in plain.__struct_fields__ if name not in HOW_MEASURED}
-    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in fields.values())
+    values = (getattr(plain, name) for name in plain.__struct_fields__ if name not in left_out)
+    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values)
 
 
 def check_device(text: str) -> None:

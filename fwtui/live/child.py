@@ -18,20 +18,6 @@ from fwtui.stream.codec import Line, decode_lines
 
 STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
-# what stages are called in a sentence; "warm-up" is already
-DURING = {
-    "read": "the reading of the file",
-    "graph": "the making of the graph",
-    "allocate": "allocation",
-    "compile": "compilation",
-    "load": "the copy in",
-    "reorder": "reordering",
-    "clean": "the clean passes",
-    "phases": "the phase pass",
-    "reorder back": "reordering",
-    "unload": "the copy out",
-    "verify": "verification",
-}
 
 
 class Child:
@@ -149,8 +135,3 @@ def epitaph(exit_code: int) -> str:
     except ValueError:
         name = None
     return f"signal {-exit_code}, {name.lower()}" if name else f"signal {-exit_code}"
-
-
-def during(stage: str) -> str:
-    """What a run was at when its process ended, to be said after that: ' during the clean passes'; nothing before the first."""
-    return f" during {DURING.get(stage, stage)}" if stage else ""

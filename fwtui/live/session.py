@@ -18,7 +18,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.live.child import Child, during, epitaph
+from fwtui.live.child import Child, epitaph
 from fwtui.live.sampler_supervisor import Sampling
 from fwtui.machine import hardware
 from fwtui.machine.auto import resolved
@@ -28,6 +28,7 @@ from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 from fwtui.stream.privacy import anonymous
+from fwtui.stream.stages import during
 
 if TYPE_CHECKING:
     from fwtui.live.profiling import Counting

@@ -35,7 +35,8 @@ class Inputs:
         if not experiment.file:
             check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
         stamp = file_stamp(experiment.file)
-        key = (*experiment.graph, experiment.dtype, *stamp)
+        same = (*experiment.graph, experiment.file, *stamp)
+        key = (*same, experiment.dtype)
         if self._last is None or self._last[0] != key:
             self._last = None  # so that two graphs are never held at once
             if experiment.file:
@@ -64,7 +65,7 @@ class Inputs:
             note="; ".join(filter(None, (graph.note, f"range {proof}" if proof else ""))),
         )
         # a graph is the same whatever type computes on it: checksums may be compared across types
-        return (*experiment.graph, *stamp), graph
+        return same, graph
 
     def _generated(self, teller: Teller, experiment: Experiment, engine: Engine) -> GraphInput:
         fill = fill_for(engine, experiment.n)

@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fwtui.experiment.experiment import Experiment
+from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, WATTS, Quantity, quantities_of
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
@@ -19,6 +20,7 @@ RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
 Real = Annotated[float, Meta(ge=-1e15, le=1e15)]
 Amount = Annotated[float, Meta(ge=0, le=1e15)]  # of anything: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
+Celsius = Annotated[float, Meta(ge=-273, le=1000)]
 Share = Annotated[float, Meta(ge=0, le=1.5)]  # of 1; counters may overshoot a little
 
 FORMAT = "fwtui-session"
@@ -105,9 +107,7 @@ class Stage(Event, frozen=True, kw_only=True):
     """A part of a run outside the timed passes; without seconds it begins, with them it is over."""
 
     run: RunId
-    # "graph" (generated) or "read" (from a file), "allocate", "compile", "load", "reorder" (as the kernel wants it), "warm-up",
-    # "clean", "reorder back", "unload", "verify", "phases"
-    name: str
+    name: str  # a key of fwtui.stream.stages.STAGES
     seconds: Seconds | None = None  # of a copy, the median of several
     bytes: Count | None = None
 
@@ -234,24 +234,34 @@ class Fault(Event, frozen=True, kw_only=True):
 class Telemetry(Event, frozen=True, kw_only=True):
     """One reading of the host and, where there is one, the GPU. MHz, watts, bytes, shares of 1."""
 
-    gpu_power_watts: Amount | None = None
-    gpu_utilisation: Share | None = None
+    # a field with a Quantity is shown: as a lane of the telemetry screen and, unless it is shown later, on the strip
+    gpu_power_watts: Annotated[Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1)] = None
+    gpu_utilisation: Annotated[Share | None, Quantity("util", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = None
     memory_utilisation: Share | None = None
-    gpu_clock_mhz: Amount | None = None
-    memory_clock_mhz: Amount | None = None
-    gpu_temperature: Annotated[float, Meta(ge=-273, le=1000)] | None = None
-    gpu_memory_bytes: Count | None = None
+    gpu_clock_mhz: Annotated[
+        Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2)
+    ] = None
+    memory_clock_mhz: Annotated[Amount | None, Quantity("mem clock", MEGAHERTZ, "of GPU memory", later=True, place=10)] = None
+    gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "of the GPU", 95, least=20, place=3)] = None
+    gpu_memory_bytes: Annotated[Count | None, Quantity("memory", MEMORY, "held on the GPU", "memory_bytes", place=7)] = None
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
-    sm_utilisation: Share | None = None  # GPM
-    sm_occupancy: Share | None = None
-    integer_utilisation: Share | None = None
-    fp32_utilisation: Share | None = None
-    dram_utilisation: Share | None = None
-    cpu_utilisation: Share | None = None
-    cpu_clock_mhz: Amount | None = None
-    host_memory_bytes: Count | None = None
-    cost_seconds: Seconds | None = None  # what taking this reading cost
+    sm_utilisation: Annotated[Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work (GPM)", 1, later=True)] = None
+    sm_occupancy: Annotated[
+        Share | None, Quantity("SM occ", PERCENT, "resident warps of all possible ones (GPM)", 1, place=5)
+    ] = None
+    integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
+    fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
+    dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6)] = None
+    cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "all cores of the machine", 1, host=True)] = None
+    cpu_clock_mhz: Annotated[
+        Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean of the cores", about=5000, host=True, short="clock")
+    ] = None
+    host_memory_bytes: Annotated[Count | None, Quantity("host mem", MEMORY, "used", "memory_bytes", 2**36, host=True)] = None
+    cost_seconds: Annotated[Seconds | None, Quantity("sampling", DURATION, "what one reading cost", later=True, host=True)] = None
+
+
+QUANTITIES = quantities_of(Telemetry)
 
 
 class Notice(Event, frozen=True, kw_only=True):

@@ -7,12 +7,11 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple
 
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, changed, identity
 from fwtui.stream import events
 from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
-GRAPH = ("density", "low", "high", "real", "negative", "connected", "exact", "seed")  # fields that decide a generated graph
 MOST_TOLD = 256  # events of one kind that a run keeps
 
 
@@ -215,23 +214,22 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
 
     What is not asked for is the kernel's default; of a file only that there is one is known.
     """
-    had = run.experiment
-    usual = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
+    if (run.experiment.kernel, bool(run.experiment.file)) != (wanted.kernel, bool(wanted.file)):
+        return False
+    tile = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
-    graph = () if wanted.file else GRAPH
-    return (
-        had.kernel == wanted.kernel
-        and bool(had.file) == bool(wanted.file)
-        and all(getattr(had, name) == getattr(wanted, name) for name in (*graph, "dtype", "memory"))
-        and (had.launch or launch) == (wanted.launch or launch)
-        and _place(had.device) == _place(wanted.device)
-        and had.tile == (wanted.tile or usual if usual else 0)
-        and all(had.options.get(o.name, o.default) == wanted.options.get(o.name, o.default) for o in kernel.options)
-    )
 
+    def key(asked: Experiment) -> tuple[object, ...]:
+        whole = changed(
+            asked,
+            tile=asked.tile or tile if tile else 0,
+            launch=asked.launch or launch,
+            options={o.name: asked.options.get(o.name, o.default) for o in kernel.options},
+            device="0" if asked.device == "auto" else asked.device,
+        )
+        return identity(whole, ignoring=("n", "file", "repeats", "budget", "verify", "auto"))
 
-def _place(device: str) -> str:
-    return "0" if device == "auto" else device
+    return key(run.experiment) == key(wanted)
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

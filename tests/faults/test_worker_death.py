@@ -19,13 +19,14 @@ import pytest
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import session as live_module
-from fwtui.live.child import STDERR_KEPT, Child, during, epitaph
+from fwtui.live.child import STDERR_KEPT, Child, epitaph
 from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.stream.events import End
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.stream.stages import during
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent

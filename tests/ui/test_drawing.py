@@ -16,9 +16,9 @@ from fwtui import measure
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.live.child import DURING
 from fwtui.stream import events
 from fwtui.stream.model import Evidence, Model
+from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
 from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
@@ -82,22 +82,22 @@ def test_sparks_leave_gaps_and_stay_inside_their_scale() -> None:
 
 def test_history_is_means_of_half_seconds() -> None:
     readings = [events.Telemetry(t=t / 10, gpu_utilisation=1.0 if t >= 95 else 0.0) for t in range(0, 100)]
-    assert telemetry_strip.history(readings, lambda r: r.gpu_utilisation)[-2:] == (0.0, 1.0)
-    assert telemetry_strip.history(readings, lambda r: r.gpu_power_watts) == (None,) * telemetry_strip.BINS
-    assert telemetry_strip.history([], lambda r: r.t) == (None,) * telemetry_strip.BINS
+    assert telemetry_strip.history(readings, "gpu_utilisation")[-2:] == (0.0, 1.0)
+    assert telemetry_strip.history(readings, "gpu_power_watts") == (None,) * telemetry_strip.BINS
+    assert telemetry_strip.history([], "t") == (None,) * telemetry_strip.BINS
 
 
 def test_what_was_not_read_is_na_and_never_0() -> None:
     empty = model_of([scenes.header(), scenes.GPU])
-    for quantity in telemetry_strip.quantities(empty):
+    for quantity in telemetry_strip.places(empty):
         assert quantity.text == "n/a"
-    assert {q.text for q in telemetry_strip.quantities(model_of([scenes.header(), scenes.NO_GPU]))} == {"n/a"}
+    assert {q.text for q in telemetry_strip.places(model_of([scenes.header(), scenes.NO_GPU]))} == {"n/a"}
 
 
 @pytest.mark.parametrize(("width", "rows"), [(118, 2), (78, 2), (58, 1), (20, 2), (1, 1)])
 def test_the_strip_is_never_wider_than_its_place(width: int, rows: int) -> None:
     model = model_of(scenes.gpu_session())
-    lines = telemetry_strip.arranged(telemetry_strip.quantities(model), width, rows)
+    lines = telemetry_strip.arranged(telemetry_strip.places(model), width, rows)
     assert len(lines) <= rows
     for row in lines[:-1] if len(lines) > 1 else []:
         cells = sum(quantity.cells(with_history) for quantity, with_history in row) + len(telemetry_strip.gap(row[0][1])) * (
@@ -111,7 +111,7 @@ def test_places_on_the_strip_do_not_move_when_numbers_change() -> None:
     widths = set()
     for stop in (40, len(told) // 2, len(told)):
         model = model_of(told[:stop])
-        widths.add(tuple("".join(q.parts(True)).__len__() for q in telemetry_strip.quantities(model) if q.label != "throttle"))
+        widths.add(tuple("".join(q.parts(True)).__len__() for q in telemetry_strip.places(model) if q.label != "throttle"))
     assert len(widths) == 1
 
 
@@ -126,7 +126,7 @@ def test_labels_and_values_are_apart_whatever_is_read(gpu: bool) -> None:
         host_memory_bytes=128 * scenes.GIB,
         throttle=0,
     )
-    quantities = telemetry_strip.quantities(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
+    quantities = telemetry_strip.places(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
     for quantity in quantities:
         for with_history in (True, False):
             drawn = "".join(quantity.parts(with_history))
@@ -322,8 +322,7 @@ def test_a_run_too_short_for_counters_has_none() -> None:
 def test_every_stage_that_is_measured_has_words() -> None:
     source = "".join(path.read_text() for path in Path(measure.__path__[0]).glob("*.py"))
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
-    assert {"read", "graph", "clean", "phases"} <= names <= set(wording.STAGES)
-    assert names == {*DURING, "warm-up"}, "and each is called something where a worker died during it"
+    assert {"read", "graph", "clean", "phases"} <= names == set(STAGES) - {"answers"}
 
 
 def test_phases_keep_their_places_before_they_are_known() -> None:

@@ -21,7 +21,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.telemetry.lane_chart import LaneChart
 from fwtui.tui.telemetry.lane_rows import GUTTER
-from fwtui.tui.telemetry.lanes import HOLD_SECONDS, QUANTITIES, Bins, moments, span_for, usual
+from fwtui.tui.telemetry.lanes import HOLD_SECONDS, Bins, moments, span_for, usual
 from fwtui.tui.telemetry.screen import LanesScreen
 
 Replay = Callable[..., FwtuiApp]
@@ -44,12 +44,12 @@ def readings(values: list[float | None], every: float = 0.1) -> list[events.Tele
 
 
 def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -> None:
-    bins = Bins(1.0, ("power",))
+    bins = Bins(1.0, ("gpu_power_watts",))
     told = [events.Telemetry(t=t, gpu_power_watts=w) for t, w in ((0.0, 100.0), (0.5, 200.0), (1.2, 50.0), (6.0, 70.0))]
     bins.take(told)
     assert bins.means(0, 0, 8) == [150, 50, 50, 50, None, None, 70, None]
     assert HOLD_SECONDS == 1.5
-    fine = Bins(0.05, ("power",))
+    fine = Bins(0.05, ("gpu_power_watts",))
     fine.take(told[:3])
     assert fine.means(0, 0, 12) == [100] * 10 + [200] * 2
     assert bins.means(0, -3, 4) == [None, None, None, 150] and bins.greatest == [200]
@@ -63,10 +63,10 @@ def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -
 )
 def test_bins_follow_a_list_that_grows_and_is_cut(values: list[float | None], cuts: list[int], seconds: float) -> None:
     told = readings(values)
-    followed = Bins(seconds, ("power", "clock"))
+    followed = Bins(seconds, ("gpu_power_watts", "gpu_clock_mhz"))
     for cut in [*cuts, len(told)]:
         followed.take(told[:cut])
-        fresh = Bins(seconds, ("power", "clock"))
+        fresh = Bins(seconds, ("gpu_power_watts", "gpu_clock_mhz"))
         fresh.take(told[:cut])
         assert followed.means(0, -5, 40) == fresh.means(0, -5, 40)
         assert followed.means(1, 0, 9) == [None] * 9 and followed.greatest == fresh.greatest
@@ -80,9 +80,15 @@ def test_moments_are_round_and_few() -> None:
 
 def test_what_is_shown_first_fits_the_machine() -> None:
     model = Model()
-    assert usual(model) == ("cpu", "cpu-clock", "host-memory")
+    assert list(usual(model)) == ["cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"]
     model.apply(scenes.GPU)
-    assert usual(model)[:2] == ("power", "clock") and "cpu" not in usual(model)
+    assert list(usual(model))[:2] == ["gpu_power_watts", "gpu_clock_mhz"] and "cpu_utilisation" not in usual(model)
+
+
+def test_what_tells_the_end_of_a_scale_is_a_fact_of_the_device_or_the_machine() -> None:
+    for quantity in events.QUANTITIES.values():
+        if isinstance(quantity.most, str):
+            assert quantity.most in (events.Machine if quantity.host else events.Device).__struct_fields__
 
 
 async def test_lanes_runs_and_clock_are_there_at_once(replay_of: Replay) -> None:
@@ -166,9 +172,9 @@ async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
         await shown(pilot, "5")
         text = await shown(pilot, "s")
         assert isinstance(app.screen, LanesScreen)
-        assert all(quantity.title in text for quantity in QUANTITIES)
+        assert all(quantity.title in text for quantity in events.QUANTITIES.values())
         app.screen.query_one(SelectionList).deselect_all()
-        app.screen.query_one(SelectionList).select("cpu")
+        app.screen.query_one(SelectionList).select("cpu_utilisation")
         text = await shown(pilot)
         marks = {title: next(line for line in text.split("\n") if title in line)[:-1] for title in ("all cores", "of the board")}
         assert "▐X▌" in marks["all cores"] and "▐ ▌" in marks["of the board"], "without colours too"

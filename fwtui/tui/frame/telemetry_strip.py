@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import ClassVar, NamedTuple
 
@@ -17,7 +17,9 @@ from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.quantity import MEMORY, PERCENT, Quantity
 from fwtui.stream.throttle import throttled
+from fwtui.tui.telemetry.lanes import most_of, usual
 
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5
@@ -25,8 +27,8 @@ BARS = "▁▂▃▄▅▆▇█"
 LABEL, TEXT = 9, 8  # cells of a label with a space and of a text, where histories are shown
 
 
-class Quantity(NamedTuple):
-    """One place on the strip; `low` and `high` are the fixed ends of its history's scale."""
+class Place(NamedTuple):
+    """One quantity on the strip; `low` and `high` are the fixed ends of its history's scale."""
 
     label: str
     text: str
@@ -64,9 +66,6 @@ def gap(with_history: bool) -> str:
     return "  " if with_history else "   "
 
 
-Value = Callable[[events.Telemetry], float | None]
-
-
 def spark(history: Sequence[float | None], low: float, high: float) -> str:
     """One block per bin; a bin in which nothing was read stays empty."""
     span = high - low
@@ -80,7 +79,7 @@ def spark(history: Sequence[float | None], low: float, high: float) -> str:
     return cells
 
 
-def history(readings: Sequence[events.Telemetry], value: Value) -> tuple[float | None, ...]:
+def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | None, ...]:
     """Means over the last ten half seconds, oldest first; bins begin at whole half seconds, so they do not wobble."""
     if not readings:
         return (None,) * BINS
@@ -90,78 +89,43 @@ def history(readings: Sequence[events.Telemetry], value: Value) -> tuple[float |
         place = BINS - 1 - (last - int(reading.t / BIN_SECONDS))
         if place < 0:
             break
-        found = value(reading)
+        found = getattr(reading, key)
         if found is not None:
             bins[min(place, BINS - 1)].append(found)
     return tuple(fmean(b) if b else None for b in bins)
 
 
-def quantities(model: Model) -> tuple[Quantity, ...]:
+def places(model: Model) -> tuple[Place, ...]:
     """What the strip shows: the GPU's telemetry, or the host's where there is no GPU."""
     now = model.reading or events.Telemetry(t=0.0)
-    return _gpu(model, now) if model.gpu is not None else _host(model, now)
+    shown = [place for key, quantity in usual(model).items() for place in _places(model, now, key, quantity)]
+    if model.gpu is not None:
+        words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
+        shown.append(Place("throttle", words, (), words=True, width=max(11, len(words))))
+    return tuple(shown)
 
 
-def _gpu(model: Model, now: events.Telemetry) -> tuple[Quantity, ...]:
-    gpu = model.gpu or events.Device(t=0.0)
-    past = model.telemetry
-    memory = now.gpu_memory_bytes
-    held = units.ABSENT if memory is None else units.digits(memory / 2**30)
-    total = f"/{units.memory(gpu.memory_bytes)}" if gpu.memory_bytes and memory is not None else ""
-    reasons = throttled(now.throttle)
-    throttle = units.ABSENT if now.throttle is None else (", ".join(reasons) or "none")
-    return (
-        Quantity(
-            "power",
-            _whole(now.gpu_power_watts, "W"),
-            history(past, lambda r: r.gpu_power_watts),
-            0,
-            gpu.power_limit_watts or 700,
-            width=6,
-        ),
-        Quantity(
-            "SM clock", _whole(now.gpu_clock_mhz, "MHz"), history(past, lambda r: r.gpu_clock_mhz), 0, gpu.max_clock_mhz or 2000
-        ),
-        Quantity("temp", _whole(now.gpu_temperature, "°C"), history(past, lambda r: r.gpu_temperature), 20, 95, width=6),
-        Quantity("util", _share(now.gpu_utilisation), history(past, lambda r: r.gpu_utilisation), width=5),
-        Quantity("SM occ", _share(now.sm_occupancy), history(past, lambda r: r.sm_occupancy), width=5),
-        Quantity("DRAM", _share(now.dram_utilisation), history(past, lambda r: r.dram_utilisation), width=5),
-        Quantity("memory", held + total, (), words=True, width=13),
-        Quantity("throttle", throttle, (), words=True, width=max(11, len(throttle))),
-    )
+def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -> list[Place]:
+    """The place of a quantity; of memory how much of how much is used, and of the machine's its history too."""
+    value, most = getattr(now, key), most_of(quantity, model)
+    low, high = quantity.least, most or quantity.about
+    if quantity.unit is not MEMORY:
+        text = units.ABSENT if value is None else quantity.unit.text(value)
+        return [
+            Place(quantity.short or quantity.title, text, history(model.telemetry, key), low, high, width=quantity.unit.cells)
+        ]
+    whole = f"/{units.memory(most)}" if most else " GiB"
+    used = units.ABSENT if value is None else units.digits(value / 2**30) + whole
+    if not quantity.host:
+        return [Place(quantity.title, used, (), words=True, width=13)]
+    share = units.ABSENT if value is None or not most else PERCENT.text(value / most)
+    return [Place("memory", share, history(model.telemetry, key), low, high), Place("used", used, (), words=True, width=14)]
 
 
-def _host(model: Model, now: events.Telemetry) -> tuple[Quantity, ...]:
-    past = model.telemetry
-    memory = model.header.machine.memory_bytes if model.header is not None else None
-    held = now.host_memory_bytes
-    text = units.ABSENT if held is None else units.digits(held / 2**30) + (f"/{units.memory(memory)}" if memory else " GiB")
-    return (
-        Quantity("CPU", _share(now.cpu_utilisation), history(past, lambda r: r.cpu_utilisation), width=5),
-        Quantity("clock", _whole(now.cpu_clock_mhz, "MHz"), history(past, lambda r: r.cpu_clock_mhz), 0, 5000),
-        Quantity(
-            "memory",
-            _share(held / memory if held is not None and memory else None),
-            history(past, lambda r: r.host_memory_bytes),
-            0,
-            memory or 2**36,
-        ),
-        Quantity("used", text, (), words=True, width=14),
-    )
-
-
-def _whole(value: float | None, unit: str) -> str:
-    return units.ABSENT if value is None else f"{value:.0f} {unit}"
-
-
-def _share(value: float | None) -> str:
-    return units.ABSENT if value is None else f"{100 * value:.0f} %"
-
-
-def arranged(all_of: Sequence[Quantity], width: int, rows: int) -> list[list[tuple[Quantity, bool]]]:
+def arranged(all_of: Sequence[Place], width: int, rows: int) -> list[list[tuple[Place, bool]]]:
     """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
     for with_history in (True, False):
-        lines: list[list[tuple[Quantity, bool]]] = [[]]
+        lines: list[list[tuple[Place, bool]]] = [[]]
         used = 0
         between = len(gap(with_history))
         for quantity in all_of:
@@ -189,24 +153,24 @@ class TelemetryStrip(Widget):
 
     def __init__(self, *, id: str | None = None):
         super().__init__(id=id)
-        self._quantities = quantities(Model())
-        self._seen: tuple[object, ...] = ()
+        self._places = places(Model())
+        self._seen: tuple[object, ...] | None = None
 
     def show(self, model: Model) -> None:
         """Show the model's latest telemetry; nothing is done where it is what was shown."""
         seen = (model.reading, model.device)
-        if seen[0] is not self._seen_at(0) or seen[1] is not self._seen_at(1):
+        if self._seen is None or any(now is not before for now, before in zip(seen, self._seen, strict=True)):
             self._seen = seen
-            before = len(self._quantities)
-            self._quantities = quantities(model)
-            self.refresh(layout=len(self._quantities) != before)
+            before = len(self._places)
+            self._places = places(model)
+            self.refresh(layout=len(self._places) != before)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(arranged(self._quantities, width, 2 if viewport.height >= 24 else 1))
+        return len(arranged(self._places, width, 2 if viewport.height >= 24 else 1))
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        rows = arranged(self._quantities, width, self.size.height)
+        rows = arranged(self._places, width, self.size.height)
         if y >= len(rows):
             return Strip.blank(width, self.rich_style)
         label, value, past = (self._part(name) for name in ("label", "value", "history"))
@@ -219,6 +183,3 @@ class TelemetryStrip(Widget):
 
     def _part(self, name: str) -> Style:
         return self.get_component_rich_style(f"telemetry--{name}")
-
-    def _seen_at(self, place: int) -> object:
-        return self._seen[place] if self._seen else self

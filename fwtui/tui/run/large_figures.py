@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Digits, Static
 
 from fwtui.common import units
+from fwtui.stream.stages import doing
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.readout import Subject, peak_share
 
@@ -32,7 +33,7 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure]:
     run = s.run
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
-            return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", wording.stage(run.stage)), NOTHING, NOTHING
+            return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING
         words = wording.SIMULATED if run.simulated else "no time yet" if run.state == "running" else "no time"
         return Figure("", words), NOTHING, NOTHING
     doubtful = wording.doubtful(run)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fwtui.common import units
+from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.throttle import throttled
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.telemetry_strip import BARS
-from fwtui.tui.telemetry.lanes import NAMED, Bins, moments
+from fwtui.tui.telemetry.lanes import Bins, moments, most_of
 
 GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11
@@ -108,7 +109,7 @@ class Lanes:
     def _lane(self, lane: int, height: int) -> list[Row]:
         if height < 1:
             return []
-        quantity = NAMED[self.bins.names[lane]]
+        quantity = QUANTITIES[self.bins.names[lane]]
         means = self.bins.means(lane, self.window.first, self.window.columns)
         low, high = quantity.least, self._most(lane)
         # an eighth of the lane stays free, so that a full one does not touch the one above
@@ -117,7 +118,7 @@ class Lanes:
             for value in means
         ]
         value = means[self.cursor] if self.cursor is not None else self._latest(lane)
-        text = units.ABSENT if value is None else quantity.text(value)
+        text = units.ABSENT if value is None else quantity.unit.text(value)
         rows: list[Row] = []
         for row in range(height):
             under = 8 * (height - 1 - row)
@@ -130,14 +131,14 @@ class Lanes:
                 said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
                 rows.append(self._row([(f"{quantity.title:<{TITLE}}", "title"), said], cells))
             else:
-                ends = f"{low:.0f} to {tick_text(high, quantity.text)}" if row == 1 else ""
+                ends = f"{low:.0f} to {tick_text(high, quantity.unit.text)}" if row == 1 else ""
                 rows.append(self._row([(f"{ends:>{GUTTER - 1}.{GUTTER - 1}} ", "label")], cells))
         return rows
 
     def _most(self, lane: int) -> float:
         """The upper end of the scale: what the device says, else a round number above all that was read."""
-        quantity = NAMED[self.bins.names[lane]]
-        known = quantity.most(self.model)
+        quantity = QUANTITIES[self.bins.names[lane]]
+        known = most_of(quantity, self.model)
         if known is not None and known > quantity.least:
             return known
         greatest = max(self.bins.greatest[lane], quantity.least + 1e-9)
@@ -145,8 +146,7 @@ class Lanes:
         return quantity.least + step * -(-(greatest - quantity.least) // step)
 
     def _latest(self, lane: int) -> float | None:
-        reading = self.model.reading
-        return NAMED[self.bins.names[lane]].value(reading) if reading is not None else None
+        return getattr(self.model.reading, self.bins.names[lane], None)
 
     def _throttle(self) -> Row:
         masks = self.bins.masks(self.window.first, self.window.columns)

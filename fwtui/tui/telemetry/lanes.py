@@ -1,87 +1,33 @@
-"""Quantities over time: what telemetry can show, each with fixed ends, and its readings in bins of equal length."""
+"""Quantities over time: which are shown, the ends of their scales, and their readings in bins of equal length."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TypeVar
 
-from fwtui.common import units
 from fwtui.stream import events
+from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
+from fwtui.stream.quantity import Quantity
 
 HOLD_SECONDS = 1.5  # a reading stands until the next one, but not for longer than this
-GIB = 2**30
-Known = Callable[[Model], float | None]
 T = TypeVar("T")
 
 
-class Quantity(NamedTuple):
-    """One lane: its name, a reading's value, the value in words, and the ends of its scale.
-
-    Where nobody knows the greatest possible value, the scale ends at a round number above what was read.
-    """
-
-    name: str
-    title: str
-    value: Callable[[events.Telemetry], float | None]
-    text: Callable[[float], str]
-    most: Known
-    meaning: str  # for the choice of lanes
-    least: float = 0.0
-    first: bool = True  # whether it is shown before anybody has chosen
-    host: bool = False  # of the machine, not of its GPU
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
-
-
-def _gpu(name: str) -> Known:
-    return lambda model: getattr(model.gpu, name, None)
-
-
-def _whole(model: Model) -> float:
-    return 1.0
-
-
-def _unknown(model: Model) -> None:
-    return None
-
-
-def _host_memory(model: Model) -> float | None:
-    return model.header.machine.memory_bytes if model.header is not None else None
-
-
-def _hot(model: Model) -> float:
-    return 95.0
-
-
-WATTS, MEGAHERTZ, CELSIUS = "{:.0f} W".format, "{:.0f} MHz".format, "{:.0f} °C".format
-QUANTITIES = (
-    Quantity("power", "power", lambda r: r.gpu_power_watts, WATTS, _gpu("power_limit_watts"), "of the board"),
-    Quantity("clock", "SM clock", lambda r: r.gpu_clock_mhz, MEGAHERTZ, _gpu("max_clock_mhz"), "of the multiprocessors"),
-    Quantity("temperature", "temp", lambda r: r.gpu_temperature, CELSIUS, _hot, "of the GPU", 20.0),
-    Quantity("utilisation", "util", lambda r: r.gpu_utilisation, _percent, _whole, "time with any kernel running (NVML)"),
-    Quantity("occupancy", "SM occ", lambda r: r.sm_occupancy, _percent, _whole, "resident warps of all possible ones (GPM)"),
-    Quantity("dram", "DRAM", lambda r: r.dram_utilisation, _percent, _whole, "of the memory's peak (GPM)"),
-    Quantity("memory", "memory", lambda r: r.gpu_memory_bytes, units.memory, _gpu("memory_bytes"), "held on the GPU"),
-    Quantity("sm", "SM busy", lambda r: r.sm_utilisation, _percent, _whole, "multiprocessors with work (GPM)", first=False),
-    Quantity("integer", "int pipe", lambda r: r.integer_utilisation, _percent, _whole, "of its peak (GPM)", first=False),
-    Quantity("fp32", "fp32 pipe", lambda r: r.fp32_utilisation, _percent, _whole, "of its peak (GPM)", first=False),
-    Quantity("memory-clock", "mem clock", lambda r: r.memory_clock_mhz, MEGAHERTZ, _unknown, "of GPU memory", first=False),
-    Quantity("cpu", "CPU", lambda r: r.cpu_utilisation, _percent, _whole, "all cores of the machine", host=True),
-    Quantity("cpu-clock", "CPU clock", lambda r: r.cpu_clock_mhz, MEGAHERTZ, _unknown, "mean of the cores", host=True),
-    Quantity("host-memory", "host mem", lambda r: r.host_memory_bytes, units.memory, _host_memory, "used", host=True),
-    Quantity("cost", "sampling", lambda r: r.cost_seconds, units.duration, _unknown, "what one reading cost", first=False),
-)
-NAMED = {quantity.name: quantity for quantity in QUANTITIES}
-
-
-def usual(model: Model) -> tuple[str, ...]:
-    """What is shown before anybody has chosen: the GPU's quantities, or the machine's where there is none."""
+def usual(model: Model) -> dict[str, Quantity]:
+    """What is shown before the user has chosen: the GPU's quantities, or the machine's where there is none."""
     host = model.gpu is None
-    return tuple(quantity.name for quantity in QUANTITIES if quantity.first and quantity.host == host)
+    return {key: quantity for key, quantity in QUANTITIES.items() if not quantity.later and quantity.host == host}
+
+
+def most_of(quantity: Quantity, model: Model) -> float | None:
+    """The greatest possible value; None where nobody knows it."""
+    if not isinstance(quantity.most, str):
+        return quantity.most
+    machine = model.header.machine if model.header is not None else None
+    return getattr(machine if quantity.host else model.gpu, quantity.most, None)
 
 
 class Bins:
@@ -103,7 +49,7 @@ class Bins:
         """Agree with these readings; only what is new costs anything."""
         if self._taken > len(readings) or (self._taken and readings[self._taken - 1] is not self._last):
             self._clear()
-        values = [NAMED[name].value for name in self.names]
+        values = [attrgetter(name) for name in self.names]
         for reading in readings[self._taken :]:
             place = self.place(reading.t)
             for number, (value_of, sums) in enumerate(zip(values, self._sums, strict=True)):

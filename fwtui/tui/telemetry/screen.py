@@ -14,6 +14,7 @@ from textual.widgets import SelectionList
 from textual.widgets.selection_list import Selection
 
 from fwtui.common import units
+from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog
@@ -21,7 +22,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry import lane_chart
 from fwtui.tui.telemetry.lane_chart import LaneChart
-from fwtui.tui.telemetry.lanes import QUANTITIES, SPANS, span_for, usual
+from fwtui.tui.telemetry.lanes import SPANS, span_for, usual
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 
@@ -90,8 +91,8 @@ class LanesScreen(Dialog):
     def body(self) -> ComposeResult:
         yield Choices(
             *(
-                Selection(Content(f"{quantity.title:<11}{quantity.meaning}"), quantity.name, quantity.name in self._shown)
-                for quantity in QUANTITIES
+                Selection(Content(f"{quantity.title:<11}{quantity.meaning}"), key, key in self._shown)
+                for key, quantity in QUANTITIES.items()
             )
         )
 
@@ -137,7 +138,7 @@ class TelemetryScreen(Frame):
         return (self._names, self._span, self._held)
 
     def show(self) -> None:
-        names = self._names or usual(self.model)
+        names = self._names or tuple(usual(self.model))
         start, end = self._window()
         chart = self.query_one(LaneChart)
         chart.show(names, start, end)
@@ -187,10 +188,10 @@ class TelemetryScreen(Frame):
         def chosen(names: str | None) -> None:
             if names is not None:
                 picked = names.split(",")
-                self._names = tuple(quantity.name for quantity in QUANTITIES if quantity.name in picked)
+                self._names = tuple(key for key in QUANTITIES if key in picked)
                 self.update()
 
-        self.app.push_screen(LanesScreen(self._names or usual(self.model)), chosen)
+        self.app.push_screen(LanesScreen(self._names or tuple(usual(self.model))), chosen)
 
     def on_lane_chart_chosen(self, event: LaneChart.Chosen) -> None:
         event.stop()

@@ -13,7 +13,6 @@ from textual.widget import Widget
 
 from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene
 from fwtui.stream.run import Run
-from fwtui.tui.widgets import wording
 from kernels.plan import Rect
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
@@ -117,7 +116,7 @@ class MatrixPicture(Widget):
         seen = None
         if film is not None and film.complete and len(film) and run is not None:
             slow = self._motion is not None and run.state != "running"
-            seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now, wording.stage)
+            seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now)
         if self.display != (seen is not None):
             self.display = seen is not None
         if seen != self._scene:

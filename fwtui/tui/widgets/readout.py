@@ -14,6 +14,7 @@ from fwtui.common.text import shortened
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.run import Run
+from fwtui.stream.stages import STAGES, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line
@@ -22,6 +23,7 @@ FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
 NUMBER = 10
 LIMIT = "limit (probe)"
+OUTSIDE = ("load", "reorder", "reorder back", "unload", "allocate", "compile", "read", "graph", "verify")  # the clock
 
 
 class Headline(NamedTuple):
@@ -124,7 +126,7 @@ def progress(s: Subject, width: int) -> list[Content]:
         room = max(4, width - LABEL - 6 - 27)
         return [
             line(
-                (f"{shortened(wording.stage(stage), LABEL - 1):<{LABEL}}", "$primary"),
+                (f"{shortened(doing(stage), LABEL - 1):<{LABEL}}", "$primary"),
                 *meter(share, room),
                 after,
                 (f"  {left:<14}{passes:>11}", MUTED),
@@ -202,22 +204,13 @@ def outside(s: Subject, width: int) -> list[Content]:
             words.append(f"middle of {wording.passes(run.phase_pass.passes)}")
         words += instrumentation(run)
         lines += hanging("phase pass", LABEL, words, width, "strike" if wording.doubtful(run) else "")
-    ways = ("H2D", "D2H") if run.backend == "cuda" else ("load", "unload")
-    names = (
-        ("load", ways[0]),
-        ("reorder", "reorder"),
-        ("reorder back", "and back"),
-        ("unload", ways[1]),
-        ("allocate", "allocate"),
-        ("compile", "compile"),
-        ("read", "file"),
-        ("graph", "graph"),
-        ("verify", "verify"),
-    )
-    told = [(word, run.stage_seconds(name)) for name, word in names]
-    words = [f"{word} {units.duration(t)}{' once' if word == 'compile' else ''}" for word, t in told if t is not None]
-    lines += hanging("outside the clock", LABEL, words, width, most=4)
-    return lines
+    words = []
+    for stage in map(STAGES.__getitem__, OUTSIDE):
+        seconds = run.stage_seconds(stage.key)
+        if seconds is not None:
+            word = stage.copy.upper() if run.backend == "cuda" and stage.copy in ("h2d", "d2h") else stage.short
+            words.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")
+    return lines + hanging("outside the clock", LABEL, words, width, most=4)
 
 
 def instrumentation(run: Run) -> list[str]:

@@ -7,23 +7,9 @@ from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.stream.stages import doing
 
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
-STAGES = {
-    "read": "reading the file",
-    "graph": "making the graph",
-    "compile": "compiling",
-    "allocate": "allocating",
-    "load": "copying in",
-    "reorder": "reordering",
-    "warm-up": "warming up",
-    "clean": "clean passes",
-    "phases": "phase pass",
-    "reorder back": "reordering back",
-    "unload": "copying out",
-    "verify": "verifying",
-    "answers": "summarising",
-}
 SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
@@ -33,10 +19,6 @@ VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?"}
 
 def short_dtype(dtype: str) -> str:
     return SHORT_DTYPES.get(dtype, dtype)
-
-
-def stage(name: str) -> str:
-    return STAGES.get(name, name) or "starting"
 
 
 def graph_words(e: Experiment) -> str:
@@ -152,7 +134,7 @@ def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
     """The short form for a table."""
     if run.state == "running":
         share = run.progress.done if run.progress is not None else None
-        return f"… {stage(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
+        return f"… {doing(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
     if run.state in ENDED_EARLY:
         return ENDED_EARLY[run.state][0]
     word, _ = verdict(run)

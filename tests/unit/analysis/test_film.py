@@ -154,7 +154,7 @@ def test_passes_too_short_to_be_seen_show_the_share_that_is_done() -> None:
     told = events.Progress(t=12.0, run=1, stage="clean", done=0.25)
     sample = events.Sample(t=11.0, run=1, seconds=0.001, since=10.9)
     quick = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,), progress=told), 12.0)
-    assert quick == Scene(256, ("clean:  25 % done", " 25 %"), filled=0.25)
+    assert quick == Scene(256, ("clean passes:  25 % done", " 25 %"), filled=0.25)
 
 
 def test_a_long_clean_pass_is_reckoned_and_says_so() -> None:
@@ -166,8 +166,8 @@ def test_a_long_clean_pass_is_reckoned_and_says_so() -> None:
 
 
 def test_other_stages_light_nothing_up() -> None:
-    assert at(run_of(KATZ, stage="compile"), 5.0) == Scene(256, ("compile",))
-    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phases",))
+    assert at(run_of(KATZ, stage="compile"), 5.0) == Scene(256, ("compiling",))
+    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
 
 
 def test_a_finished_run_shows_the_middle_of_its_work() -> None:

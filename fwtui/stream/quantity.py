@@ -1,0 +1,41 @@
+"""How a measured quantity is called, written and scaled: what stands beside its field in fwtui.stream.events.Telemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, get_type_hints
+
+from fwtui.common import units
+
+
+class Unit(NamedTuple):
+    """How values are written, and in how many cells."""
+
+    text: Callable[[float], str]
+    cells: int = 8
+
+
+WATTS, MEGAHERTZ, CELSIUS = Unit("{:.0f} W".format, 6), Unit("{:.0f} MHz".format), Unit("{:.0f} °C".format, 6)
+PERCENT, MEMORY, DURATION = Unit(lambda share: f"{100 * share:.0f} %", 5), Unit(units.memory), Unit(units.duration)
+
+
+class Quantity(NamedTuple):
+    """What a screen needs to know of a field of telemetry to show it."""
+
+    title: str
+    unit: Unit
+    meaning: str  # for the choice of lanes
+    most: float | str | None = None  # the greatest possible value, or the field of the Device (of the Machine) that tells it
+    about: float = 1.0  # where the strip's scale ends while nobody knows the most
+    least: float = 0.0
+    later: bool = False  # shown only where the user has chosen it
+    host: bool = False  # of the machine, not of its GPU
+    place: int = 9  # among those of its kind
+    short: str = ""  # on the strip, where the title says too much
+
+
+def quantities_of(kind: type) -> dict[str, Quantity]:
+    """The quantities beside the fields of that event, by field, in the order in which screens show them."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = {name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)}
+    return dict(sorted(found.items(), key=lambda item: (item[1].host, item[1].later, item[1].place)))

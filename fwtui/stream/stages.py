@@ -1,0 +1,47 @@
+"""The stages of a run, in their usual order: what each is called, and what may be computed from its time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Stage(NamedTuple):
+    """One part of a run outside the timed passes, or the passes themselves."""
+
+    key: str  # events.Stage.name
+    doing: str  # while it goes on
+    noun: str  # what a worker died during
+    short: str  # before its time, in a list of many
+    title: str = ""  # in a comparison of two runs; without one it is not compared
+    copy: str = ""  # what it moves bytes between, on a GPU; "file": into the host's memory, on every machine
+    passes: bool = False  # steps of the plan run in it
+    told: bool = True  # whether a result says how long it took
+    grows: bool = False  # with the matrix, by n^2
+
+
+_ALL = (
+    Stage("graph", "making the graph", "the making of the graph", "graph", "make graph", grows=True),
+    Stage("read", "reading the file", "the reading of the file", "file", "read file", copy="file", grows=True),
+    Stage("allocate", "allocating", "allocation", "allocate", grows=True),
+    Stage("compile", "compiling", "compilation", "compile", "compile"),
+    Stage("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True),
+    Stage("reorder", "reordering", "reordering", "reorder", grows=True),
+    Stage("warm-up", "warming up", "warm-up", "warm-up", passes=True),
+    Stage("clean", "clean passes", "the clean passes", "clean", passes=True, told=False),
+    Stage("phases", "phase pass", "the phase pass", "phases", passes=True, told=False),
+    Stage("reorder back", "reordering back", "reordering", "and back"),
+    Stage("unload", "copying out", "the copy out", "unload", "copy out", copy="d2h", grows=True),
+    Stage("verify", "verifying", "verification", "verify", "verify"),
+    Stage("answers", "summarising", "the summary", "answers", told=False),
+)
+STAGES = {stage.key: stage for stage in _ALL}
+
+
+def doing(key: str) -> str:
+    """What a run is at, for a person; a stage that a newer version told is called what it says."""
+    return STAGES[key].doing if key in STAGES else key or "starting"
+
+
+def during(key: str) -> str:
+    """What a run was at when its process ended, to be said after that: ' during the clean passes'; nothing before the first."""
+    return f" during {STAGES[key].noun if key in STAGES else key}" if key else ""
