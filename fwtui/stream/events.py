@@ -15,6 +15,7 @@ from fwtui.experiment.experiment import Experiment
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
+GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
 Real = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -58,8 +59,9 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Device(Event, frozen=True, kw_only=True):
-    """What is known of the GPU (or its absence); sent by whoever knows, merged by the Model."""
+    """What is known of a GPU (or its absence); sent by whoever knows, merged by the Model."""
 
+    gpu: GpuIndex = 0
     present: bool = True
     name: str = ""
     compute_capability: tuple[Count, Count] | None = None
@@ -88,6 +90,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     title: str
     backend: str  # "cpu" | "cuda" | "simulator"
     phases: tuple[PhaseName, ...]
+    gpu: GpuIndex = 0
 
 
 class Planned(Event, frozen=True, kw_only=True):
@@ -232,8 +235,9 @@ class Fault(Event, frozen=True, kw_only=True):
 
 
 class Telemetry(Event, frozen=True, kw_only=True):
-    """One reading of the host and, where there is one, the GPU. MHz, watts, bytes, shares of 1."""
+    """One reading of the host and, where there is one, a GPU. MHz, watts, bytes, shares of 1."""
 
+    gpu: GpuIndex = 0
     gpu_power_watts: Amount | None = None
     gpu_utilisation: Share | None = None
     memory_utilisation: Share | None = None
@@ -279,6 +283,7 @@ class Limits(Event, frozen=True, kw_only=True):
     """What a device can do at most, measured apart from every run. Told again with all that is known until it is complete."""
 
     backend: str  # "cpu" | "cuda"
+    gpu: GpuIndex = 0
     device: str = ""
     forms: tuple[FormLimit, ...] = ()
     copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory

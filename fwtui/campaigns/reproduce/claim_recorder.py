@@ -101,7 +101,7 @@ def record(live: Session, preset: Preset, folder: Path | None, path: Path | None
     """Record the session that has just begun: to `path`, or to a new file of `folder`. Raises Refused."""
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=title)
-    preface = [codec.as_line(e) for e in (live.model.device, *live.model.limits.values()) if e is not None]
+    preface = [codec.as_line(e) for e in (*live.model.state.devices.values(), *live.model.state.measured.values())]
     if path is not None:
         recorder = SlimRecorder.at(path, header, preface=preface, telemetry_hz=TELEMETRY_HZ)
     else:
