@@ -33,7 +33,7 @@ class SlimRecorder(Recorder):
 
     def write(self, line: Line) -> None:
         if self._first_reading(line.event):
-            self._telemetry_slot = -1  # not surplus, however short ago the last one was
+            self._telemetry_slots.clear()  # not surplus, however short ago the last one was
         if self._wanted(line.event):
             super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
 
