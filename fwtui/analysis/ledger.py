@@ -72,7 +72,7 @@ def roofs(model: Model, run: Run) -> Roofs:
     limit = limit_of(model, run)
     rate, form = (limit.relaxations_per_second, limit.form.title) if limit is not None else (None, "")
     if run.backend != "cuda":
-        told = model.limits.get(run.backend)
+        told = model.limits_of(run.backend, run.gpu)
         return Roofs(told.copy_bytes_per_second if told is not None else None, rate, form)
     gpu = model.gpu
     if gpu is None:

@@ -30,7 +30,7 @@ class Limit(NamedTuple):
 
 def limit_of(model: Model, run: Run) -> Limit | None:
     """The fastest form that is right for the run's distances, and the run's share of it; None where none was measured."""
-    limits = model.limits.get(run.backend)
+    limits = model.limits_of(run.backend, run.gpu)
     if limits is None:
         return None
     nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
@@ -70,19 +70,21 @@ def load(backend: str, index: int = 0) -> events.Limits | None:
         event = codec.decode(raw.rstrip(b"\n"))
     except Corrupt:
         return None
-    return event if isinstance(event, events.Limits) and event.backend == backend and event.complete else None
+    if not isinstance(event, events.Limits) or event.backend != backend or not event.complete:
+        return None
+    return msgspec.structs.replace(event, gpu=index)
 
 
-def save(limits: events.Limits, index: int = 0) -> events.Limits:
+def save(limits: events.Limits) -> events.Limits:
     """Keep complete limits, and return what is kept: of each form the best that was ever measured of this device.
 
     Whatever else a machine does makes a probe slower, never faster. What could not be measured is tried again next time.
     """
     if not limits.complete or limits.note:
         return limits
-    before = load(limits.backend, index)
+    before = load(limits.backend, limits.gpu)
     best = limits if before is None else _best(before, limits)
-    device_cache.write(KIND, limits.backend, index, codec.encode(msgspec.structs.replace(best, t=0.0)))
+    device_cache.write(KIND, limits.backend, limits.gpu, codec.encode(msgspec.structs.replace(best, t=0.0, gpu=0)))
     return best
 
 

@@ -122,7 +122,7 @@ class Bench:
                 self._say(f"measuring the {backend.upper()}'s limit")
                 self._live.measure_limits(backend, index if backend == "cuda" else 0)
                 finish(self._live)
-                told = self._live.model.limits.get(backend)
+                told = self._live.model.limits_of(backend, index)
                 if told is None or not told.complete or told.note:
                     self._say(
                         f"the {backend.upper()}'s limit is not known: {told.note if told is not None else 'the worker died'}"

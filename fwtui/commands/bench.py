@@ -64,7 +64,7 @@ def execute(given: argparse.Namespace) -> int:
     interrupted = False
     try:
         try:
-            bench.measure_limits(backends, int(base.device) if base.device.isdecimal() else 0)
+            bench.measure_limits(backends, base.device_id.index)
             for place, (n, dtype, all_names) in enumerate(heats):
                 bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
         except KeyboardInterrupt:

@@ -59,8 +59,7 @@ def execute(given: argparse.Namespace) -> int:
     live = live_session(argparse.Namespace(**vars(given), field_device=device))
     recorder = live.recorder
     try:
-        index = int(device) if device.isdecimal() else 0
-        tuner = Tuner(live, backend, index, kernels, graph, _json if given.json else _shown, given.fresh)
+        tuner = Tuner(live, backend, graph.device_id.index, kernels, graph, _json if given.json else _shown, given.fresh)
         if not given.json:
             print(ROW.format("n", "type", "kernel", "choices", "total", ""), flush=True)
         whole = tuner.tune(problems, given.seconds)

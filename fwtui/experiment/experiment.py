@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.experiment.device import DeviceId
 from fwtui.graphs.formats import suffix_of
 from fwtui.graphs.spec import GRID
 from kernels import registry
@@ -68,6 +69,14 @@ class Experiment(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def device_id(self) -> DeviceId:
+        """What `device` asks for; whatever there is where a made-up session's text names no device."""
+        try:
+            return DeviceId.parse(self.device)
+        except Refused:
+            return DeviceId()
+
+    @property
     def graph(self) -> tuple[object, ...]:
         """What decides the input graph, and nothing else: equal keys, equal bytes (of a file: where its name stands for it)."""
         return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED))
@@ -100,13 +109,6 @@ def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> 
     plain = changed(experiment, file=Path(experiment.file).name)
     values = (getattr(plain, name) for name in plain.__struct_fields__ if name not in left_out)
     return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values)
-
-
-def check_device(text: str) -> None:
-    """Raises Refused for what names no device."""
-    # an ASCII number that int() takes, and not more GPUs than a machine can have
-    if text not in ("auto", "simulator") and not (text.isascii() and text.isdecimal() and len(text) <= 4):
-        raise Refused(f"device {shown(text)} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
 
 
 def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
@@ -150,7 +152,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mappin
     for name in given:
         if name not in e.options:
             raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
-    check_device(e.device)
+    DeviceId.parse(e.device)
 
 
 def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:

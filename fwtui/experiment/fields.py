@@ -12,7 +12,8 @@ from typing import Any
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
-from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, check_device, kernel_named
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
 from fwtui.graphs.formats import read_help
 from kernels import registry
 from kernels.auto import AUTO
@@ -91,7 +92,7 @@ def _flag(name: str, title: str) -> Callable[[str], dict[str, Any]]:
 
 
 def _device(text: str) -> dict[str, Any]:
-    check_device(text)
+    DeviceId.parse(text)
     return {"device": text}
 
 

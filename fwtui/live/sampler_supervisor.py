@@ -13,26 +13,26 @@ RESTARTS = 5
 class Sampling:
     """Owns one sampler. Whoever dismisses it takes what it still had to say; `keep()` begins the next one when it is due."""
 
-    def __init__(self, origin: float, hz: float, device: str, identify: bool):
+    def __init__(self, origin: float, hz: float, gpu: int, identify: bool):
         self.child: Child | None = None
         self._origin = origin
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
         self._wanted = hz > 0
         self._held = False
-        self._device = device if device.isdecimal() else "0"  # the GPU that is watched
+        self._gpu = gpu  # that is watched
         self._deaths = 0
         self._due = origin
 
     def keep(self) -> None:
         """Begin where there is none, telemetry is wanted and a dead one's time is over."""
         if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
-            self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", self._device], self._origin)
+            self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", str(self._gpu)], self._origin)
 
-    def follow(self, device: str) -> Child | None:
+    def follow(self, gpu: int) -> Child | None:
         """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""
-        if not device.isdecimal() or device == self._device:
+        if gpu == self._gpu:
             return None
-        self._device = device
+        self._gpu = gpu
         return self._dismiss()
 
     def hold(self) -> Child | None:

@@ -17,12 +17,13 @@ from fwtui.analysis.answers import why_none
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import clean
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live.child import Child, epitaph
 from fwtui.live.sampler_supervisor import Sampling
 from fwtui.machine import hardware
 from fwtui.machine.auto import resolved
-from fwtui.machine.placement import gpu_index, is_simulated
+from fwtui.machine.placement import is_simulated
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
@@ -51,14 +52,14 @@ class Live:
         self.sinks: list[Sink] = []
         self._worker: Child | None = None
         self._worker_kind = ""
-        self._sampling = Sampling(self.origin, telemetry_hz, device, identify)
+        self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).index, identify)
         self._identify = identify
         self._counting: Counting | None = None
         self._active: int | None = None  # run that the worker has not finished
         self._next_run = 1
-        self._probing: int | None = None  # GPU whose limits the worker measures; 0 for the CPU's
+        self._probing = False  # the worker measures what a device can do at most
         self._answering: int | None = None  # run about whose distances the worker was asked
-        self._limited: dict[str, int] = {}  # which GPU's limits the model has, by backend
+        self._limited: set[tuple[str, int]] = set()  # devices whose limits the model has, where they are known
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
         self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
@@ -78,7 +79,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return any(one is not None for one in (self._active, self._probing, self._answering, self._counting))
+        return self._probing or any(one is not None for one in (self._active, self._answering, self._counting))
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
@@ -95,35 +96,38 @@ class Live:
         experiment, simulated = self.settled(experiment)
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
-        self._take(self._sampling.follow(experiment.device))
+        gpu, backend = 0, kernel_named(experiment.kernel).backend
+        if backend == "cuda" and not simulated:
+            gpu = experiment.device_id.index
+            self._take(self._sampling.follow(gpu))
         if not simulated:
-            self.tell_limits(kernel_named(experiment.kernel).backend, gpu_index(experiment))
+            self.tell_limits(backend, gpu)
         run = self._next_run
         self._next_run += 1
         self._active = run
         self.asked[run] = experiment
         self._kill_at = None
-        self._worker.send(requests.encode(requests.Start(run, experiment, brief)))
+        self._worker.send(requests.encode(requests.Start(run, experiment, gpu, brief)))
         return run
 
-    def tell_limits(self, backend: str, index: int = 0) -> bool:
+    def tell_limits(self, backend: str, gpu: int = 0) -> bool:
         """Tell what this device can do at most, if that was ever measured here; whether it is known."""
-        if self._limited.get(backend) != index:
-            known = limits.load(backend, index)
-            if known is None and backend in self.model.limits:
-                known = events.Limits(t=0.0, backend=backend)  # those of another GPU hold no longer
-            if known is not None:
-                self.tell(msgspec.structs.replace(known, t=self.now))
-            self._limited[backend] = index
-        return backend in self.model.limits and self.model.limits[backend].complete
+        if (backend, gpu) not in self._limited:
+            self._limited.add((backend, gpu))
+            kept = limits.load(backend, gpu)
+            if kept is not None:
+                self.tell(msgspec.structs.replace(kept, t=self.now))
+        known = self.model.limits_of(backend, gpu)
+        return known is not None and known.complete
 
-    def measure_limits(self, backend: str, index: int = 0) -> None:
+    def measure_limits(self, backend: str, gpu: int = 0) -> None:
         """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
         self._refuse_if_busy()
         self._hire("real")
         assert self._worker is not None
-        self._probing = self._limited[backend] = index
-        self._worker.send(requests.encode(requests.Probe(backend, index)))
+        self._probing = True
+        self._limited.add((backend, gpu))
+        self._worker.send(requests.encode(requests.Probe(backend, gpu)))
 
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
@@ -145,15 +149,15 @@ class Live:
         self._hire("simulator" if simulated else "real")
         assert self._worker is not None
         self._answering = run
-        self._worker.send(requests.encode(requests.Answer(run, experiment, known.verdict.checksum)))
+        self._worker.send(requests.encode(requests.Answer(run, experiment, known.verdict.checksum, known.gpu)))
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (what does not stop is killed after two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
-        if self._probing is not None and self._worker is not None:
+        if self._probing and self._worker is not None:
             self._worker.close(grace=0)
-            self._worker = self._probing = None
+            self._worker, self._probing = None, False
         asked = self._active if self._active is not None else self._answering
         if asked is None or self._worker is None or self._kill_at is not None:
             return
@@ -165,7 +169,8 @@ class Live:
         assert self.model.header is not None
         title = clean(title)
         header = msgspec.structs.replace(self.model.header, title=title)
-        preface = [codec.as_line(e) for e in (self.model.device, *self.model.limits.values()) if e is not None] + self._run_lines
+        state = self.model.state
+        preface = [codec.as_line(e) for e in (*state.devices.values(), *state.measured.values())] + self._run_lines
         self.recorder = (
             Recorder.at(path, header, preface=preface, telemetry_hz=hz)
             if path is not None
@@ -208,7 +213,7 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
-        if any(one is not None for one in (self._active, self._probing, self._answering)) and self._worker is not None:
+        if self._worker is not None and (self._probing or self._active is not None or self._answering is not None):
             self._worker.kill()
         children = [child for child in (self._worker, self._sampling.child) if child is not None]
         for child in children:
@@ -224,7 +229,8 @@ class Live:
             self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
             self._active = None
         self._end_answering("the session ended")
-        self._worker = self._sampling.child = self._probing = self._answering = None
+        self._worker = self._sampling.child = self._answering = None
+        self._probing = False
         self.stop_recording(reason)
 
     def kill(self) -> None:
@@ -236,7 +242,7 @@ class Live:
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
             raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
-        if self._probing is not None:
+        if self._probing:
             raise Refused("the limit is still being measured; cancel that or wait for its end")
         if self._answering is not None:
             raise Refused(f"the distances of run {self._answering} are being summarised; cancel that or wait for its end")
@@ -267,8 +273,8 @@ class Live:
             if isinstance(line.event, events.Answers) and line.event.run == self._answering:
                 self._answering = self._kill_at = None
             self._publish(line)
-            if isinstance(line.event, events.Limits) and line.event.complete and self._probing is not None:
-                best, self._probing = limits.save(line.event, self._probing), None
+            if isinstance(line.event, events.Limits) and line.event.complete and self._probing:
+                best, self._probing = limits.save(line.event), False
                 if best != line.event:
                     self.tell(best)
         return taken
@@ -281,7 +287,7 @@ class Live:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        self._worker = self._probing = None
+        self._worker, self._probing = None, False
         code = worker.exit_code or 0
         run, self._active = self._active, None
         if self._kill_at is not None:

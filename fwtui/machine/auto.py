@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
-from fwtui.machine.placement import gpu_index
 from fwtui.machine.tuned import Config
 from kernels.auto import AUTO, in_order
 from kernels.plan import Target
@@ -40,16 +39,16 @@ def resolved(experiment: Experiment) -> Experiment:
 
 def backend_of(experiment: Experiment) -> tuple[str, bool]:
     """Where auto runs, and whether that is the simulator: on a GPU where there is one."""
-    if experiment.device == "simulator":
+    if experiment.device_id.simulator:
         return "cuda", True
-    gpu = experiment.device.isdecimal() or (bool(hardware.gpus().gpus) and hardware.cuda_package() is not None)
+    gpu = experiment.device_id.gpu is not None or (bool(hardware.gpus().gpus) and hardware.cuda_package() is not None)
     return ("cuda" if gpu else "cpu"), False
 
 
 def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[tuple[Config, str]]:
     n = TYPICAL[backend] if experiment.file else experiment.n
     if not simulated and n > 0:
-        trials = tuned.load(backend, gpu_index(experiment))
+        trials = tuned.load(backend, experiment.device_id.index)
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
         for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
             yield trial.config, MEASURED
@@ -59,7 +58,7 @@ def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[
 
 def _check_device(picked: Experiment, backend: str, simulated: bool) -> None:
     """Raises Refused where the GPU cannot do what the kernel needs."""
-    found, index = hardware.gpus().gpus, gpu_index(picked)
+    found, index = hardware.gpus().gpus, picked.device_id.index
     if backend == "cpu" or simulated or index >= len(found):
         return
     gpu = found[index]

@@ -12,10 +12,10 @@ def is_simulated(experiment: Experiment) -> bool:
     kernel = kernel_named(experiment.kernel)
     if kernel.backend != "cuda":
         return False
-    if experiment.device == "simulator" and kernel.simulates:
+    if experiment.device_id.simulator and kernel.simulates:
         return True
     found = hardware.gpus()
-    if experiment.device.isdecimal() and int(experiment.device) >= len(found.gpus):
+    if experiment.device_id.gpu is not None and experiment.device_id.gpu >= len(found.gpus):
         raise NoGpu(
             f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
         )
@@ -28,8 +28,3 @@ def is_simulated(experiment: Experiment) -> bool:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
         raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
     return True
-
-
-def gpu_index(experiment: Experiment) -> int:
-    """The number of the GPU that the experiment asks for."""
-    return int(experiment.device) if experiment.device.isdecimal() else 0

@@ -13,13 +13,14 @@ def gpu_name(gpu: Any) -> str:
     return gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
 
 
-def device_event(gpu: Any, t: float) -> Device:
+def device_event(gpu: Any, t: float, index: int) -> Device:
     """The facts of a numba device; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
     clock_khz = getattr(gpu, "MEMORY_CLOCK_RATE", 0)
     bus_bits = getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
     major, minor = cuda.runtime.get_version()
     return Device(
         t=t,
+        gpu=index,
         name=gpu_name(gpu),
         compute_capability=tuple(gpu.compute_capability),
         multiprocessors=gpu.MULTIPROCESSOR_COUNT,

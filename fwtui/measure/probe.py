@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from msgspec.structs import replace
 
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
@@ -34,7 +35,7 @@ class NotRight(RuntimeError):
     """A probe computed something else than NumPy did: its time means nothing."""
 
 
-def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
+def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) -> None:
     """Tells the limits after every form, all that are known so far; `complete` with the last."""
     backend = engine.target.backend
     name = hardware.machine().cpu
@@ -42,13 +43,14 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
         from fwtui.measure.cuda_facts import gpu_name
 
         name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
-    found: list[events.FormLimit] = []
+    told = events.Limits(t=now(), backend=backend, gpu=gpu, device=name)
     rates = _cuda_rates(engine) if backend == "cuda" else _cpu_rates()
     for form, rate, clock in rates:
-        found.append(events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock))
-        emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found)))
+        found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
+        told = replace(told, t=now(), forms=(*told.forms, found))
+        emit(told)
     copied = _cuda_copy(engine) if backend == "cuda" else _cpu_copy()
-    emit(events.Limits(t=now(), backend=backend, device=name, forms=tuple(found), copy_bytes_per_second=copied, complete=True))
+    emit(replace(told, t=now(), copy_bytes_per_second=copied, complete=True))
 
 
 def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:

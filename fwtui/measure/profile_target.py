@@ -28,7 +28,7 @@ from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 def count(experiment: Experiment) -> None:
     """Run the kernel's plan up to the last launch that is looked at. Raises Refused where it does not fit."""
     kernel = kernel_named(experiment.kernel)
-    engine = CudaEngine(int(experiment.device) if experiment.device.isdecimal() else 0)
+    engine = CudaEngine(experiment.device_id.index)
     generated = not experiment.file
     graph = (
         generate(experiment, fill_for(engine, experiment.n))

@@ -35,7 +35,7 @@ class Runner:
         self,
         emit: Callable[[events.Event], None],
         now: Callable[[], float],
-        engine_for: Callable[[Kernel, Experiment], Engine],
+        engine_for: Callable[[Kernel, int], Engine],  # of a kernel, on the GPU of that number
     ):
         self._emit = emit
         self._now = now
@@ -44,13 +44,13 @@ class Runner:
         self._verifier = Verifier()
         self._kept: answering.Distances | None = None  # of the last run, for whoever asks before the next one
 
-    def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False) -> None:
+    def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False, gpu: int = 0) -> None:
         """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
 
         `brief` leaves out the phase passes, and the warm-up of what compiles nothing.
         """
         kernel = kernel_named(experiment.kernel)
-        engine = self._engine_for(kernel, experiment)
+        engine = self._engine_for(kernel, gpu)
         teller = Teller(run, self._emit, self._now)
         teller.tell(
             events.RunStarted,
@@ -58,6 +58,7 @@ class Runner:
             title=kernel.title,
             backend=engine.target.backend,
             phases=tuple(events.PhaseName(key, title) for key, title in kernel.phases.items()),
+            gpu=gpu,
         )
         samples = statistics.Samples()
         by_phase = self._kept = None
@@ -83,7 +84,7 @@ class Runner:
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
         )
 
-    def answer(self, run: int, experiment: Experiment, checksum: str, check: Check) -> None:
+    def answer(self, run: int, experiment: Experiment, checksum: str, check: Check, gpu: int = 0) -> None:
         """Tell what the distances of a run that is over say, computed once more, with progress, unless it was the last one.
 
         The checksum is that of the run's verdict: other distances are not told as that run's.
@@ -94,7 +95,7 @@ class Runner:
         solved = None
         if found is None:
             try:
-                found = self._kept = self._again(run, experiment, check)
+                found = self._kept = self._again(run, experiment, check, gpu)
             except (Refused, Cancelled) as why:
                 teller.tell(events.Answers, note=str(why) or "cancelled")
                 return
@@ -111,10 +112,10 @@ class Runner:
     def _say(self, teller: Teller, told: events.Answers) -> None:
         self._emit(msgspec.structs.replace(told, t=teller.now()))
 
-    def _again(self, run: int, experiment: Experiment, check: Check) -> answering.Distances:
+    def _again(self, run: int, experiment: Experiment, check: Check, gpu: int) -> answering.Distances:
         """The distances of a run, by its kernel; nothing but how far that is is told. Raises Refused and Cancelled."""
         kernel = kernel_named(experiment.kernel)
-        engine = self._engine_for(kernel, experiment)
+        engine = self._engine_for(kernel, gpu)
         untold = Teller(run, self._tell_progress, self._now)
         self._kept = None
         try:

@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING
 from fwtui.common.parent import end_with_parent
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
-from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, requests
 from kernels.plan import Kernel, Target
 
 if TYPE_CHECKING:
     from fwtui.measure.runner import Runner
+
+
+Work = requests.Start | requests.Answer | requests.Probe
 
 
 class Worker:
@@ -35,7 +37,7 @@ class Worker:
     def __init__(self, descriptor: int, origin: float):
         self._descriptor = descriptor
         self._origin = origin
-        self._asked: queue.SimpleQueue[requests.Start | requests.Answer | requests.Probe] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[tuple[str, int], Engine] = {}
         self._runner: Runner | None = None
@@ -57,57 +59,32 @@ class Worker:
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
         while True:
             request = self._asked.get()
-            match request:
-                case requests.Probe():
-                    self._probe(request)
-                case requests.Answer():
-                    self._answer(request)
-                case _:
-                    self._run(request)
+            try:
+                self._serve(request)
+            except BaseException as error:
+                code, sentence, lost = _diagnosis(error)
+                run = request.run if isinstance(request, requests.Start) else None
+                where = traceback.format_exc()
+                self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
+                self.tell(_failure(request, sentence, self.now()))
+                if lost:
+                    os._exit(0)
 
-    def _experienced(self) -> Runner:
+    def _serve(self, request: Work) -> None:
+        if isinstance(request, requests.Probe):
+            from fwtui.measure.probe import measure
+
+            measure(self._engine(request.backend, request.gpu), self.tell, self.now, request.gpu)
+            return
         if self._runner is None:
             from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
 
             self._runner = Runner(self.tell, self.now, self._engine_for)
-        return self._runner
-
-    def _run(self, request: requests.Start) -> None:
-        try:
-            check = partial(self._check, request.run)
-            self._experienced().run(request.run, request.experiment, check, request.brief)
-        except BaseException as error:
-            code, sentence, lost = _diagnosis(error)
-            where = traceback.format_exc()
-            self.tell(events.Fault(t=self.now(), source="worker", code=code, run=request.run, message=sentence, stderr=where))
-            self.tell(events.RunDone(t=self.now(), run=request.run, outcome="failed", message=sentence))
-            if lost:
-                os._exit(0)
-
-    def _answer(self, request: requests.Answer) -> None:
-        try:
-            check = partial(self._check, request.run)
-            self._experienced().answer(request.run, request.experiment, request.checksum, check)
-        except BaseException as error:
-            code, sentence, lost = _diagnosis(error)
-            where = traceback.format_exc()
-            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=where))
-            self.tell(events.Answers(t=self.now(), run=request.run, note=sentence))
-            if lost:
-                os._exit(0)
-
-    def _probe(self, request: requests.Probe) -> None:
-        try:
-            from fwtui.measure.probe import measure
-
-            measure(self._engine(request.backend, request.device), self.tell, self.now)
-        except BaseException as error:
-            code, sentence, lost = _diagnosis(error)
-            where = traceback.format_exc()
-            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=where))
-            self.tell(events.Limits(t=self.now(), backend=request.backend, complete=True, note=sentence))
-            if lost:
-                os._exit(0)
+        check = partial(self._check, request.run)
+        if isinstance(request, requests.Answer):
+            self._runner.answer(request.run, request.experiment, request.checksum, check, request.gpu)
+        else:
+            self._runner.run(request.run, request.experiment, check, request.brief, request.gpu)
 
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
@@ -124,11 +101,10 @@ class Worker:
         if run in self._cancelled:
             raise Cancelled
 
-    def _engine_for(self, kernel: Kernel, experiment: Experiment) -> Engine:
+    def _engine_for(self, kernel: Kernel, gpu: int) -> Engine:
         simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         backend = "simulator" if kernel.backend == "cuda" and simulated else kernel.backend
-        index = int(experiment.device) if backend == "cuda" and experiment.device.isdecimal() else 0
-        return self._engine(backend, index)
+        return self._engine(backend, gpu)
 
     def _engine(self, backend: str, index: int) -> Engine:
         if (backend, index) not in self._engines:
@@ -150,8 +126,19 @@ class Worker:
         from fwtui.measure.cuda_facts import device_event
 
         engine = CudaEngine(index)
-        self.tell(device_event(engine.gpu, self.now()))
+        self.tell(device_event(engine.gpu, self.now(), index))
         return engine
+
+
+def _failure(request: Work, sentence: str, t: float) -> events.Event:
+    """The last event of a request that could not be served."""
+    match request:
+        case requests.Start(run=run):
+            return events.RunDone(t=t, run=run, outcome="failed", message=sentence)
+        case requests.Answer(run=run):
+            return events.Answers(t=t, run=run, note=sentence)
+        case requests.Probe(backend=backend, gpu=gpu):
+            return events.Limits(t=t, backend=backend, gpu=gpu, complete=True, note=sentence)
 
 
 def _diagnosis(error: BaseException) -> tuple[str, str, bool]:

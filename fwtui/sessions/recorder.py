@@ -44,7 +44,7 @@ class Recorder:
         self.events = 0  # lines written, header included
         self._descriptor: int | None = descriptor
         self._telemetry_hz = telemetry_hz
-        self._telemetry_slot = -1
+        self._telemetry_slots: dict[int, int] = {}  # by number of the GPU
         self._latest = header.event.t if isinstance(header, Line) else header.t
         self.error: OSError | None = None  # behind the failure
         self._rest = memoryview(b"")  # of the line that is being written
@@ -114,7 +114,7 @@ class Recorder:
         """Append one line as it is. Another session's header or end is left out: this one has its own."""
         if isinstance(line.event, (Header, End)):
             return
-        if isinstance(line.event, Telemetry) and self._is_surplus(line.event.t):
+        if isinstance(line.event, Telemetry) and self._is_surplus(line.event):
             return
         self._append(line.raw + b"\n")
         self._latest = max(self._latest, line.event.t)
@@ -134,14 +134,12 @@ class Recorder:
         self._sync()
         self._release()
 
-    def _is_surplus(self, t: float) -> bool:
+    def _is_surplus(self, reading: Telemetry) -> bool:
         if self._telemetry_hz is None:
             return False
-        slot = int(t * self._telemetry_hz)
-        if slot == self._telemetry_slot:
-            return True
-        self._telemetry_slot = slot
-        return False
+        slot = int(reading.t * self._telemetry_hz)
+        last, self._telemetry_slots[reading.gpu] = self._telemetry_slots.get(reading.gpu), slot
+        return slot == last
 
     def _append(self, data: bytes) -> None:
         self._finish_line()

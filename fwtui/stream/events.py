@@ -16,6 +16,7 @@ from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT,
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
+GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
 Real = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -60,8 +61,9 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Device(Event, frozen=True, kw_only=True):
-    """What is known of the GPU (or its absence); sent by whoever knows, merged by the Model."""
+    """What is known of a GPU (or its absence); sent by whoever knows, merged by the Model."""
 
+    gpu: GpuIndex = 0
     present: bool = True
     name: str = ""
     compute_capability: tuple[Count, Count] | None = None
@@ -90,6 +92,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     title: str
     backend: str  # "cpu" | "cuda" | "simulator"
     phases: tuple[PhaseName, ...]
+    gpu: GpuIndex = 0
 
 
 class Planned(Event, frozen=True, kw_only=True):
@@ -232,8 +235,9 @@ class Fault(Event, frozen=True, kw_only=True):
 
 
 class Telemetry(Event, frozen=True, kw_only=True):
-    """One reading of the host and, where there is one, the GPU. MHz, watts, bytes, shares of 1."""
+    """One reading of the host and, where there is one, a GPU. MHz, watts, bytes, shares of 1."""
 
+    gpu: GpuIndex = 0
     # a field with a Quantity is shown: as a lane of the telemetry screen and, unless it is shown later, on the strip
     gpu_power_watts: Annotated[Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1)] = None
     gpu_utilisation: Annotated[Share | None, Quantity("util", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = None
@@ -289,6 +293,7 @@ class Limits(Event, frozen=True, kw_only=True):
     """What a device can do at most, measured apart from every run. Told again with all that is known until it is complete."""
 
     backend: str  # "cpu" | "cuda"
+    gpu: GpuIndex = 0
     device: str = ""
     forms: tuple[FormLimit, ...] = ()
     copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
+from fwtui.stream.history import History
 from fwtui.stream.run import Run, started
 from fwtui.stream.throttle import throttled
 
 CHECKPOINT_EVERY = 512
-MOST_RUNS = 10_000  # of a session: checkpoints hold them all
+MOST_RUNS = 10_000  # of a session
+MOST_DEVICES = 256
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to so many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class Evidence(NamedTuple):
@@ -37,47 +43,127 @@ class Evidence(NamedTuple):
         return throttled(self.throttle)
 
 
-@dataclass(frozen=True, slots=True)
-class _Checkpoint:
-    index: int
-    t: float
-    header: events.Header | None
-    device: events.Device | None
-    runs: dict[int, Run]
-    current: int | None
-    fault: events.Fault | None
-    end: events.End | None
-    telemetry: int
-    log: int
-    markers: int
-    unknown: int
-    limits: dict[str, events.Limits]
-
-
-@dataclass
-class Model:
-    """State after `index` events. Lists only grow (until seek); runs are immutable and replaced."""
+class State(Struct, frozen=True, kw_only=True, dict=True):
+    """A session after `index` events: immutable, replaced by each event."""
 
     index: int = 0
     t: float = 0.0
     header: events.Header | None = None
-    device: events.Device | None = None
-    runs: dict[int, Run] = field(default_factory=dict)
-    current: int | None = None  # id of the latest run
+    devices: Mapping[int, events.Device] = {}  # by number of the GPU
+    readings: Mapping[int, History[events.Telemetry]] = {}  # by number of the GPU
+    measured: Mapping[tuple[str, int], events.Limits] = {}  # what devices can do at most, by backend and number of the GPU
+    last_gpu: int | None = None  # that a run used
+    run: Run | None = None  # the latest
+    begun: Mapping[int, Run] = {}  # every run by its id: the latest one as it began, all others as they are
     fault: events.Fault | None = None  # the latest, until the next run begins
     end: events.End | None = None
-    telemetry: list[events.Telemetry] = field(default_factory=list)
-    log: list[events.Notice] = field(default_factory=list)
-    markers: list[events.Marker] = field(default_factory=list)
+    log: History[events.Notice] = field(default_factory=History[events.Notice])
+    markers: History[events.Marker] = field(default_factory=History[events.Marker])
     unknown: int = 0  # events of kinds that this version does not know
-    limits: dict[str, events.Limits] = field(default_factory=dict)  # what the devices can do at most, by backend
-    _checkpoints: list[_Checkpoint] = field(default_factory=list, compare=False, repr=False)
-    _longest: tuple[list[Any], ...] = field(default_factory=lambda: ([], [], []), compare=False, repr=False)  # before a seek
+
+    @cached_property
+    def runs(self) -> Mapping[int, Run]:
+        """Every run by its id, in the order in which they began."""
+        return {**self.begun, self.run.id: self.run} if self.run is not None else {}
 
     @property
-    def run(self) -> Run | None:
-        """The latest run."""
-        return None if self.current is None else self.runs[self.current]
+    def watched(self) -> int:
+        """The number of the GPU that is shown: the last one that a run used, else the first that was told of."""
+        return next(iter(self.devices or self.readings), 0) if self.last_gpu is None else self.last_gpu
+
+    @property
+    def telemetry(self) -> History[events.Telemetry]:
+        return self.readings.get(self.watched) or History()
+
+    def limits_of(self, backend: str, gpu: int = 0) -> events.Limits | None:
+        """What that device can do at most; None where nobody has said so."""
+        return self.measured.get((backend, gpu if backend == "cuda" else 0))
+
+    def after(self, event: events.Event | Unknown) -> State:
+        """This state once the event has happened. Never raises: what does not fit (an event for a run that never began)
+        changes nothing but index and time.
+        """
+        return replace(self, index=self.index + 1, t=max(self.t, event.t), **self._news(event))
+
+    def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
+        """The fields that the event changes."""
+        match event:
+            case events.Telemetry(gpu=gpu):
+                readings = (self.readings.get(gpu) or History()).followed_by(event)
+                return {"readings": _with(self.readings, gpu, readings, MOST_DEVICES)}
+            case events.RunStarted() if len(self.begun) < MOST_RUNS or event.run in self.begun:
+                run = started(event)
+                gpu = run.gpu if run.backend == "cuda" else self.last_gpu
+                return {"run": run, "begun": {**self.runs, run.id: run}, "last_gpu": gpu, "fault": None}
+            case events.Notice():
+                return {"log": self.log.followed_by(event)}
+            case events.Marker():
+                return {"markers": self.markers.followed_by(event)}
+            case events.Fault():
+                told = events.Notice(t=event.t, text=event.message, level="error")
+                return {"fault": event, "log": self.log.followed_by(told), **self._news_of_run(event)}
+            case events.Header():
+                return {"header": event}
+            case events.Device(gpu=gpu):
+                return {"devices": _with(self.devices, gpu, merged(self.devices.get(gpu), event), MOST_DEVICES)}
+            case events.Limits():
+                return {"measured": _with(self.measured, (event.backend, event.gpu), event, MOST_DEVICES)}
+            case events.End():
+                return {"end": event}
+            case Unknown():
+                return {"unknown": self.unknown + 1}
+            case _:
+                return self._news_of_run(event)
+
+    def _news_of_run(self, event: events.Event) -> dict[str, Any]:
+        number: int = getattr(event, "run", -1)
+        if self.run is not None and self.run.id == number:
+            return {"run": self.run.after(event)}
+        if number in self.begun:
+            return {"begun": {**self.begun, number: self.begun[number].after(event)}}
+        return {}
+
+
+class _Told(Generic[T]):
+    """An attribute of a model: what its present state says."""
+
+    def __init__(self, read: Callable[[State], T]) -> None:
+        self._read = read
+
+    def __get__(self, model: Model, owner: type[Model]) -> T:
+        return self._read(model.state)
+
+
+class Model:
+    """The present state of a session that events move forwards and seek() moves anywhere.
+
+    What is said of "the GPU" is said of State.watched.
+    """
+
+    __slots__ = ("_checkpoints", "state")
+
+    def __init__(self, state: State | None = None) -> None:
+        self.state = state or State()
+        self._checkpoints: list[State] = []
+
+    index = _Told(lambda s: s.index)
+    t = _Told(lambda s: s.t)
+    header = _Told(lambda s: s.header)
+    run = _Told(lambda s: s.run)
+    runs = _Told(lambda s: s.runs)
+    fault = _Told(lambda s: s.fault)
+    end = _Told(lambda s: s.end)
+    log = _Told(lambda s: s.log)
+    markers = _Told(lambda s: s.markers)
+    unknown = _Told(lambda s: s.unknown)
+    telemetry = _Told(lambda s: s.telemetry)
+    device = _Told(lambda s: s.devices.get(s.watched))
+    limits_of = _Told(lambda s: s.limits_of)
+
+    @property
+    def current(self) -> int | None:
+        """The id of the latest run."""
+        return None if self.run is None else self.run.id
 
     @property
     def running(self) -> bool:
@@ -93,80 +179,41 @@ class Model:
         """The GPU's facts, or None where there is none (or none is known)."""
         return self.device if self.device is not None and self.device.present else None
 
+    @property
+    def limits(self) -> dict[str, events.Limits]:
+        """What the CPU and the GPU can do at most, by backend."""
+        backends = dict.fromkeys(backend for backend, _ in self.state.measured)
+        return {b: told for b in backends if (told := self.limits_of(b, self.state.watched)) is not None}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.state == other.state
+
     def apply(self, event: events.Event | Unknown) -> None:
-        """Take one event. Never raises: what does not fit (an event for a run that never began) changes nothing."""
+        """Take one event."""
         if self.index % CHECKPOINT_EVERY == 0 and (not self._checkpoints or self._checkpoints[-1].index < self.index):
-            self._checkpoints.append(self._checkpoint())
-        self.index += 1
-        self.t = max(self.t, event.t)
-        match event:
-            case Unknown():
-                self.unknown += 1
-            case events.Telemetry():
-                self.telemetry.append(event)
-            case events.Header():
-                self.header = event
-            case events.Device():
-                self.device = merged(self.device, event)
-            case events.RunStarted() if len(self.runs) < MOST_RUNS or event.run in self.runs:
-                self.runs[event.run] = started(event)
-                self.current = event.run
-                self.fault = None
-            case events.Notice():
-                self.log.append(event)
-            case events.Marker():
-                self.markers.append(event)
-            case events.Limits():
-                self.limits = {**self.limits, event.backend: event}
-            case events.End():
-                self.end = event
-            case events.Fault():
-                self._take_fault(event)
-            case _:
-                self._take_run_event(event)
+            self._checkpoints.append(self.state)
+        self.state = self.state.after(event)
 
     def seek(self, index: int) -> int:
         """Go to the last known state at or before `index`, backwards or forwards; returns from where events are applied again."""
         place = bisect_right(self._checkpoints, index, key=lambda c: c.index)
-        if not place:
-            return self.index  # nothing was applied yet
-        c = self._checkpoints[place - 1]
-        if c.index <= self.index <= index:
-            return self.index
-        told = (self.telemetry, self.log, self.markers)
-        self._longest = tuple(max(known, now, key=len) for known, now in zip(self._longest, map(list, told), strict=True))
-        for kept, known, count in zip(told, self._longest, (c.telemetry, c.log, c.markers), strict=True):
-            kept[:] = known[:count]
-        self.index, self.t, self.header, self.device = c.index, c.t, c.header, c.device
-        self.runs, self.current, self.fault, self.end = dict(c.runs), c.current, c.fault, c.end
-        self.unknown, self.limits = c.unknown, c.limits
-        return c.index
+        if place and not self._checkpoints[place - 1].index <= self.index <= index:
+            self.state = self._checkpoints[place - 1]
+        return self.index
 
     def frozen(self) -> Model:
-        """The same state in a model of its own, which stays as it is: runs are immutable, lists are copied."""
-        return Model(
-            index=self.index,
-            t=self.t,
-            header=self.header,
-            device=self.device,
-            runs=dict(self.runs),
-            current=self.current,
-            fault=self.fault,
-            end=self.end,
-            telemetry=list(self.telemetry),
-            log=list(self.log),
-            markers=list(self.markers),
-            unknown=self.unknown,
-        )
+        """A model of its own in the same state, which stays as it is."""
+        return Model(self.state)
 
     def evidence(self, run: Run) -> Evidence | None:
         """Telemetry during the run's clean passes; None before there was one. A pass shorter than a reading has none."""
         window = run.clean_window
         if window is None:
             return None
-        low = bisect_left(self.telemetry, window[0], key=lambda r: r.t)
-        high = bisect_right(self.telemetry, window[1], key=lambda r: r.t)
-        during = self.telemetry[low:high]
+        readings = self.state.readings.get(run.gpu, History()) if run.backend == "cuda" else self.telemetry
+        low = bisect_left(readings, window[0], key=lambda r: r.t)
+        high = bisect_right(readings, window[1], key=lambda r: r.t)
+        during = readings[low:high]
         counted = [r for r in during if r.t - GPM_WINDOW >= window[0]]
         averaged = [r for r in during if r.t - POWER_WINDOW >= window[0]]
         mask = 0
@@ -182,33 +229,6 @@ class Model:
             integer_utilisation=_mean([r.integer_utilisation for r in counted]),
         )
 
-    def _take_run_event(self, event: events.Event) -> None:
-        run = self.runs.get(getattr(event, "run", -1))
-        if run is not None:
-            self.runs[run.id] = run.after(event)
-
-    def _take_fault(self, event: events.Fault) -> None:
-        self.fault = event
-        self.log.append(events.Notice(t=event.t, text=event.message, level="error"))
-        self._take_run_event(event)
-
-    def _checkpoint(self) -> _Checkpoint:
-        return _Checkpoint(
-            self.index,
-            self.t,
-            self.header,
-            self.device,
-            dict(self.runs),
-            self.current,
-            self.fault,
-            self.end,
-            len(self.telemetry),
-            len(self.log),
-            len(self.markers),
-            self.unknown,
-            self.limits,
-        )
-
 
 def merged(known: events.Device | None, news: events.Device) -> events.Device:
     """What two tellers know of one device: the later one's word wins where it says anything."""
@@ -217,7 +237,12 @@ def merged(known: events.Device | None, news: events.Device) -> events.Device:
     if known.name and news.name and known.name != news.name:
         return news  # another GPU
     said = {f: getattr(news, f) for f in news.__struct_fields__ if getattr(news, f) not in (None, "")}
-    return msgspec.structs.replace(known, **said)
+    return replace(known, **said)
+
+
+def _with(known: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
+    """With another value at the key, unless a made-up file tells of more than there can be."""
+    return {**known, key: value} if len(known) < most or key in known else known
 
 
 def _mean(values: list[float | None]) -> float | None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream.events import RunId
+from fwtui.stream.events import GpuIndex, RunId
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -16,6 +16,7 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
 
     run: RunId
     experiment: Experiment
+    gpu: GpuIndex = 0
     brief: bool = False  # no phase passes, and no warm-up of what compiles nothing
 
 
@@ -23,7 +24,7 @@ class Probe(Struct, frozen=True, tag="probe", tag_field="ask"):
     """Measure what a backend's device can do at most."""
 
     backend: str  # "cpu" | "cuda"
-    device: int = 0  # of several GPUs
+    gpu: GpuIndex = 0
 
 
 class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
@@ -32,6 +33,7 @@ class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
     run: RunId
     experiment: Experiment
     checksum: str
+    gpu: GpuIndex = 0
 
 
 class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment, changed, identity
 from fwtui.stream import events
@@ -27,8 +29,7 @@ class PhaseTime(NamedTuple):
     device_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """State is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
 
     id: int
@@ -37,6 +38,7 @@ class Run:
     title: str
     backend: str
     phase_names: tuple[events.PhaseName, ...]
+    gpu: int = 0
     n: int
     padded: int = 0
     steps: int = 0
@@ -145,7 +147,7 @@ class Run:
         """This run once the event has happened; an event that is not about runs changes nothing."""
         match event:
             case events.Planned():
-                return _changed(
+                return replace(
                     self,
                     n=event.n,
                     padded=event.padded,
@@ -154,46 +156,33 @@ class Run:
                     device_bytes=event.device_bytes,
                 )
             case events.Stage(seconds=None):
-                return _changed(self, stage=event.name, stage_since=event.t, progress=None)
+                return replace(self, stage=event.name, stage_since=event.t, progress=None)
             case events.Stage():
-                return _changed(self, stages=_with(self.stages, event))
+                return replace(self, stages=_with(self.stages, event))
             case events.Progress():
-                return _changed(self, progress=event)
+                return replace(self, progress=event)
             case events.Graph():
-                return _changed(self, graph=event)
+                return replace(self, graph=event)
             case events.Sample():
-                return _changed(self, samples=_with(self.samples, event))
+                return replace(self, samples=_with(self.samples, event))
             case events.Phases():
-                return _changed(self, phase_pass=event)
+                return replace(self, phase_pass=event)
             case events.Round():
-                return _changed(self, rounds=_with(self.rounds, event))
+                return replace(self, rounds=_with(self.rounds, event))
             case events.Occupancy():
-                return _changed(self, occupancies=_with(self.occupancies, event))
+                return replace(self, occupancies=_with(self.occupancies, event))
             case events.Counters():
-                return _changed(self, counted=(*(c for c in self.counted if c.op != event.op), event))
+                return replace(self, counted=(*(c for c in self.counted if c.op != event.op), event))
             case events.Verdict():
-                return _changed(self, verdict=event)
+                return replace(self, verdict=event)
             case events.Answers():
-                return _changed(self, answers=event, progress=None)
+                return replace(self, answers=event, progress=None)
             case events.RunDone():
-                return _changed(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
+                return replace(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
             case events.Fault() if self.state == "running":
-                return _changed(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
+                return replace(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
             case _:
                 return self
-
-
-_SLOTS: dict[str, Any] = {f.name: Run.__dict__[f.name] for f in fields(Run)}
-
-
-def _changed(run: Run, **changes: Any) -> Run:
-    """dataclasses.replace in a third of its time: events may come by the thousand."""
-    new = object.__new__(Run)
-    for slot in _SLOTS.values():
-        slot.__set__(new, slot.__get__(run))
-    for name, value in changes.items():
-        _SLOTS[name].__set__(new, value)
-    return new
 
 
 def started(event: events.RunStarted) -> Run:
@@ -205,6 +194,7 @@ def started(event: events.RunStarted) -> Run:
         title=event.title,
         backend=event.backend,
         phase_names=event.phases,
+        gpu=event.gpu,
         n=0 if event.experiment.file else event.experiment.n,
     )
 
@@ -225,7 +215,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
             tile=asked.tile or tile if tile else 0,
             launch=asked.launch or launch,
             options={o.name: asked.options.get(o.name, o.default) for o in kernel.options},
-            device="0" if asked.device == "auto" else asked.device,
+            device="simulator" if asked.device_id.simulator else str(asked.device_id.index),
         )
         return identity(whole, ignoring=("n", "file", "repeats", "budget", "verify", "auto"))
 

@@ -85,7 +85,7 @@ class FakeLive:
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def measure_limits(self, backend: str, index: int = 0) -> None:
+    def measure_limits(self, backend: str, gpu: int = 0) -> None:
         if self.busy:
             raise Refused("a run is still going; cancel it or wait for its end")
         forms = (events.FormLimit("float32", 1e12), events.FormLimit("int32", 2e12))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
 import scenes
+from msgspec.structs import replace
 
 from fwtui import measure
 from fwtui.analysis.limits import limit_of

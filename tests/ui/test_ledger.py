@@ -112,7 +112,8 @@ def test_what_is_not_known_limits_nothing() -> None:
 
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     model, run = modelled((part("rest", 0.01, 128, 10**10, 10**9),))
-    model.device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
+    device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
+    model.state = msgspec.structs.replace(model.state, devices={0: device})
     (line,) = ledger(model, run)
     assert line.expected is None and line.share is None and line.limiter == "unknown: no roof is measured"
     assert formula(roofs(model, run), line) == "no roof is known for it"

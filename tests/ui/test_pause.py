@@ -7,6 +7,7 @@ from collections.abc import Callable
 import scenes
 from fake_live import FakeLive
 
+from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 
@@ -61,10 +62,11 @@ async def test_a_recording_has_play_and_pause_of_its_own(replay_of: Callable[...
 def test_a_frozen_model_is_equal_and_independent() -> None:
     model = Model()
     told = scenes.gpu_session()
-    for event in told[:150]:
+    limits = events.Limits(t=0.0, backend="cuda", forms=(events.FormLimit("float32", 1e13),), complete=True)
+    for event in (limits, *told[:150]):
         model.apply(event)
     frozen = model.frozen()
-    assert frozen == model
+    assert frozen == model and frozen.limits == {"cuda": limits}, "a pause keeps what the device can do at most"
     seen = (frozen.index, frozen.t, dict(frozen.runs), len(frozen.telemetry), len(frozen.log), len(frozen.markers))
     for event in told[150:]:
         model.apply(event)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import scenes
 from fake_live import FakeLive
+from msgspec.structs import replace
 from textual.widgets import Digits
 
 from fwtui.experiment.experiment import Experiment

@@ -33,7 +33,7 @@ class SlimRecorder(Recorder):
 
     def write(self, line: Line) -> None:
         if self._first_reading(line.event):
-            self._telemetry_slot = -1  # not surplus, however short ago the last one was
+            self._telemetry_slots.clear()  # not surplus, however short ago the last one was
         if self._wanted(line.event):
             super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
 
@@ -101,7 +101,7 @@ def record(live: Session, preset: Preset, folder: Path | None, path: Path | None
     """Record the session that has just begun: to `path`, or to a new file of `folder`. Raises Refused."""
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=title)
-    preface = [codec.as_line(e) for e in (live.model.device, *live.model.limits.values()) if e is not None]
+    preface = [codec.as_line(e) for e in (*live.model.state.devices.values(), *live.model.state.measured.values())]
     if path is not None:
         recorder = SlimRecorder.at(path, header, preface=preface, telemetry_hz=TELEMETRY_HZ)
     else:

@@ -73,8 +73,8 @@ class Nvml:
     def gpus(self) -> list[Gpu]:
         """The GPUs that CUDA sees, in its order: those of CUDA_VISIBLE_DEVICES where it is set, else by bus address.
 
-        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID, so a machine of unequal GPUs needs that (or a
-        UUID) for equal numbers.
+        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID, so a machine of unequal GPUs needs that for equal
+        numbers.
         """
         try:
             everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(self._count())]
@@ -97,14 +97,6 @@ class Nvml:
             self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
         return chosen
 
-    def with_uuid(self, uuid: str) -> Gpu | None:
-        """The GPU (or MIG slice) of that UUID."""
-        try:
-            return self._by("nvmlDeviceGetHandleByUUID", uuid)
-        except Lost:
-            self.reason = _START[_GPU_IS_LOST]
-            return None
-
     def _count(self) -> int:
         return self.query("nvmlDeviceGetCount")[0] or 0
 
@@ -117,7 +109,13 @@ class Nvml:
             return everything[int(entry)] if int(entry) < len(everything) else None
         if entry.startswith("GPU-"):  # CUDA accepts an abbreviated UUID
             return next((g for g in everything if g is not None and g.uuid.startswith(entry)), None)
-        return self.with_uuid(entry) if entry.startswith("MIG-") else None
+        if not entry.startswith("MIG-"):
+            return None
+        try:
+            return self._by("nvmlDeviceGetHandleByUUID", entry)
+        except Lost:
+            self.reason = _START[_GPU_IS_LOST]
+            return None
 
 
 class Gpu:
@@ -213,19 +211,8 @@ class Gpu:
         return max(0.0, joules - self._energy_first)
 
 
-def open_gpu(device: str = "0", uuid: str | None = None) -> tuple[Gpu | None, str]:
-    """The GPU to watch and an empty string, or None and why not, in words.
-
-    A UUID decides alone; else `device` is a number in CUDA's order, and anything that is no number means the first.
-    """
+def open_gpus() -> tuple[list[Gpu], str]:
+    """The GPUs that CUDA sees, in its order; where there are none, why, in words."""
     nvml = Nvml()
-    if nvml.reason:
-        return None, nvml.reason
-    if uuid:
-        gpu = nvml.with_uuid(uuid)
-        return gpu, "" if gpu is not None else nvml.reason or f"NVML knows no GPU {uuid}"
-    gpus = nvml.gpus()
-    index = int(device) if device.isdecimal() else 0
-    if index < len(gpus):
-        return gpus[index], ""
-    return None, nvml.reason or f"there is no GPU {index}; {len(gpus)} found"
+    gpus = [] if nvml.reason else nvml.gpus()
+    return gpus, "" if gpus else nvml.reason

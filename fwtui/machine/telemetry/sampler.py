@@ -1,6 +1,6 @@
-"""The process that owns NVML: tells the device once and then readings, until its stdin ends.
+"""The process that owns NVML: tells the devices once and then readings, until its stdin ends.
 
-    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--uuid UUID] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0,1] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
 NVML has crashed its caller when a GPU fell off the bus, so nothing else lives here.
@@ -26,7 +26,7 @@ from fwtui.common.parent import end_with_parent
 from fwtui.machine.telemetry.bounds import significant
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.machine.telemetry.host import Host
-from fwtui.machine.telemetry.nvml import Gpu, Nvml, open_gpu
+from fwtui.machine.telemetry.nvml import Gpu, open_gpus
 from fwtui.stream import codec, events
 
 MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
@@ -68,7 +68,7 @@ class Pace:
 
 
 class Sampler:
-    """Readings of the host and at most one GPU, written as lines to a pipe. `origin` is monotonic time zero."""
+    """Readings of the host and of GPUs, written as lines to a pipe. `origin` is monotonic time zero."""
 
     def __init__(
         self,
@@ -84,36 +84,41 @@ class Sampler:
         self._clock = clock
         self._sleep = sleep
 
-    def run(self, device: str, uuid: str | None, identify: bool) -> None:
-        """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
-        gpu, reason = open_gpu(device, uuid)
+    def run(self, indices: Sequence[int], identify: bool) -> None:
+        """Tell the devices, then readings for ever, one for each GPU. Raises OSError when nobody listens any more."""
+        gpus, reason = open_gpus()
         host = Host(self._clock())
-        if gpu is not None:
-            gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
-        self._tell(self._device(gpu, reason, identify))
+        watched = {index: gpus[index] if index < len(gpus) else None for index in indices}
+        for index, gpu in watched.items():
+            if gpu is not None:
+                gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
+            self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
         while True:
             started = self._clock()
-            values = host.read(started)
-            if gpu is not None:
-                values |= gpu.read(self._clock())
-            cost = self._clock() - started
-            self._tell(self._telemetry(started, cost, values))
-            if gpu is not None and gpu.lost:
-                self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
-                gpu = None
+            cost, begun, of_host = 0.0, started, host.read(started)
+            for index, gpu in watched.items():
+                values = of_host | (gpu.read(self._clock()) if gpu is not None else {})
+                took = self._clock() - begun
+                self._tell(self._telemetry(index, started, took, values))
+                cost += took
+                if gpu is not None and gpu.lost:
+                    self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
+                    watched[index] = None
+                begun = self._clock()
             due = started + self._pace.after(cost)
             news, level = self._pace.news(cost, started)
             if news:
                 self._tell(events.Notice(t=self._time(started), text=news, level=level))
             self._sleep(max(0.0, due - self._clock()))
 
-    def _device(self, gpu: Gpu | None, reason: str, identify: bool) -> events.Device:
+    def _device(self, index: int, gpu: Gpu | None, reason: str, identify: bool) -> events.Device:
         t = self._time(self._clock())
         if gpu is None:
-            return events.Device(t=t, present=False, note=reason)
+            return events.Device(t=t, gpu=index, present=False, note=reason)
         facts = gpu.facts()
         return events.Device(
             t=t,
+            gpu=index,
             name=facts.name,
             compute_capability=facts.compute_capability,
             multiprocessors=facts.multiprocessors,
@@ -127,7 +132,7 @@ class Sampler:
             note=facts.note,
         )
 
-    def _telemetry(self, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
+    def _telemetry(self, index: int, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
         # energy adds up: four digits of a long session would hide a short run
         rounded: dict[str, Any] = {
             name: significant(value) if isinstance(value, float) and name != "energy_joules" else value
@@ -135,7 +140,7 @@ class Sampler:
         }
         if rounded.get("energy_joules") is not None:
             rounded["energy_joules"] = round(rounded["energy_joules"], 1)
-        return events.Telemetry(t=self._time(started), cost_seconds=significant(cost), **rounded)
+        return events.Telemetry(t=self._time(started), gpu=index, cost_seconds=significant(cost), **rounded)
 
     def _time(self, now: float) -> float:
         return max(0.0, round(now - self._origin, 4))
@@ -148,11 +153,10 @@ class Sampler:
 
 def probe() -> Hardware:
     """The GPUs that CUDA sees here, with everything that NVML says of them."""
-    nvml = Nvml()
-    gpus = nvml.gpus() if not nvml.reason else []
+    gpus, reason = open_gpus()
     for gpu in gpus:
         gpu.read(time.monotonic())  # so that its facts name the readings that it cannot give
-    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), reason="" if gpus else nvml.reason)
+    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), reason=reason)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end_with_parent()
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
-        Sampler(options.fd, options.origin, options.hz).run(options.device, options.uuid, options.identify)
+        Sampler(options.fd, options.origin, options.hz).run(options.device, options.identify)
     return 0
 
 
@@ -183,11 +187,14 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--fd", type=int, default=1)
     parser.add_argument("--origin", type=_finite, default=0.0)
     parser.add_argument("--hz", type=_rate, default=10.0)
-    parser.add_argument("--device", default="0")
-    parser.add_argument("--uuid")
+    parser.add_argument("--device", type=_numbers, default=[0])
     parser.add_argument("--identify", action="store_true")
     parser.add_argument("--probe", action="store_true")
     return parser
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def _finite(text: str) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from threading import Thread
 
@@ -81,7 +80,7 @@ def answers(name: str, model: Model) -> Answered:
     """The answers that a session gives to one document; takes seconds where a claim is about compiled code."""
     preset = presets()[name]
     # of this moment: the caller may be a thread beside the one that fills the model
-    results = held(replace(model, runs=dict(model.runs), markers=list(model.markers)), name)
+    results = held(model.frozen(), name)
     where = model.gpu.name if model.gpu is not None else "no GPU"
     title = f"{preset.title} · here: {where}"
     return Answered(title, answered(preset, results), tuple(preset.figures(results)), results.left_out)

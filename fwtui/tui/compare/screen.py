@@ -119,7 +119,7 @@ class CompareScreen(Frame):
     @property
     def entrants(self) -> list[Entrant]:
         """Every run that has ended, the newest of this session first, then those of the others."""
-        ours = [Entrant(self.model, run) for run in reversed(self.model.runs.values()) if run.state != "running"]
+        ours = [Entrant(self.model, run) for run in reversed([*self.model.runs.values()]) if run.state != "running"]
         return ours + [
             Entrant(m, run, name) for name, m in self._others.items() for run in m.runs.values() if run.state != "running"
         ]

@@ -18,6 +18,7 @@ from textual.widgets import Button, Input, Static
 from fwtui.analysis.answers import why_none
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
 from fwtui.machine.telemetry.facts import Hardware
@@ -306,9 +307,9 @@ class RunScreen(SessionScreen):
 
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
-        number = self.draft.text("device")
         try:
-            self.source.measure_limits(backend, int(number) if number.isdecimal() and backend == "cuda" else 0)
+            device = DeviceId.parse(self.draft.text("device"))
+            self.source.measure_limits(backend, device.index if backend == "cuda" else 0)
         except Refused as refusal:
             self.say(str(refusal), "warning")
             return

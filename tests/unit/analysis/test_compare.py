@@ -7,10 +7,10 @@ import json
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from scipy.stats import mannwhitneyu
 
 from fwtui.__main__ import main

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fwtui.analysis import plan_film
 from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene

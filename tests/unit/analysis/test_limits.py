@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 from in_simulator import in_simulator
+from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis import limits
@@ -244,11 +244,12 @@ def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
     model = Model()
     model.apply(GPU)
     run = run_of(model, "int32")
-    model.telemetry += [events.Telemetry(t=2.2, gpu_clock_mhz=990.0), events.Telemetry(t=2.6, gpu_clock_mhz=990.0)]
+    for reading in (events.Telemetry(t=2.2, gpu_clock_mhz=990.0), events.Telemetry(t=2.6, gpu_clock_mhz=990.0)):
+        model.apply(reading)
     limit = limit_of(model, run)
     assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (8e12, 990.0)
-    model.telemetry.clear()
-    model.telemetry.append(events.Telemetry(t=2.2, gpu_clock_mhz=3.0))
+    model.state = replace(model.state, readings={})
+    model.apply(events.Telemetry(t=2.2, gpu_clock_mhz=3.0))
     limit = limit_of(model, run)
     assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (16e12, 1980.0), (
         "no clock is that slow: the reading is none"
@@ -306,7 +307,7 @@ CPU = msgspec.structs.replace(GPU, backend="cpu", device="a processor", forms=(F
 
 def live_with(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> Live:
     def answer(request: Any) -> Iterable[events.Event]:
-        assert isinstance(request, requests.Probe) and (request.backend, request.device) == ("cpu", 0)
+        assert isinstance(request, requests.Probe) and (request.backend, request.gpu) == ("cpu", 0)
         return told
 
     monkeypatch.setattr(live_module, "Child", answering(answer))
@@ -334,12 +335,16 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
 def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = [hardware.GpuFacts(name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
-    limits.save(GPU, 0)
+    limits.save(GPU)
     assert limits.load("cuda", 1) is None
     live = live_with(monkeypatch)
     assert live.tell_limits("cuda", 0) and live.model.limits["cuda"].forms == GPU.forms
-    assert not live.tell_limits("cuda", 1) and live.model.limits["cuda"].forms == ()
+    assert not live.tell_limits("cuda", 1) and live.model.limits_of("cuda", 1) is None
+    live.tell(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
+    assert "cuda" not in live.model.limits, "a run on the other one"
     assert live.tell_limits("cuda", 0)
+    limits.save(msgspec.structs.replace(GPU, gpu=1))
+    assert limits.load("cuda", 1) == msgspec.structs.replace(GPU, t=0.0, gpu=1), "kept for the GPU, whatever its number"
     live.close()
 
 

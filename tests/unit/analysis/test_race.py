@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fwtui.analysis.race import by_round, by_time, course
 from fwtui.sessions.library import load_model
@@ -18,7 +19,7 @@ RECORDED = Path(__file__).resolve().parents[3] / "sessions" / "h200-n4096-naive-
 
 
 @pytest.fixture(scope="module")
-def recorded() -> dict[int, Run]:
+def recorded() -> Mapping[int, Run]:
     return load_model(RECORDED)[0].runs
 
 

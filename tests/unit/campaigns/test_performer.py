@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+import msgspec
 import pytest
 from made_sessions import CLAIMS, Made, int32
 
@@ -19,6 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.session import Live
 from fwtui.stream import events
+from fwtui.stream.history import History
 from kernels import registry
 
 
@@ -83,7 +85,9 @@ def test_what_was_run_before_does_not_count() -> None:
     live.model.apply(events.Marker(t=5.0, text="reproduce other"))
     live.made.began = 6.0
     live.start(ask("naive", 1024))
-    live.model.markers[0] = events.Marker(t=2.0, text="reproduce test --quick")
+    first, *others = live.model.markers
+    markers = History([msgspec.structs.replace(first, t=2.0, text="reproduce test --quick"), *others], 1 + len(others))
+    live.model.state = msgspec.structs.replace(live.model.state, markers=markers)
     for name, sizes in (("test", [512]), ("other", [1024]), ("never", [512, 512, 1024])):
         assert [run.n for run in held(live.model, name).runs] == sizes
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from course_files import BOTH, FIRST, SECOND
+from msgspec.structs import replace
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -130,7 +130,8 @@ class TestRecorded:
 
     def test_an_unverified_run_is_not_cited(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         model, _ = load_model(BOTH)
-        model.runs = {i: replace(run, verdict=None) if i == 8 else run for i, run in model.runs.items()}
+        assert model.run is not None and model.run.id == 8
+        model.state = replace(model.state, run=replace(model.run, verdict=None))
         monkeypatch.setattr(lessons_module, "_model", lambda path, changed: model)
         both = lessons(made)
         with pytest.raises(Refused, match="cites a run of katz-kider"):
@@ -186,7 +187,8 @@ class TestAttending:
         here.plan(gpu=True)
         model, _ = load_model(BOTH)
         here.began(4)
-        model.runs[4] = replace(model.runs[4], state="cancelled")
+        cancelled = replace(model.runs[4], state="cancelled")
+        model.state = replace(model.state, begun={**model.runs, 4: cancelled})
         assert here.next_run(model) is None and here.next_run(model) is None
         local = here.page(model).here
         assert local is not None and local.answer is None and "cancelled" in local.words

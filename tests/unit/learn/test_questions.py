@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from course_files import BOTH
+from msgspec.structs import replace
 
 from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused

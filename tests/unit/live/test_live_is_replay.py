@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fwtui.live.session import Live
 from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded, load
 from fwtui.stream import events
-from fwtui.stream.model import Model
+from fwtui.stream.model import Model, State
 
 SESSIONS = [*sorted(shipped_folder().glob(f"*{SUFFIX}")), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
 PLACES = 100
 
 
-def state_of(model: Model) -> Model:
-    """What it is now: the runs are immutable, the lists are not."""
-    return replace(model, runs=dict(model.runs), telemetry=[*model.telemetry], log=[*model.log], markers=[*model.markers])
-
-
-def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[int, Model], Path]:
+def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[int, State], Path]:
     """A live session that hears this recorded one as if children told it, records it, and stands still at these events."""
     live = Live(telemetry_hz=0, identify=True)
     path = folder / f"again{SUFFIX}"
@@ -35,7 +30,7 @@ def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[i
         if not isinstance(line.event, (events.Header, events.End)):
             live._publish(line)
         if live.model.index in moments:
-            states[live.model.index] = state_of(live.model)
+            states[live.model.index] = live.model.state
     live.close()
     return states, path
 
@@ -59,7 +54,7 @@ def test_wherever_one_goes(path: Path, tmp_path: Path) -> None:
         for line in replayed.lines[model.index : index]:
             model.apply(line.event)
         live = states[index]
-        assert live.header is not None and replace(live, header=header) == model
+        assert live.header is not None and replace(live, header=header) == model.state
         assert live.header.machine == header.machine and live.header.created == header.created
 
 

@@ -35,19 +35,18 @@ def begun(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> list[Sequence[
 
 
 def test_it_watches_the_gpu_that_runs(begun: list[Sequence[str]]) -> None:
-    kept = Sampling(100.0, 10, "auto", True)
+    kept = Sampling(100.0, 10, 0, True)
     kept.keep()
     first = kept.child
     assert first is not None and begun == [["--hz", "10", "--identify", "--device", "0"]]
-    for same in ("0", "auto", "simulator"):
-        assert kept.follow(same) is None and kept.child is first
-    assert kept.follow("2") is first and first.exit_code == 0 and kept.child is None
+    assert kept.follow(0) is None and kept.child is first
+    assert kept.follow(2) is first and first.exit_code == 0 and kept.child is None
     kept.keep()
     assert begun[1:] == [["--hz", "10", "--identify", "--device", "2"]]
 
 
 def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: list[Sequence[str]]) -> None:
-    kept = Sampling(100.0, 10, "0", False)
+    kept = Sampling(100.0, 10, 0, False)
     assert kept.hold() is None
     kept.keep()
     assert kept.child is None
@@ -55,7 +54,7 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
     kept.keep()
     child = kept.child
     assert child is not None and kept.hold() is child and kept.child is None
-    unwanted = Sampling(100.0, 0, "0", False)
+    unwanted = Sampling(100.0, 0, 0, False)
     unwanted.keep()
     unwanted.hold()
     unwanted.release()
@@ -64,7 +63,7 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
 
 
 def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list[Sequence[str]], clock: list[float]) -> None:
-    kept = Sampling(100.0, 10, "0", False)
+    kept = Sampling(100.0, 10, 0, False)
     said = []
     for death in range(1, RESTARTS + 2):
         kept.keep()

@@ -101,6 +101,14 @@ class TestRecorder:
         assert kinds.count(events.Notice) == 100
         assert loaded.complete
 
+    def test_each_gpu_has_its_own_rate(self, tmp_path: Path) -> None:
+        session = Recorder.at(tmp_path / "s", HEADER, telemetry_hz=1.0)
+        for tick in range(40):
+            session.write(codec.as_line(events.Telemetry(t=tick // 2 / 10, gpu=tick % 2)))
+        session.close()
+        readings = [line.event for line in load(session.path).lines if isinstance(line.event, events.Telemetry)]
+        assert [(reading.t, reading.gpu) for reading in readings] == [(0.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)]
+
     def test_it_reaches_the_disk_after_each_run_and_at_the_end(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         synced: list[int] = []
         session = Recorder.at(tmp_path / "s", HEADER)

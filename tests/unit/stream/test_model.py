@@ -15,6 +15,7 @@ from fwtui.analysis import report
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
+from fwtui.stream.history import History
 from fwtui.stream.model import Model, merged
 from fwtui.stream.run import MOST_TOLD, Run
 
@@ -110,6 +111,32 @@ def test_seeking_over_a_long_session_is_cheap() -> None:
     assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY, "forwards too, over what has been seen"
     assert [n.text for n in state.log] == [str(i) for i in range(state.index)]
     assert Model().seek(5) == 0
+
+
+def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
+    state = Model()
+    first, second = events.Device(t=0.0, name="first"), events.Device(t=0.0, gpu=1, name="second")
+    for told in (
+        *(first, second, events.Limits(t=0.0, backend="cpu"), events.Limits(t=0.0, backend="cuda", gpu=1)),
+        *(events.Telemetry(t=i / 10, gpu=i % 2, gpu_power_watts=i % 2) for i in range(10)),
+    ):
+        state.apply(told)
+    assert state.gpu == first and {r.gpu_power_watts for r in state.telemetry} == {0.0} and [*state.limits] == ["cpu"]
+    state.apply(events.RunStarted(t=1, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    assert state.gpu == first, "the run is on no GPU"
+    state.apply(events.RunStarted(t=1, run=2, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
+    assert state.gpu == second and len(state.telemetry) == 5 and [*state.limits] == ["cpu", "cuda"]
+    assert state.state.devices == {0: first, 1: second}
+    assert codec.encode(events.Telemetry(t=1.0, gpu=0)) == codec.seal(b'{"kind":"telemetry","t":1.0}'), "as it was with one"
+
+
+def test_a_history_does_not_hear_how_another_goes_on() -> None:
+    one = History[str]().followed_by("a").followed_by("b")
+    more, other = one.followed_by("c"), one.followed_by("d")
+    assert ([*one], [*more], [*other]) == (["a", "b"], ["a", "b", "c"], ["a", "b", "d"])
+    assert more[-2:] == ["b", "c"] == [*reversed(more)][1::-1] and more[::2] == ["a", "c"] and more != other
+    with pytest.raises(IndexError):
+        one[2]
 
 
 def begun(**experiment: Any) -> events.RunStarted:
