@@ -8,7 +8,7 @@ import json
 import msgspec
 
 from fwtui.commands.support.asking import GRAPH, add_fields, experiments
-from fwtui.common.apart import apart
+from fwtui.common.child_process import in_front
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
 from fwtui.graphs.formats import written_help
@@ -23,4 +23,4 @@ def execute(given: argparse.Namespace) -> int:
     asked = experiments(given, gpu=False)
     if len(asked) > 1:
         raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
-    return apart("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(settle(asked[0]))), given.out)
+    return in_front("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(settle(asked[0]))), given.out)

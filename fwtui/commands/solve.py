@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 
-from fwtui.common.apart import apart
+from fwtui.common.child_process import in_front
 from fwtui.common.errors import Refused
 from fwtui.graphs.formats import read_help
 
@@ -44,4 +44,4 @@ def execute(given: argparse.Namespace) -> int:
         for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
         if (value := getattr(given, name))
     }
-    return apart("fwtui.solver", json.dumps({"file": given.graph, "begun": begun, **request}))
+    return in_front("fwtui.solver", json.dumps({"file": given.graph, "begun": begun, **request}))

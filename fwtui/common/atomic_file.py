@@ -20,10 +20,10 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place") -> Iterator[IO[bytes]]:
     """A binary file beside the path that takes its place when everything is written; whatever was there stays till then.
 
-    Raises Refused where the disk says no.
+    Raises Refused where the disk says no: what cannot be `done`, and what to do `instead`.
     """
     out = Path(path)
     try:
@@ -42,7 +42,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise
         if isinstance(error, OSError) and error.errno is None:  # NumPy's, of what was written in part
             error = OSError(errno.ENOSPC, "no space left, or no file may be that large")
-        raise _unwritable(out, error) from None
+        raise _unwritable(out, error, done, instead) from None
 
 
 def check_place(path: str | os.PathLike[str], *read: str) -> None:
@@ -64,8 +64,8 @@ def check_place(path: str | os.PathLike[str], *read: str) -> None:
             raise Refused(f"{clean(out.name)} is what is read, and would be overwritten; choose another name")
 
 
-def _unwritable(out: Path, error: OSError | ValueError) -> Refused:
-    return Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place")
+def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", instead: str = "choose another place") -> Refused:
+    return Refused(f"{clean(out.name)} cannot be {done}: {why(error)}; {instead}")
 
 
 def new_file(path: str | os.PathLike[str], done: str = "written") -> int:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from threading import Event
 
 import msgspec
 import numpy as np
 
+from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.environment import worker_environment
-from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.trace import Trace
 from fwtui.stream.requests import DistancesAfter, StepRequest
 
 MOST_SECONDS = 120.0
-LISTENS_EVERY = 0.2
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -37,30 +34,14 @@ def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     """Run the kernel on the trace's graph and compare after every step; blocks for seconds, less where `stop` is set."""
     weights = trace.distances[0]
     request = StepRequest(experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights))
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "fwtui.measure.step_target"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **worker_environment("simulator" if trace.kernel.backend == "cuda" else "real")},
-        start_new_session=True,
-    )
-    told: bytes | None = msgspec.json.encode(request)
-    waited = 0.0
-    while True:
-        try:
-            output, words = process.communicate(told, timeout=LISTENS_EVERY)
-            break
-        except subprocess.TimeoutExpired:
-            told, waited = None, waited + LISTENS_EVERY
-            if stop.is_set() or waited > MOST_SECONDS:
-                process.kill()
-                process.communicate()
-                return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MOST_SECONDS:g} s")
-    if process.returncode:
-        last = (words.decode("utf-8", "replace").strip().splitlines() or [f"exit code {process.returncode}"])[-1]
-        return Agreement(reason=clean(last.removeprefix("fwtui: ")))
-    looks = [msgspec.json.decode(line, type=DistancesAfter) for line in output.splitlines()]
+    environment = worker_environment("simulator" if trace.kernel.backend == "cuda" else "real")
+    process = ChildProcess(python("fwtui.measure.step_target"), environment, stdin=subprocess.PIPE)
+    ended = process.finish(MOST_SECONDS, msgspec.json.encode(request), stop)
+    if ended.code is None:
+        return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MOST_SECONDS:g} s")
+    if ended.code:
+        return Agreement(reason=ended.last_words)
+    looks = [msgspec.json.decode(line, type=DistancesAfter) for line in ended.stdout.splitlines()]
     expected = trace.after_steps()
     differing = (look.step for look in looks if not np.array_equal(_matrix(look), expected[look.step]))
     return Agreement(len(looks), next(differing, None))

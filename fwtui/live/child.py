@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from threading import Event, Thread
 
+from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.errors import Corrupt
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream.codec import Line, decode_lines
@@ -20,11 +20,11 @@ STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
 
 
-class Child:
-    """One `python -P -m MODULE`; its events queue up in `lines` until somebody takes them.
+class Child(ChildProcess):
+    """One of this program's modules; its events queue up in `lines` until they are taken.
 
-    The child's stdout goes nowhere and its stderr into a 64 KiB ring, so nothing can paint over a screen. Closing its
-    stdin asks it to end; a session of its own keeps the terminal's Ctrl-C from reaching it.
+    Its stdout goes nowhere and its stderr into a 64 KiB ring, so nothing can paint over a screen. Closing its stdin asks it
+    to end.
     """
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
@@ -33,15 +33,12 @@ class Child:
         self._stderr = bytearray()
         read_end, write_end = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                # -P: a kernels/ folder where the user happens to stand must not be imported instead of ours
-                [sys.executable, "-P", "-m", module, "--fd", str(write_end), "--origin", repr(origin), *arguments],
+            super().__init__(
+                python(module, "--fd", str(write_end), "--origin", repr(origin), *arguments),
+                environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
                 pass_fds=(write_end,),
-                start_new_session=True,
-                env={**os.environ, **(environment or {})},
             )
         except BaseException:
             os.close(read_end)
@@ -54,15 +51,6 @@ class Child:
         ]
         for thread in self._listeners:
             thread.start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def exit_code(self) -> int | None:
-        """None while it lives; negative for a signal."""
-        return self._process.poll()
 
     @property
     def gone(self) -> bool:
@@ -83,19 +71,14 @@ class Child:
     def send(self, request: bytes) -> None:
         """Write to its stdin; a dead child is found out by its silence, not here."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError, ValueError):
+        with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(request)
             self._process.stdin.flush()
-
-    def kill(self) -> None:
-        """End it now, and whatever it started."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
 
     def hang_up(self) -> None:
         """Ask it to end, by closing its stdin."""
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self._process.stdin.close()
 
     def close(self, grace: float = 2.0) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from fwtui.common import units
+from fwtui.common.child_process import python
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
@@ -141,7 +142,7 @@ def _refusal(experiment: Experiment) -> str | None:
 
 def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
     asked = {metric.key: list(metric.names) for metric in METRICS if metric.names}
-    program = ncu.python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)))
+    program = python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)))
     while True:
         names = [left[0] for left in asked.values() if left]
         said = ncu.run(tool, names, program, worker_environment("real"), stop)

@@ -5,20 +5,17 @@ Options and output: Nsight Compute CLI documentation, "Command Line Options" and
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
+
+from fwtui.common.child_process import ChildProcess
 
 PLACES = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 PARAMETERS = "/proc/driver/nvidia/params"
@@ -30,7 +27,6 @@ FORBIDDEN = (
     "(a container needs --cap-add=SYS_ADMIN)"
 )
 MOST_SECONDS = 600.0
-LISTENS_EVERY = 0.2
 _SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in Linux' sets of capabilities
 # ncu asked for base units, but a version may know better; what is not here counts as it is
 _SCALES = {
@@ -80,44 +76,11 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
         # locked clocks and flushed caches would be another machine than the one that is timed
         command += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
         command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            # LC_ALL decides how numbers are written; a lock file of another user in /tmp would be in the way
-            env={**os.environ, **environment, "LC_ALL": "C", "TMPDIR": folder},
-        )
-        code: int | None = None
-        deadline = time.monotonic() + MOST_SECONDS
-        try:
-            while (said := _within(process, LISTENS_EVERY)) is None and time.monotonic() < deadline and not stop.is_set():
-                pass
-            if said is None:
-                _kill(process)
-            else:
-                code = process.returncode
-            stdout, stderr = said or process.communicate()
-        except BaseException:
-            _kill(process)
-            process.wait()
-            raise
+        # LC_ALL decides how numbers are written; a lock file of another user in /tmp would be in the way
+        process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": folder})
+        ended = process.finish(MOST_SECONDS, stop=stop)
         told = log.read_bytes() if log.exists() else b""
-    return Said(code, *(part.decode("utf-8", "replace") for part in (told, stdout, stderr)))
-
-
-def _within(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes] | None:
-    """What it said, if it ends within that time."""
-    try:
-        return process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def python(module: str, *arguments: str) -> list[str]:
-    """The command line of one of this program's own modules."""
-    return [sys.executable, "-P", "-m", module, *arguments]
+    return Said(ended.code, *(part.decode("utf-8", "replace") for part in (told, ended.stdout, ended.stderr)))
 
 
 def rows(log: str) -> list[dict[str, float]]:
@@ -169,9 +132,3 @@ def _scale(unit: str) -> float:
 
 def _version(path: Path) -> list[int]:
     return [int(x) for x in re.findall(r"\d+", str(path))]
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The tool and the program that it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.errors import Refused
 from fwtui.machine import hardware
 
 MOST_BYTES = 1 << 22  # more was not written by this program
@@ -26,11 +27,10 @@ def read(kind: str, backend: str, index: int = 0) -> bytes | None:
 def write(kind: str, backend: str, index: int, data: bytes) -> None:
     """Keep it, all or nothing. A cache folder that cannot be written keeps nothing, and that is all."""
     path = _path(kind, backend, index)
-    new = path.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):
+    with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_bytes(data)
-        os.replace(new, path)
+        with whole_file(path) as file:
+            file.write(data)
 
 
 def _path(kind: str, backend: str, index: int) -> Path:

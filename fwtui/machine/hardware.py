@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.text import clean
 from fwtui.machine.telemetry.facts import GpuFacts, Hardware
 from fwtui.stream import events
@@ -47,24 +48,18 @@ def gpus() -> Hardware:
     A crash inside NVML kills only that child; every failure becomes a reason in words.
     """
     try:
-        answer = subprocess.run(
-            [sys.executable, "-P", "-m", "fwtui.machine.telemetry.sampler", "--probe"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBE_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return Hardware(reason=f"the NVIDIA driver did not answer within {PROBE_SECONDS:g} s; run nvidia-smi to see why")
+        ended = ChildProcess(python("fwtui.machine.telemetry.sampler", "--probe")).finish(PROBE_SECONDS)
     except OSError as error:
         return Hardware(reason=f"the process that looks for GPUs did not start: {error}")
-    if answer.returncode < 0:
-        name = signal.strsignal(-answer.returncode) or f"signal {-answer.returncode}"
+    if ended.code is None:
+        return Hardware(reason=f"the NVIDIA driver did not answer within {PROBE_SECONDS:g} s; run nvidia-smi to see why")
+    if ended.code < 0:
+        name = signal.strsignal(-ended.code) or f"signal {-ended.code}"
         return Hardware(reason=f"the NVIDIA driver crashed while it was asked ({name.lower()}); run nvidia-smi to see why")
     try:
-        return msgspec.json.decode(answer.stdout, type=Hardware)
+        return msgspec.json.decode(ended.stdout, type=Hardware)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        words = clean(answer.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])
-        return Hardware(reason=f"the process that looks for GPUs failed: {words or f'exit code {answer.returncode}'}")
+        return Hardware(reason=f"the process that looks for GPUs failed: {ended.last_words}")
 
 
 def cuda_extra(driver_version: str, ccs: Iterable[tuple[int, int] | None]) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.sessions.folders import SUFFIX, own_folder
@@ -20,7 +21,6 @@ from fwtui.stream.codec import MAX_LINE
 
 BIN = ".deleted"  # a folder beside the sessions
 MOST_DELETED = 20  # that are kept there
-_CHUNK = 2**20
 
 
 class Shelf:
@@ -118,18 +118,10 @@ def _retitle(path: Path, title: str) -> None:
         pass
     with open(path, "rb") as old:
         header = retitled(old.readline(MAX_LINE + 1)[:-1], title)
-        descriptor, temporary = tempfile.mkstemp(prefix=".retitled.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as new:
-                new.write(header + b"\n")
-                while chunk := old.read(_CHUNK):
-                    new.write(chunk)
-            os.chmod(temporary, os.fstat(old.fileno()).st_mode & 0o777)
-            os.replace(temporary, path)
-        except OSError as error:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise Refused(f"{_name(path)} cannot be changed: {why(error)}; look at its folder") from None
+        with whole_file(path, "changed", "look at its folder") as new:
+            os.fchmod(new.fileno(), os.fstat(old.fileno()).st_mode & 0o777)
+            new.write(header + b"\n")
+            shutil.copyfileobj(old, new)
 
 
 def _said(act: Callable[[], None], what: str) -> None:

@@ -6,14 +6,14 @@ import contextlib
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fwtui.common import gc_pause
+from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, shown
+from fwtui.common.text import shown
 from fwtui.tui.app import terminal
 from fwtui.tui.frame.places import place_names
 
@@ -137,10 +137,8 @@ def render(
 
         look = look_of(settings) if settings is not None else Look()
         text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt", place=screen, look=look))
-    try:
-        _replace(out, text)
-    except OSError as error:
-        raise Refused(f"{clean(out.name)} cannot be written: {why(error)}; choose another place") from None
+    with whole_file(out) as file:
+        file.write(text.encode())
 
 
 def check_moment(seconds: float) -> None:
@@ -172,22 +170,6 @@ def _same_everywhere() -> Iterator[None]:
         yield
     finally:
         os.environ.update(kept)
-
-
-def _replace(out: Path, text: str) -> None:
-    """Write beside the file, then rename: nobody ever sees half of it."""
-    umask = os.umask(0)
-    os.umask(umask)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{out.name[:100]}.", dir=out.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, out)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _need_terminal(what: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from functools import cache
 
 from fwtui.analysis.occupancy import occupancy
 from fwtui.campaigns.reproduce.runs import Missing, Results, same
+from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.environment import worker_environment
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
 
@@ -42,11 +42,10 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
 @cache
 def _compiled(kernel_id: str) -> Mapping[str, int] | str:
     """Shared bytes by op, or in words why it could not be compiled."""
-    command = [sys.executable, "-P", "-m", "fwtui.measure.off_gpu_compile", kernel_id]
     try:
-        answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT)
-    except (OSError, subprocess.TimeoutExpired):
+        ended = ChildProcess(python("fwtui.measure.off_gpu_compile", kernel_id), worker_environment("real")).finish(TIMEOUT)
+    except OSError:
         return "the compiler did not answer"
-    if answer.returncode:
+    if ended.code:
         return "needs a GPU, or the CUDA compiler of numba-cuda"
-    return json.loads(answer.stdout)
+    return json.loads(ended.stdout) if ended.code == 0 else "the compiler did not answer"

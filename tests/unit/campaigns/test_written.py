@@ -16,6 +16,7 @@ from fwtui.campaigns.reproduce.execute import Performer
 from fwtui.campaigns.reproduce.graph_files import written
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.runs import Results, ask
+from fwtui.common import child_process
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.files import read
 from fwtui.stream import events
@@ -30,12 +31,12 @@ def drained(steps: Iterator[str | None]) -> list[str | None]:
 
 
 def child(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
-    real = module.subprocess.Popen
+    real = child_process.subprocess.Popen
 
     def instead(command: list[str], **more: Any) -> Any:
         return real([sys.executable, "-c", program], **more)
 
-    monkeypatch.setattr(module.subprocess, "Popen", instead)
+    monkeypatch.setattr(child_process.subprocess, "Popen", instead)
 
 
 def test_the_file_is_there_when_it_says_so(tmp_path: Path) -> None:

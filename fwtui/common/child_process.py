@@ -1,0 +1,110 @@
+"""Child processes: one of this program's modules, or another command, waited for, stopped and killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from threading import Event
+from typing import NamedTuple
+
+from fwtui.common.environment import worker_environment
+from fwtui.common.signals import handlers_kept, masked, on_signals
+from fwtui.common.text import clean
+
+LISTENS_EVERY = 0.2  # seconds between two looks at whether to stop
+
+
+class Ended(NamedTuple):
+    """What a child said, and how it ended."""
+
+    code: int | None  # negative: a signal; None: it was killed because its time was over, or because it had to stop
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def last_words(self) -> str:
+        """The last line of its stderr, safe to show; its exit code where it said nothing."""
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        return clean(lines[-1].removeprefix("fwtui: ")) if lines else f"exit code {self.code}"
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line of one of this program's own modules."""
+    # -P: a kernels/ folder where the user happens to stand must not be imported instead of ours
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+class ChildProcess:
+    """A command in a session of its own: the terminal's Ctrl-C does not reach it, and what it starts is killed with it.
+
+    Unless it is said otherwise, as Popen takes it, its stdin is empty and what it says is kept. Raises OSError.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        pass_fds: Sequence[int] = (),
+    ):
+        self._process = subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            pass_fds=pass_fds,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it lives; negative for a signal."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """End it now, and whatever it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def finish(self, seconds: float, said: bytes | None = None, stop: Event | None = None) -> Ended:
+        """Wait for its end, with `said` on its stdin; kill it after so many seconds, or where another thread sets `stop`."""
+        end = time.monotonic() + seconds
+        try:
+            while True:
+                try:
+                    left = max(0.0, end - time.monotonic())
+                    stdout, stderr = self._process.communicate(said, min(left, LISTENS_EVERY) if stop is not None else left)
+                    return Ended(self._process.returncode, stdout, stderr)
+                except subprocess.TimeoutExpired:
+                    said = None
+                    if time.monotonic() >= end or (stop is not None and stop.is_set()):
+                        self.kill()
+                        return Ended(None, *self._process.communicate())
+        except BaseException:
+            self.kill()
+            self._process.wait()
+            raise
+
+
+def in_front(module: str, *arguments: str) -> int:
+    """Run a module, which calls `let_in`, on this program's own streams; its exit code.
+
+    It alone is told when somebody wants to stop: compiled code and SciPy stay there.
+    """
+    with handlers_kept():
+        with masked():
+            child = subprocess.Popen(python(module, *arguments), env={**os.environ, **worker_environment("real")})
+            on_signals(lambda signum, _: child.send_signal(signum))
+        code = child.wait()
+    return code if code >= 0 else 128 - code
