@@ -25,7 +25,7 @@ class Start:
 
     def wait(self, n: int) -> None:
         """Until it is ready, or, where a graph of n vertices needs none, until no more is done about it."""
-        from fwtui.solver.on_gpu import WORTH
+        from fwtui.solver.picking import WORTH
 
         if n < WORTH:
             self._unwanted.set()
@@ -37,10 +37,10 @@ class Start:
             import kernels.numba_door.device  # noqa: F401 numba, which takes as long as everything else
             from fwtui.solver import matrix_kernels
             from fwtui.solver.compiling import compiled
-            from fwtui.solver.on_gpu import _cuda_engine
+            from fwtui.solver.picking import cuda_engine
 
             if self._device is not None and not self._unwanted.is_set():
-                _cuda_engine(self._device)
+                cuda_engine(self._device)
                 with compiled():
                     matrix_kernels.functions()
 
