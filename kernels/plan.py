@@ -160,8 +160,14 @@ class Program(Protocol):
         """Per op, after the first launch; empty where nothing is to be said (CPU)."""
         return {}
 
+    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
+        """Compile what the steps launch, one of each op, by launching them; what is in the buffers is lost."""
+        self.fill(lambda matrix: matrix.fill(0), buffers, stream)
+        for step in steps:
+            self.launch(step, buffers, stream)
+
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """As load(), for one run that nobody repeats: `write` puts the matrix into the row-major array that it is given.
+        """As load(), for one run that is not repeated: `write` puts the matrix into the row-major array that it is given.
 
         The array is n x n or larger; what is beside the matrix has no edges.
         """

@@ -83,7 +83,7 @@ def functions() -> Functions:
     def lower(sources, targets, weights, to):
         for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
             weight, source, target = np.float64(weights[arc]), sources[arc], targets[arc]
-            # loops that nobody follows count in no bound: they may not fit the type
+            # loops that no path takes count in no bound: they may not fit the type
             if weight < np.inf and (source != target or weight < 0):
                 cuda.atomic.min(to, (source, target), weight)
 
@@ -96,7 +96,7 @@ def functions() -> Functions:
                 at = (source, column // 2)
                 shift = np.int32(16 * (column % 2))
                 seen = to[at]
-                # 16 bits alone cannot be lowered in one step: so both halves, as long as nobody else has changed either
+                # 16 bits alone cannot be lowered in one step: so both halves, as long as no other thread has changed either
                 while weight < ((seen >> shift) & 0xFFFF):
                     word = (seen & ~(np.int32(0x3FFF) << shift)) | (weight << shift)
                     old = cuda.atomic.cas(to, at, seen, np.int32(word))

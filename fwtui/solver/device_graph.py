@@ -15,6 +15,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import longest
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
 from fwtui.graphs.limits import MAX_WEIGHT
 from fwtui.graphs.number_lines import Arcs
@@ -23,7 +24,6 @@ from fwtui.solver import arc_kernels, launching, matrix_kernels
 from fwtui.solver.clock import Clock
 from fwtui.solver.compiling import compiled
 from fwtui.solver.launching import on_device, on_host
-from fwtui.solver.number_type import longest
 from fwtui.solver.source import Found, Source
 from kernels.plan import NO_EDGE, Buffers, Program
 
@@ -240,7 +240,7 @@ def resident(matrix: Any, engine: Engine) -> Matrix:
     given = np.dtype(matrix.dtype)
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
         raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
-    launching.compiling()  # of whoever did not ask
+    launching.compiling()  # of calls before this one
     with compiled():
         carried = Matrix(matrix, engine)
         if carried.bad:
@@ -263,7 +263,7 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
     free = engine.free_bytes()
     if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - KEPT_FREE:
         return None
-    launching.compiling()  # of whoever did not ask
+    launching.compiling()  # of calls before this one
     clock.lap("prepare")
     with compiled():
         there = _room(parts, engine)

@@ -46,23 +46,26 @@ def compile_for(facts: Facts, dtype: str, engine: Engine) -> None:
         _compiled.add(wanted)
 
 
-def search_for(distances: Any, weights: Any, terms: Terms, engine: Engine, stays: bool) -> tuple[Search, int] | None:
-    """A search in two device arrays, and for how many sources at once the memory is enough; None where it is not. `stays`: so
-    does what is found.
+def traced(
+    distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, stays: bool, clock: Clock
+) -> tuple[Any, np.ndarray] | None:
+    """All predecessors of a kernel's device arrays, and the sources that rounding hid some of; None where lengths are too large
+    or the memory is not enough. `stays`: as a device array, else as a host array.
 
     Called where compiled code may be made.
     """
+    terms = terms_of(facts, distances.dtype.name, largest)
     free = engine.free_bytes()
-    room = np.inf if free is None else free - KEPT_FREE - (4 * terms.n**2 if stays else 0)
-    if sources_for(terms.n, room) is None:
+    room = np.inf if free is None else free - KEPT_FREE - (4 * facts.n**2 if stays else 0)
+    if terms is None or sources_for(facts.n, room) is None:
         return None
     search = Search(distances, weights, terms, engine.target.cc, engine.stream)
-    sources = sources_for(terms.n, room - search.list_bytes)
-    return None if sources is None else (search, sources)
+    sources = sources_for(facts.n, room - search.list_bytes)
+    return None if sources is None else (found_by(search, sources, facts.n, engine, stays, clock), search.unfound())
 
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, stays: bool, clock: Clock) -> Any:
-    """All predecessors, `sources` rows at a time: as a device array if they stay there, else as a host array."""
+    """All predecessors, `sources` rows at a time."""
     from kernels.numba_door.device import cuda
 
     found = cuda.device_array((n, n), np.int32, stream=engine.stream) if stays else np.empty((n, n), np.int32)

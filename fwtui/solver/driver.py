@@ -12,11 +12,10 @@ from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.engine.memory import check_memory
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import launching
+from fwtui.solver import device_predecessors, launching
 from fwtui.solver.clock import Clock
 from fwtui.solver.compiling import compiled
 from fwtui.solver.cycles import check_cycles
-from fwtui.solver.device_predecessors import compile_for, found_by, search_for, terms_of
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import on_device, on_host, put
 from fwtui.solver.memory import check_room, check_wide
@@ -68,7 +67,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None
         if weights is not None:
-            compile_for(facts, dtype, engine)
+            device_predecessors.compile_for(facts, dtype, engine)
             clock.lap("compile")
         place = HostGraph(source.whole(), engine) if program.home == "host" else source
         place.load(program, buffers, clock)
@@ -83,14 +82,13 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
             check_wide(facts.n, predecessors)
         distances = place.finished(raw, far, wide)
         clock.lap("copy out", launching.compiling())
-        before, hidden = None, np.empty(0, np.int64)
-        if weights is not None and (terms := terms_of(facts, dtype, largest)) is not None:
-            found = search_for(program.result(buffers, engine.stream), weights, terms, engine, source.stays)
-            if found is not None:
-                before = found_by(*found, facts.n, engine, source.stays, clock)
-                hidden = found[0].unfound()
+        traced = None
+        if weights is not None:
+            there = program.result(buffers, engine.stream)
+            traced = device_predecessors.traced(there, weights, facts, largest, engine, source.stays, clock)
     exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
     paths = None if source.origin is None else Paths(source.origin, distances, exact)
+    before, hidden = traced or (None, np.empty(0, np.int64))
     if predecessors and (before is None or len(hidden)):
         here = paths or Paths(source.whole(), on_host(distances, engine), exact)
         if before is None:
@@ -117,9 +115,7 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     buffers = program.allocate()
     clock.lap("allocate")
     if kernel.compiles and key not in _kept:
-        # what is in the buffers does not matter yet: each op is compiled by its first launch
-        for step in one_of_each_op(plan):
-            program.launch(step, buffers, engine.stream)
+        program.compile(one_of_each_op(plan), buffers, engine.stream)
         engine.synchronize()
         while len(_kept) >= _KEPT:
             del _kept[next(iter(_kept))]

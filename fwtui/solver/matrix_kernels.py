@@ -31,7 +31,7 @@ class Functions(NamedTuple):
     look: Any  # (distances, n, far, found)
     diagonal: Any  # (distances, n, out)
     reached: Any  # (distances, n, far, sets): sets[v, s // 32] has a bit for each source s that reaches v
-    escaped: Any  # (matrix, n, sets, found): found[0] is 1 where an arc leads from what somebody reaches to what he does not
+    escaped: Any  # (matrix, n, sets, found): found[0] is 1 where an arc leads from what a source reaches to what it does not
 
 
 @cache

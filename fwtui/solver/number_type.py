@@ -10,7 +10,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, Facts, limit, proved_by_edges
+from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, Facts, limit, longest, proved_by_edges
 from fwtui.graphs.graph import blocks
 from kernels.plan import DTYPES, NO_EDGE
 
@@ -90,13 +90,6 @@ def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
     Negative weights count as 0, which makes no distance shorter than it is.
     """
     return longest(*(_of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)))
-
-
-def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
-    """The greatest distance that those from a vertex and to it allow, and whether it reaches all and is reached by all."""
-    complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
-    farthest = [float(d[np.isfinite(d)].max()) for d in (outward, inward)]
-    return (sum(farthest) if complete else max(farthest)), complete
 
 
 def _of_arcs(adjacency: Adjacency) -> list[np.ndarray]:

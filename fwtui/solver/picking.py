@@ -15,7 +15,7 @@ from fwtui.engine.host_engine import HostEngine
 from fwtui.graphs.bounds import Facts
 from fwtui.solver.memory import check_room
 from kernels import registry
-from kernels.auto import in_order
+from kernels.auto import AUTO, in_order
 from kernels.peers.array_loops import NUMPY
 from kernels.plan import Kernel, Shape, Target
 from kernels.streaming import out_of_core
@@ -28,9 +28,11 @@ CPU: Engine = HostEngine(Target("cpu"))
 
 def named(name: str) -> Kernel | None:
     """The kernel of that id; None for auto. Raises Refused where there is none."""
+    if name == AUTO.id:
+        return None
     kernel = NUMPY if name == NUMPY.id else registry().get(name)
-    if kernel is None and name != "auto":
-        raise Refused(f"there is no kernel {shown(str(name))}; choose auto, {NUMPY.id}, {', '.join(registry())}")
+    if kernel is None:
+        raise Refused(f"there is no kernel {shown(str(name))}; choose {AUTO.id}, {NUMPY.id}, {', '.join(registry())}")
     return kernel
 
 

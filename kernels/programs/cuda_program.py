@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -107,6 +107,12 @@ class CudaProgram(Program):
         # what is in the buffers does not matter: a cell goes where its index says
         self.pack(buffers, stream)
         self.unpack(buffers, stream)
+
+    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
+        # what is in the buffers does not matter
+        self.prepare(buffers, stream)
+        for step in steps:
+            self.launch(step, buffers, stream)
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         kept = buffers[-1]

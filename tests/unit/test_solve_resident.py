@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.common.errors import Refused
 from fwtui.engine.host_engine import HostEngine
-from fwtui.solver import device_graph, driver, launching
+from fwtui.solver import device_graph, device_predecessors, driver, launching
 from kernels import registry
 from kernels.numba_door.device import cuda
 from kernels.plan import Target
@@ -60,7 +60,7 @@ from fwtui.solver import paths
 matrix = np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.inf)
 np.fill_diagonal(matrix, 0)
 expected = shortest_path(csr_array(np.where(np.isfinite(matrix), matrix, 0)), method="FW")
-whole, mend, asked = driver.found_by, paths.Paths.by_dijkstra, []
+whole, mend, asked = device_predecessors.found_by, paths.Paths.by_dijkstra, []
 
 def spoilt(search, *given):
     found = whole(search, *given)
@@ -69,7 +69,7 @@ def spoilt(search, *given):
     search.unfound = lambda: np.array([2, 7])
     return found
 
-driver.found_by = spoilt
+device_predecessors.found_by = spoilt
 every = paths.Paths.predecessors
 paths.Paths.predecessors = lambda *given: sys.exit("all paths were found again")
 paths.Paths.by_dijkstra = lambda self, sources: asked.extend(sources.tolist()) or mend(self, sources)
@@ -82,7 +82,7 @@ for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
         path = result.path(i, j)
         assert path[0] == i and np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6, atol=0)
     asked.clear()
-driver.found_by, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
+device_predecessors.found_by, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 # its own chores are compiled once, like the kernels; here each takes a thousand seconds
