@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NoReturn
 
 from kernels import registry
 from kernels.plan import DTYPES, Kernel, Program, Shape, Step, Target
 
-# the best known first; one that does not take a number type or GPU is passed over
-BEST: Mapping[str, tuple[str, ...]] = {
-    "cuda": ("look-ahead", "register-tiled", "blocked-vector", "staged-load", "katz-kider", "naive"),
-    "cpu": ("tiled-cpu", "serial"),
-}
-
 
 def in_order(backend: str, dtype: str) -> list[Kernel]:
     """The kernels that are picked from where nothing was measured, the best known first."""
-    return [registry()[name] for name in BEST[backend] if dtype in registry()[name].dtypes]
+    known = [k for k in registry().values() if k.preference and k.backend == backend and dtype in k.dtypes]
+    return sorted(known, key=lambda kernel: -kernel.preference)
 
 
 def _plan(shape: Shape, stepwise: bool) -> Iterator[Step]:

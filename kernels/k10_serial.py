@@ -54,4 +54,5 @@ KERNEL = Kernel(
         "algorithm: k must be outermost. The inner loop walks along two rows, which is what a CPU's caches and vector "
         "units like; what it lacks is reuse: for every k the whole matrix passes through the core once."
     ),
+    preference=10,
 )

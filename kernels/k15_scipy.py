@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import NO_EDGE, Buffers, Cost, Kernel, Program, Rect, Resources, Shape, Step, Target
+from kernels.plan import NO_EDGE, Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -19,7 +19,7 @@ def build(shape: Shape, target: Target) -> Program:
     return ScipyProgram(shape)
 
 
-class ScipyProgram:
+class ScipyProgram(Program):
     """Works on a sparse float64 copy: SciPy's dense form cannot tell an edge of weight 0 from no edge."""
 
     def __init__(self, shape: Shape):
@@ -62,9 +62,6 @@ class ScipyProgram:
             most = NO_EDGE[self.shape.dtype]
             np.minimum(result, most, out=result)
         return result.astype(self.shape.dtype)
-
-    def resources(self) -> Mapping[str, Resources]:
-        return {}
 
 
 KERNEL = Kernel(

@@ -74,4 +74,5 @@ KERNEL = Kernel(
     ),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned", "mapped", "managed"),
+    preference=10,
 )

@@ -157,4 +157,5 @@ KERNEL = Kernel(
     options=(THREADS,),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
+    preference=20,
 )

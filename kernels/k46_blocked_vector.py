@@ -182,4 +182,5 @@ KERNEL = Kernel(
     default_tile=32,
     options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells, four or more"),),
     launch_modes=("eager", "graph"),
+    preference=40,
 )

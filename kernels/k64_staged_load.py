@@ -33,4 +33,5 @@ KERNEL = Kernel(
     default_tile=32,
     launch_modes=("eager", "graph"),
     matrices=2,
+    preference=30,
 )

@@ -118,4 +118,5 @@ KERNEL = Kernel(
     memories=("device", "pinned"),
     refuses=forms.refuses,
     lacks=forms.lacks,
+    preference=50,
 )

@@ -62,4 +62,5 @@ KERNEL = replace(
         "chain of pivot, panels and cross. The two strands are lanes of the plan, with an `after` wherever one needs what the "
         "other made: in a captured graph they are branches, and the GPU starts whichever is ready."
     ),
+    preference=60,
 )

@@ -6,9 +6,10 @@ plans that the GPU runs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
@@ -122,31 +123,69 @@ Buffers = Sequence[Any]
 
 
 class Program(Protocol):
-    """A kernel compiled for one shape and target. Addresses never change after allocate(): a captured graph holds them."""
+    """A kernel compiled for one shape and target. Addresses never change after allocate(): a captured graph holds them.
 
+    Inherit from it: what has a body here serves every program, and those that can do it with fewer copies have their own. A
+    program holds nothing of a run but its buffers, so that it may be kept and given others.
+    """
+
+    shape: Shape
+    home: Literal["host", "device"] = "host"  # whose memory fill() writes and result() is in
+
+    @abstractmethod
     def allocate(self) -> Buffers:
         """Buffers for the padded matrix, once."""
         ...
 
+    @abstractmethod
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         """Copy an n x n host matrix in and lay it out; also keeps what restore() needs."""
         ...
 
+    @abstractmethod
     def restore(self, buffers: Buffers, stream: Any) -> None:
         """The loaded input again, outside the clock."""
         ...
 
+    @abstractmethod
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         """Start one step; asynchronous on a GPU, where the stream may be capturing."""
         ...
 
+    @abstractmethod
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         """The n x n result as a host array of the shape's dtype, sentinels as computed."""
         ...
 
     def resources(self) -> Mapping[str, Resources]:
         """Per op, after the first launch; empty where nothing is to be said (CPU)."""
-        ...
+        return {}
+
+    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
+        """Compile what the steps launch, one of each op, by launching them; what is in the buffers is lost."""
+        self.fill(lambda matrix: matrix.fill(0), buffers, stream)
+        for step in steps:
+            self.launch(step, buffers, stream)
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """As load(), for one run that is not repeated: `write` puts the matrix into the row-major array that it is given.
+
+        The array is n x n or larger; what is beside the matrix has no edges.
+        """
+        import numpy as np
+
+        matrix = np.empty((self.shape.n, self.shape.n), self.shape.dtype)
+        write(matrix)
+        self.load(matrix, buffers, stream)
+        self.restore(buffers, stream)
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        """As unload(), without a copy where there need be none: the corner of a row-major array, which the caller may change."""
+        return self.unload(buffers, stream)
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        """The matrix as it was filled in, if it is still beside the result: n x n or larger, row-major, on the device."""
+        return None
 
 
 @runtime_checkable
@@ -213,6 +252,10 @@ class Kernel:
     simulates: bool = True  # False: Numba's simulator does not run it
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
     lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
+    preference: int = 0  # of those that take a graph, auto and solve pick the kernel with the highest; 0: only by its name
+    once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a graph that runs once, for solve
+    # for a kernel whose tiles pass through the device: the shape in the tile to use with so many bytes there, None if none fits
+    streams: Callable[[Shape, int], Shape | None] | None = None
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
         """Tile sizes to choose from; the simulator is slow, so it takes small ones."""
@@ -227,6 +270,12 @@ class Kernel:
             return 0
         tile = self.small_tile[1] if self.small_tile and 0 < n <= self.small_tile[0] else self.default_tile
         return tile if tile in tiles else tiles[-1]
+
+    def fitted(self, shape: Shape, free: int) -> Shape | None:
+        """The shape with which a run fits so many bytes of device memory; None where there is none."""
+        if self.streams is not None:
+            return self.streams(shape, free)
+        return shape if (self.matrices + 1) * shape.padded**2 * shape.itemsize <= free else None
 
     def places(self, rects: Iterable[Rect]) -> tuple[Rect, ...]:
         """Those that are places of the matrix, whichever of the kernel's matrices they are in; other buffers hold copies."""

@@ -82,13 +82,17 @@ def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
         )
     if proved_by_edges(graph, dtype):
         return BY_EDGES
-    outward, inward = _searches(graph, distances_from)
-    complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
-    farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
-    reach = sum(farthest) if complete else max(farthest)
+    reach, complete = longest(*_searches(graph, distances_from))
     if reach >= most:
         raise Refused(_sentence(reach, most, graph, dtype))
     return BY_SEARCHES if complete else AFTERWARDS
+
+
+def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
+    """The greatest distance that those from a vertex and to it allow, and whether it reaches all and is reached by all."""
+    complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
+    farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
+    return (sum(farthest) if complete else max(farthest)), complete
 
 
 def _searches(graph: GraphInput, distances_from: Search) -> tuple[np.ndarray, np.ndarray]:

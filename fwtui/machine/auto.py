@@ -19,7 +19,7 @@ def resolved(experiment: Experiment) -> Experiment:
     """The experiment with a real kernel, tile, options and launch mode, and in `auto` why it is that one.
 
     From the table that `fwtui tune` made on this device, of the size nearest to n; where there is none, the first rung of
-    kernels.auto.BEST that takes the size and number type. Raises Refused where no kernel takes it.
+    kernels.auto.in_order that takes the size and number type. Raises Refused where no kernel takes it.
     """
     if experiment.kernel != AUTO.id:
         return experiment

@@ -1,1 +1,1 @@
-"""Answers: anybody's graph in, shortest distances and paths out."""
+"""Answers: a graph in, shortest distances and paths out."""

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.solver import launching
-from fwtui.solver.launching import WHOLE
 
 cuda: Any
+fraction_of: Any
 note: Any
 
 
@@ -32,10 +32,10 @@ class Functions(NamedTuple):
 @cache
 def functions() -> Functions:
     """Each compiled when it is first launched with such types."""
-    global cuda, note
+    global cuda, fraction_of, note
     from kernels.numba_door.device import cuda, jit
 
-    note = launching.shared_functions().note
+    _, _, fraction_of, note = launching.shared_functions()
     threads, lanes = launching.THREADS, min(32, launching.THREADS)
 
     @jit
@@ -48,24 +48,21 @@ def functions() -> Functions:
     def survey(sources, targets, weights, n, found):
         shared = cuda.shared.array(threads, np.float64)
         low, high, loop = np.inf, -np.inf, 0.0
-        edges = fractions = off_grid = bad = 0.0
+        edges = fraction = bad = 0.0
         for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
             weight = np.float64(weights[arc])
             source, target = sources[arc], targets[arc]
             if weight == -np.inf or source < 0 or source >= n or target < 0 or target >= n:
                 bad = 1.0
             elif weight < np.inf and (source != target or weight < 0):
-                if abs(weight) < WHOLE and np.float64(np.int64(weight)) != weight:
-                    fractions = 1.0
-                    if np.float64(np.int64(weight * 256.0)) != weight * 256.0:
-                        off_grid = 1.0
+                fraction = max(fraction, fraction_of(weight))
                 if source == target:
                     loop = min(loop, weight)
                 else:
                     edges += 1.0
                     low = min(low, weight)
                     high = max(high, weight)
-        note(found, shared, low, high, loop, edges, fractions, off_grid, 0.0, 0.0, bad)
+        note(found, shared, low, high, loop, edges, fraction, 0.0, 0.0, bad)
 
     @jit
     def relax(sources, targets, weights, distance):
@@ -86,7 +83,7 @@ def functions() -> Functions:
     def lower(sources, targets, weights, to):
         for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
             weight, source, target = np.float64(weights[arc]), sources[arc], targets[arc]
-            # loops that nobody follows count in no bound: they may not fit the type
+            # loops that no path takes count in no bound: they may not fit the type
             if weight < np.inf and (source != target or weight < 0):
                 cuda.atomic.min(to, (source, target), weight)
 
@@ -99,7 +96,7 @@ def functions() -> Functions:
                 at = (source, column // 2)
                 shift = np.int32(16 * (column % 2))
                 seen = to[at]
-                # 16 bits alone cannot be lowered in one step: so both halves, as long as nobody else has changed either
+                # 16 bits alone cannot be lowered in one step: so both halves, as long as no other thread has changed either
                 while weight < ((seen >> shift) & 0xFFFF):
                     word = (seen & ~(np.int32(0x3FFF) << shift)) | (weight << shift)
                     old = cuda.atomic.cas(to, at, seen, np.int32(word))

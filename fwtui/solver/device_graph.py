@@ -1,32 +1,37 @@
-"""Graphs on the device as they were given there or here: looked at, bounded and laid out where the kernels are.
+"""Graphs on a GPU, as they were given there or here: looked at, bounded and laid out there, and their distances finished there.
 
 A dense matrix goes over in its own type and order, a sparse one as its arcs; the host makes no other copy of either.
 """
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import longest
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
 from fwtui.graphs.limits import MAX_WEIGHT
 from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.vertices import Vertices
 from fwtui.solver import arc_kernels, launching, matrix_kernels
+from fwtui.solver.clock import Clock
 from fwtui.solver.compiling import compiled
-from kernels.plan import NO_EDGE
+from fwtui.solver.launching import on_device, on_host
+from fwtui.solver.source import Found, Source
+from kernels.plan import NO_EDGE, Buffers, Program
 
 _ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
 _MATRICES = 3  # of 32 bits for a kernel, at most, while a graph is there as well
 _PADDING = 128
 _INDEX = 4  # bytes of a vertex, where it is written out for each arc
+_PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,6 @@ class DeviceWeights:
     high: float | None
     grid: bool
     edges: int
-    unclear: bool = False  # zeros may mean no edge or edges of weight 0
-    bad: bool = False  # -inf, or an arc to or from no vertex
 
     @property
     def drift(self) -> int | float:
@@ -51,84 +54,95 @@ class DeviceWeights:
         return self.integer or self.grid
 
 
-class Carried(ABC):
-    """A graph of n vertices on an engine's device. Whoever asks for more than reach() does so within compiling.compiled()."""
+class Carried(Source):
+    """A graph of n vertices on an engine's device. What is launched for it is launched within compiling.compiled()."""
 
     looks = 1  # at a search's distances, at most
 
     def __init__(self, n: int, engine: Engine, origin: Adjacency | Unseen | None = None):
         self.n = n
-        self._engine = engine
-        self._origin = origin
-
-    @cached_property
-    def facts(self) -> DeviceWeights:
+        self.engine = engine
+        self.origin = origin
         start = np.zeros(launching.BAD + 1)
         start[launching.LOW], start[launching.HIGH] = np.inf, -np.inf
-        found = self._to_device(start)
+        found = on_device(start, self.engine)
         self._survey(found)
-        told = found.copy_to_host(stream=self._engine.stream)
-        self._engine.synchronize()
+        told = on_host(found, self.engine)
         low = min(told[launching.LOW], told[launching.LEAST_LOOP]) if told[launching.LEAST_LOOP] < 0 else told[launching.LOW]
-        return DeviceWeights(
+        self.facts = DeviceWeights(
             n=self.n,
-            integer=not told[launching.FRACTIONS],
+            integer=told[launching.FRACTION] == 0,
             low=float(low) if np.isfinite(low) else None,
             high=float(told[launching.HIGH]) if np.isfinite(told[launching.HIGH]) else None,
-            grid=not told[launching.OFF_GRID],
+            grid=told[launching.FRACTION] <= 1,
             edges=int(told[launching.EDGES]),
-            unclear=bool(told[launching.ZEROS] and not told[launching.MISSING]),
-            bad=bool(told[launching.BAD]),
         )
-
-    def whole(self) -> Adjacency:
-        """What was carried, as the host has it. Raises ValueError where it never was there."""
-        if self._origin is None:
-            raise ValueError("the host has never had this graph")
-        return seen(self._origin)
-
-    def compiling(self) -> float:
-        """As launching.compiling."""
-        return launching.compiling()
+        self.unclear = bool(told[launching.ZEROS] and not told[launching.MISSING])  # no edges, or edges of weight 0?
+        self.bad = bool(told[launching.BAD])  # -inf, or an arc to or from no vertex
 
     def reach(self, enough: float) -> tuple[float, bool]:
-        """As choice.reach_of: no distance exceeds the first number, if the second is true."""
         with compiled():
-            found = [self._searched(enough, inwards) for inwards in (False, True)]
-        complete = all(bool(np.isfinite(distance).all()) for distance in found)
-        farthest = [float(distance[np.isfinite(distance)].max()) for distance in found]
-        return (sum(farthest) if complete else max(farthest)), complete
+            return longest(*(self._searched(enough, inwards) for inwards in (False, True)))
 
     def _searched(self, enough: float, inwards: bool) -> np.ndarray:
         """Lengths of some paths from vertex 0, or to it: all that are wanted, or the shortest, or those of so many rounds."""
         now = np.full(self.n, np.inf)
         now[0] = 0
-        distance = self._to_device(now)
+        distance = on_device(now, self.engine)
         for look in range(self.looks):
             for _ in range(_ROUNDS << look):
                 self._relax(distance, inwards)
-            before, now = now, distance.copy_to_host(stream=self._engine.stream)
-            self._engine.synchronize()
+            before, now = now, on_host(distance, self.engine)
             if 2 * now.max() < enough or (now == before).all():
                 break
         return now
 
-    def escaped(self, raw: Any, far: float) -> bool:
-        """As solver.escaped, of a kernel's distances on the device; `far` and more is no path."""
-        from kernels.numba_door.device import cuda
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        program.fill(self.enter, buffers, self.engine.stream)
+        self.engine.synchronize()
+        clock.lap("prepare", launching.compiling())
 
+    def result(self, program: Program, buffers: Buffers) -> Any:
+        return program.result(buffers, self.engine.stream)
+
+    def look(self, distances: Any, far: float) -> Found:
+        found = on_device(np.zeros(2), self.engine)
+        do, n = matrix_kernels.functions(), np.int32(self.n)
+        self._launch(do.look, min(self.n, launching.BLOCKS), distances, n, np.float64(far), found)
+        told = on_host(found, self.engine)
+        diagonal = np.zeros(self.n)
+        if told[matrix_kernels.DIAGONAL] < 0:
+            there = on_device(diagonal, self.engine)
+            self._launch(do.diagonal, -(-self.n // launching.THREADS), distances, n, there)
+            diagonal = on_host(there, self.engine)
+        return Found(float(told[matrix_kernels.LARGEST]), diagonal)
+
+    def escaped(self, distances: Any, far: float) -> bool:
         words = -(-self.n // 32)
-        sets = cuda.device_array((self.n, words), np.uint32, stream=self._engine.stream)
+        sets = self._empty((self.n, words), np.uint32)
         grid = (-(-self.n // launching.THREADS), words)
-        self._launch(matrix_kernels.functions().reached, grid, raw, np.int32(self.n), np.float64(far), sets)
-        found = self._to_device(np.zeros(1))
+        self._launch(matrix_kernels.functions().reached, grid, distances, np.int32(self.n), np.float64(far), sets)
+        found = on_device(np.zeros(1), self.engine)
         self._escaped(sets, found)
-        told = found.copy_to_host(stream=self._engine.stream)
-        self._engine.synchronize()
-        return bool(told[0])
+        return bool(on_host(found, self.engine)[0])
+
+    def finished(self, distances: Any, far: float, wide: bool) -> Any:
+        """As a device array where the graph was given as one; else converted and copied, a piece after the other."""
+        n, to = self.n, np.dtype(np.float64 if wide else np.float32)
+        result: Any = self._empty((n, n), to) if self.stays else np.empty((n, n), to)
+        rows = n if self.stays else max(1, min(n, _PIECE // (n * to.itemsize)))
+        piece = result if self.stays else self._empty((rows, n), to)
+        for first in range(0, n, rows):
+            part = result[first : first + rows]
+            leave = matrix_kernels.functions().leave
+            self._launch(leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
+            if not self.stays:
+                piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
+        self.engine.synchronize()
+        return result
 
     @abstractmethod
-    def enter(self, to: Any, dtype: str) -> None:
+    def enter(self, to: Any) -> None:
         """Write the graph, padded, into a kernel's device array; asynchronous."""
 
     @abstractmethod
@@ -141,12 +155,12 @@ class Carried(ABC):
     def _escaped(self, sets: Any, found: Any) -> None: ...
 
     def _launch(self, function: Any, grid: int | tuple[int, int], *given: Any) -> None:
-        launching.launch(function, grid, self._engine.stream, *given)
+        launching.launch(function, grid, self.engine.stream, *given)
 
-    def _to_device(self, array: np.ndarray) -> Any:
+    def _empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         from kernels.numba_door.device import cuda
 
-        return cuda.to_device(array, stream=self._engine.stream)
+        return cuda.device_array(shape, dtype, stream=self.engine.stream)
 
 
 class Matrix(Carried):
@@ -155,26 +169,31 @@ class Matrix(Carried):
     looks = 2  # the paths of a dense graph have few edges
 
     def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen | None = None):
+        self._array = array
         super().__init__(array.shape[0], engine, origin)
-        self.array = array
 
-    def enter(self, to: Any, dtype: str) -> None:
-        no_edge = np.float64(NO_EDGE[dtype])
-        self._launch(matrix_kernels.functions().enter, to.shape[0], self.array, to, np.int32(self.n), no_edge)
+    def whole(self) -> Adjacency:
+        if self.origin is not None:
+            return seen(self.origin)
+        return Adjacency(self.n, Vertices(range(self.n)), dense=np.ascontiguousarray(on_host(self._array, self.engine)))
+
+    def enter(self, to: Any) -> None:
+        no_edge = np.float64(NO_EDGE[to.dtype.name])
+        self._launch(matrix_kernels.functions().enter, to.shape[0], self._array, to, np.int32(self.n), no_edge)
 
     def _survey(self, found: Any) -> None:
         blocks = min(self.n, launching.BLOCKS)
-        self._launch(matrix_kernels.functions().survey, blocks, self.array, np.int32(self.n), found)
+        self._launch(matrix_kernels.functions().survey, blocks, self._array, np.int32(self.n), found)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         across = -(-self.n // launching.THREADS)
         down = max(1, min(self.n, launching.BLOCKS) // across)
         do = matrix_kernels.functions()
         function, grid = (do.inward, self.n) if inwards else (do.outward, (across, down))
-        self._launch(function, grid, self.array, np.int32(self.n), distance)
+        self._launch(function, grid, self._array, np.int32(self.n), distance)
 
     def _escaped(self, sets: Any, found: Any) -> None:
-        self._launch(matrix_kernels.functions().escaped, self.n, self.array, np.int32(self.n), sets, found)
+        self._launch(matrix_kernels.functions().escaped, self.n, self._array, np.int32(self.n), sets, found)
 
 
 class ArcList(Carried):
@@ -183,22 +202,20 @@ class ArcList(Carried):
     looks = 8
 
     def __init__(self, n: int, arcs: tuple[Any, Any, Any], engine: Engine, origin: Adjacency | Unseen | None = None):
-        super().__init__(n, engine, origin)
         self._arcs = arcs
         self._blocks = max(1, min(-(-arcs[2].shape[0] // launching.THREADS), launching.BLOCKS))
+        super().__init__(n, engine, origin)
 
-    def enter(self, to: Any, dtype: str) -> None:
-        from kernels.numba_door.device import cuda
-
+    def enter(self, to: Any) -> None:
         do = arc_kernels.functions()
         rows, columns = to.shape
-        no_edge = np.float64(NO_EDGE[dtype])
-        if dtype != "int16":
+        no_edge = np.float64(NO_EDGE[to.dtype.name])
+        if to.dtype != np.int16:
             self._launch(do.clear, rows, to, no_edge)
             self._launch(do.lower, self._blocks, *self._arcs, to)
             return
         # two cells to a word, also where a row ends with half of one
-        even = to if columns % 2 == 0 else cuda.device_array((rows, columns + 1), np.int16, stream=self._engine.stream)
+        even = to if columns % 2 == 0 else self._empty((rows, columns + 1), np.int16)
         self._launch(do.clear, rows, even, no_edge)
         self._launch(do.lower_pairs, self._blocks, *self._arcs, even.view(np.int32))
         if even is not to:
@@ -216,31 +233,50 @@ class ArcList(Carried):
         self._launch(arc_kernels.functions().escaped, self._blocks, *self._arcs, sets, found)
 
 
-def carry(graph: Adjacency | Unseen, engine: Engine) -> tuple[Carried | None, dict[str, float]]:
-    """The graph on the engine's device, and seconds by stage. None where the host has to look through it: where there is no room
-    for it beside its distances, for numbers that float64 may not hold, and for what may be no graph.
+def resident(matrix: Any, engine: Engine) -> Matrix:
+    """A square device array as a graph. Raises Refused for what is none."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
+        raise Refused(f"an array of shape {matrix.shape} is no graph, which is a square matrix; give n x n weights")
+    given = np.dtype(matrix.dtype)
+    if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
+        raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
+    launching.compiling()  # of calls before this one
+    with compiled():
+        carried = Matrix(matrix, engine)
+        if carried.bad:
+            raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
+        if carried.unclear:
+            raise Refused(
+                "zeros off the diagonal may mean no edge or edges of weight 0, and nothing in the array says which; "
+                "put +inf where there is no edge"
+            )
+    return carried
+
+
+def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | None:
+    """The graph on the engine's device. None where the host has to look through it: where there is no room for it beside its
+    distances, for numbers that float64 may not hold, and for what may be no graph.
     """
     parts = _parts(graph)
     if parts is None or not graph.n or (not isinstance(parts, np.ndarray) and not len(parts.targets)):
-        return None, {}
+        return None
     free = engine.free_bytes()
     if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - KEPT_FREE:
-        return None, {}
-    launching.compiling()  # of whoever did not ask
-    begin = time.perf_counter()
+        return None
+    launching.compiling()  # of calls before this one
+    clock.lap("prepare")
     with compiled():
         there = _room(parts, engine)
-        allocated = time.perf_counter()
+        clock.lap("allocate")
         for array, part in zip(there, [parts] if isinstance(parts, np.ndarray) else parts, strict=True):
             array.copy_to_device(part, stream=engine.stream)
         engine.synchronize()
-        copied = time.perf_counter()
+        clock.lap("copy in")
         carried = Matrix(there[0], engine, graph) if isinstance(parts, np.ndarray) else _arcs(graph, parts, there, engine)
-        facts = carried.facts
-    seconds = {"allocate": allocated - begin, "copy in": copied - allocated, "compile": launching.compiling()}
-    seconds["prepare"] = time.perf_counter() - copied - seconds["compile"]
-    unsure = facts.bad or (facts.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
-    return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried, seconds
+    clock.lap("prepare", launching.compiling())
+    facts = carried.facts
+    unsure = carried.bad or (carried.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
+    return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried
 
 
 def _parts(graph: Adjacency | Unseen) -> np.ndarray | Rows | Arcs | None:

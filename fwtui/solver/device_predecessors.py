@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,15 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.experiment.experiment import GRID
 from fwtui.graphs.bounds import Facts, limit
+from fwtui.solver import launching
+from fwtui.solver.clock import Clock
+from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
-from kernels.paths.predecessors import Search, Terms, sources_for
+from kernels.paths.predecessors import Search, Terms, compile_search, sources_for
 from kernels.plan import NO_EDGE
 
+_compiled: set[tuple[str, bool, Engine]] = set()
 _ROUNDED_BITS = 21  # of a length where sums were rounded: what is left of a key says which of 256 vertices
-
-
-def far_of(facts: Facts, dtype: str) -> float:
-    """From here on a cell says that there is no path; see graphs.canonical."""
-    return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
 
 
 def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
@@ -40,52 +38,51 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     return terms if terms.shift() is not None else None
 
 
-def search_for(program: Any, buffers: Any, terms: Terms, engine: Engine, more: int = 0) -> tuple[Search, int] | None:
-    """A search in what a program has left in its buffers, and for how many sources at once the memory is enough, if `more`
-    bytes have to fit too. None where it is not enough, or where the kernel keeps its matrices in an order of its own.
+def compile_for(facts: Facts, dtype: str, engine: Engine) -> None:
+    """Everything that such a search launches, once."""
+    wanted = (dtype, dtype == "float32" and not facts.exact_sums, engine)
+    if wanted not in _compiled:
+        compile_search(*wanted[:2], engine.target.cc, engine.stream)
+        _compiled.add(wanted)
+
+
+def traced(
+    distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, stays: bool, clock: Clock
+) -> tuple[Any, np.ndarray] | None:
+    """All predecessors of a kernel's device arrays, and the sources that rounding hid some of; None where lengths are too large
+    or the memory is not enough. `stays`: as a device array, else as a host array.
 
     Called where compiled code may be made.
     """
-    from kernels.programs.cuda_program import CudaProgram
-
-    if not isinstance(program, CudaProgram) or program.reorders:
-        return None
+    terms = terms_of(facts, distances.dtype.name, largest)
     free = engine.free_bytes()
-    room = np.inf if free is None else free - KEPT_FREE - more
-    if sources_for(terms.n, room) is None:
+    room = np.inf if free is None else free - KEPT_FREE - (4 * facts.n**2 if stays else 0)
+    if terms is None or sources_for(facts.n, room) is None:
         return None
-    distance = program.result_on_device(buffers, engine.stream)
-    search = Search(distance, buffers[-1], terms, engine.target.cc, engine.stream)
-    sources = sources_for(terms.n, room - search.list_bytes)
-    return None if sources is None else (search, sources)
+    search = Search(distances, weights, terms, engine.target.cc, engine.stream)
+    sources = sources_for(facts.n, room - search.list_bytes)
+    return None if sources is None else (found_by(search, sources, facts.n, engine, stays, clock), search.unfound())
 
 
-def on_device(search: Search, sources: int, n: int, engine: Engine) -> Any:
-    """All predecessors as a device array."""
+def found_by(search: Search, sources: int, n: int, engine: Engine, stays: bool, clock: Clock) -> Any:
+    """All predecessors, `sources` rows at a time."""
     from kernels.numba_door.device import cuda
 
-    found = cuda.device_array((n, n), np.int32, stream=engine.stream)
-    for source in range(0, n, sources):
-        search.find(source, found[source : min(source + sources, n)])
-    engine.synchronize()
-    return found
-
-
-def on_host(search: Search, sources: int, n: int, engine: Engine) -> tuple[np.ndarray, float]:
-    """All predecessors as a host array, and how many seconds were spent copying."""
-    from kernels.numba_door.device import cuda
-
-    found, copying = np.empty((n, n), np.int32), 0.0
+    found = cuda.device_array((n, n), np.int32, stream=engine.stream) if stays else np.empty((n, n), np.int32)
     part: Any = None
     for source in range(0, n, sources):
-        to = found[source : source + sources]
+        to = found[source : min(source + sources, n)]
+        if stays:
+            search.find(source, to)
+            continue
         if part is None or len(part) != len(to):
             part = None  # two of them at once may not fit
             part = cuda.device_array(to.shape, np.int32, stream=engine.stream)
         search.find(source, part)
         engine.synchronize()
-        begin = time.perf_counter()
+        clock.lap("paths", launching.compiling())
         part.copy_to_host(to, stream=engine.stream)
         engine.synchronize()
-        copying += time.perf_counter() - begin
-    return found, copying
+        clock.lap("copy out")
+    engine.synchronize()
+    return found

@@ -10,10 +10,14 @@ import time
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from fwtui.engine.engine import Engine
+
 # of a block, a power of two; in the simulator each is a thread of the host
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
 BLOCKS = 1024  # at most, where a block has more than its own row to look at
-LOW, HIGH, LEAST_LOOP, EDGES, FRACTIONS, OFF_GRID, MISSING, ZEROS, BAD = range(9)  # what a survey finds
+LOW, HIGH, LEAST_LOOP, EDGES, FRACTION, MISSING, ZEROS, BAD = range(8)  # what a survey finds
 WHOLE = 2.0**53  # every float64 from here on is a whole number
 
 _compiling = 0.0
@@ -39,12 +43,40 @@ def compiling() -> float:
     return seconds
 
 
+def on_device(array: Any, engine: Engine) -> Any:
+    """What is on the host, on the device; anything else as it is."""
+    if not isinstance(array, np.ndarray):
+        return array
+    from kernels.numba_door.device import cuda
+
+    return cuda.to_device(array, stream=engine.stream)
+
+
+def on_host(array: Any, engine: Engine) -> np.ndarray:
+    """What is on the device, on the host; anything else as it is."""
+    if isinstance(array, np.ndarray):
+        return array
+    told = array.copy_to_host(stream=engine.stream)
+    engine.synchronize()
+    return told
+
+
+def put(row: np.ndarray, to: Any, engine: Engine) -> None:
+    """Copy a row to where `to` is."""
+    if isinstance(to, np.ndarray):
+        to[...] = row
+    else:
+        to.copy_to_device(row, stream=engine.stream)
+        engine.synchronize()
+
+
 class Shared(NamedTuple):
     """Device functions; `shared` is a shared array of float64, one for each thread of the block."""
 
     least_of: Any  # (value, shared): the least of all threads' values, known to all of them
     sum_of: Any  # (value, shared)
-    note: Any  # (found, shared, low, high, loop, edges, fractions, off_grid, missing, zeros, bad)
+    fraction_of: Any  # (weight): 0 for a whole number, 1 for a multiple of 1/256, 2 for any other
+    note: Any  # (found, shared, low, high, loop, edges, fraction, missing, zeros, bad)
 
 
 @cache
@@ -83,13 +115,18 @@ def shared_functions() -> Shared:
         return shared[0]
 
     @jit(device=True, inline="always")
-    def note(found, shared, low, high, loop, edges, fractions, off_grid, missing, zeros, bad):
+    def fraction_of(weight):
+        if abs(weight) >= WHOLE or np.float64(np.int64(weight)) == weight:
+            return 0.0
+        return 1.0 if np.float64(np.int64(weight * 256.0)) == weight * 256.0 else 2.0
+
+    @jit(device=True, inline="always")
+    def note(found, shared, low, high, loop, edges, fraction, missing, zeros, bad):
         """What one block found, added to what all did."""
         low = least_of(low, shared)
         high = -least_of(-high, shared)
         loop = least_of(loop, shared)
-        fractions = -least_of(-fractions, shared)
-        off_grid = -least_of(-off_grid, shared)
+        fraction = -least_of(-fraction, shared)
         missing = -least_of(-missing, shared)
         zeros = -least_of(-zeros, shared)
         bad = -least_of(-bad, shared)
@@ -103,11 +140,9 @@ def shared_functions() -> Shared:
                 cuda.atomic.max(found, HIGH, high)
             if loop < found[LEAST_LOOP]:
                 cuda.atomic.min(found, LEAST_LOOP, loop)
+            if fraction > found[FRACTION]:
+                cuda.atomic.max(found, FRACTION, fraction)
             # rarely anything to say, and always the same
-            if fractions > 0:
-                found[FRACTIONS] = 1
-            if off_grid > 0:
-                found[OFF_GRID] = 1
             if missing > 0:
                 found[MISSING] = 1
             if zeros > 0:
@@ -115,4 +150,4 @@ def shared_functions() -> Shared:
             if bad > 0:
                 found[BAD] = 1
 
-    return Shared(least_of, sum_of, note)
+    return Shared(least_of, sum_of, fraction_of, note)

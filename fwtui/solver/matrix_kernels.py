@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.solver import launching
-from fwtui.solver.launching import WHOLE
 
 LARGEST, DIAGONAL = range(2)  # what a look at distances finds
 
 cuda: Any
+fraction_of: Any
 least_of: Any
 note: Any
 
@@ -31,23 +31,23 @@ class Functions(NamedTuple):
     look: Any  # (distances, n, far, found)
     diagonal: Any  # (distances, n, out)
     reached: Any  # (distances, n, far, sets): sets[v, s // 32] has a bit for each source s that reaches v
-    escaped: Any  # (matrix, n, sets, found): found[0] is 1 where an arc leads from what somebody reaches to what he does not
+    escaped: Any  # (matrix, n, sets, found): found[0] is 1 where an arc leads from what a source reaches to what it does not
 
 
 @cache
 def functions() -> Functions:
     """Each compiled when it is first launched with such types."""
-    global cuda, least_of, note
+    global cuda, fraction_of, least_of, note
     from kernels.numba_door.device import cuda, jit
 
-    least_of, _, note = launching.shared_functions()
+    least_of, _, fraction_of, note = launching.shared_functions()
     threads, lanes = launching.THREADS, min(32, launching.THREADS)
 
     @jit
     def survey(matrix, n, found):
         shared = cuda.shared.array(threads, np.float64)
         low, high, loop = np.inf, -np.inf, 0.0
-        edges = fractions = off_grid = missing = zeros = bad = 0.0
+        edges = fraction = missing = zeros = bad = 0.0
         for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
             for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
                 weight = np.float64(matrix[row, column])
@@ -57,10 +57,7 @@ def functions() -> Functions:
                     if not weight < np.inf:
                         missing = 1.0
                 elif weight < np.inf:
-                    if abs(weight) < WHOLE and np.float64(np.int64(weight)) != weight:
-                        fractions = 1.0
-                        if np.float64(np.int64(weight * 256.0)) != weight * 256.0:
-                            off_grid = 1.0
+                    fraction = max(fraction, fraction_of(weight))
                     if row == column:
                         loop = min(loop, weight)
                     else:
@@ -71,7 +68,7 @@ def functions() -> Functions:
                             zeros = 1.0
                 else:
                     missing = 1.0
-        note(found, shared, low, high, loop, edges, fractions, off_grid, missing, zeros, bad)
+        note(found, shared, low, high, loop, edges, fraction, missing, zeros, bad)
 
     @jit
     def outward(matrix, n, distance):

@@ -10,7 +10,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, Facts, limit, proved_by_edges
+from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, Facts, limit, longest, proved_by_edges
 from fwtui.graphs.graph import blocks
 from kernels.plan import DTYPES, NO_EDGE
 
@@ -73,6 +73,11 @@ def unfit(adjacency: Facts, dtype: str) -> str | None:
     return None
 
 
+def far_of(facts: Facts, dtype: str) -> float:
+    """From here on a cell of a kernel's distances says that there is no path; see graphs.canonical."""
+    return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
+
+
 def _wider(dtype: str) -> str:
     return "int32" if dtype == "int16" else "float32"
 
@@ -84,10 +89,7 @@ def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
 
     Negative weights count as 0, which makes no distance shorter than it is.
     """
-    outward, inward = _of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)
-    complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
-    farthest = [float(d[np.isfinite(d)].max()) for d in (outward, inward)]
-    return (sum(farthest) if complete else max(farthest)), complete
+    return longest(*(_of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)))
 
 
 def _of_arcs(adjacency: Adjacency) -> list[np.ndarray]:

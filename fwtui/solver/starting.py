@@ -14,7 +14,7 @@ _TEXT, _ARRAYS = 4 << 20, 16 << 20
 
 
 class Start:
-    """Of one GPU; by nobody where there is no number."""
+    """Of one GPU; of none where there is no number."""
 
     def __init__(self, device: int | None):
         self._device = device
@@ -25,7 +25,7 @@ class Start:
 
     def wait(self, n: int) -> None:
         """Until it is ready, or, where a graph of n vertices needs none, until no more is done about it."""
-        from fwtui.solver.on_gpu import WORTH
+        from fwtui.solver.picking import WORTH
 
         if n < WORTH:
             self._unwanted.set()
@@ -33,14 +33,14 @@ class Start:
             self._thread.join()
 
     def _work(self) -> None:
-        with suppress(Exception):  # whoever needs it finds out why
+        with suppress(Exception):  # the driver of the answer says why
             import kernels.numba_door.device  # noqa: F401 numba, which takes as long as everything else
             from fwtui.solver import matrix_kernels
             from fwtui.solver.compiling import compiled
-            from fwtui.solver.on_gpu import _cuda_engine
+            from fwtui.solver.picking import cuda_engine
 
             if self._device is not None and not self._unwanted.is_set():
-                _cuda_engine(self._device)
+                cuda_engine(self._device)
                 with compiled():
                     matrix_kernels.functions()
 
@@ -49,7 +49,7 @@ def start_gpu(request: Request) -> Start:
     """For a command that is likely to use one; the file's size says how many vertices there may be."""
     text = request.device if request.device not in ("", "auto") else "0"
     least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
-    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+    with suppress(OSError, ValueError):  # the reader says what is wrong
         if text.isascii() and text.isdecimal() and os.stat(request.file).st_size >= least:
             from fwtui.machine.hardware import driver_present
             from kernels import registry

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 from kernels.parts.forms import FORMS, PLAIN, WORD_BYTES, form_of
 from kernels.parts.pivot import CLOSED, MATRIX, pivot_of
 from kernels.parts.tuning import Product, Tuning, tuning_of
-from kernels.plan import NO_EDGE, Program, Shape, Target
+from kernels.plan import NO_EDGE, Shape, Target
 
 if TYPE_CHECKING:
-    from kernels.programs.cuda_program import Op
+    from kernels.programs.cuda_program import CudaProgram, Op
 
 anew: Any
 cuda: Any
@@ -51,7 +51,7 @@ PANEL = 2  # buffer; there are two panels, and odd rounds take the second
 CROSS, ALL, BULK = 0, 1, 2
 
 
-def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: bool = False) -> Program:
+def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: bool = False) -> CudaProgram:
     """The ops over a row-major matrix. `tuning` as tuning_of() gives it, unless something else is to be tried; `ahead`: with
     an op of its own for the cross.
     """

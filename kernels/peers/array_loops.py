@@ -8,10 +8,10 @@ Written here as well as each package allows: in place, without an allocation per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Resources, Shape, Step, Target
+from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 PHASES = {"all": "all rounds"}
 TOGETHER = 64  # values of k in a step
@@ -103,7 +103,7 @@ def _cupy(shape: Shape, target: Target) -> Program:
     return DeviceLoop(shape, relax, of, cupy.asarray, cupy.asnumpy, cupy.copyto)
 
 
-class DeviceLoop:
+class DeviceLoop(Program):
     """A matrix of another package on the GPU, worked on in the stream of whoever times it."""
 
     def __init__(
@@ -146,9 +146,6 @@ class DeviceLoop:
             host = self._to_host(buffers[0])
             stream.synchronize()
         return host
-
-    def resources(self) -> Mapping[str, Resources]:
-        return {}
 
 
 def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target], Program], fused: bool = False) -> Kernel:

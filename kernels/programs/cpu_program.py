@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.plan import NO_EDGE, Buffers, Resources, Shape, Step
+from kernels.plan import NO_EDGE, Buffers, Program, Shape, Step
 
 
-class CpuProgram:
+class CpuProgram(Program):
     """Each op takes the matrix and the step's args, and returns when it is done.
 
     The matrix is padded x padded in row-major order; with `tiled` every tile lies together, row-major in itself, and the
@@ -52,8 +52,14 @@ class CpuProgram:
         self._by_tile(rows)[...] = self._tiles_of(buffers[0])
         return rows[:n, :n]
 
-    def resources(self) -> Mapping[str, Resources]:
-        return {}
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        if self._tiled:
+            super().fill(write, buffers, stream)
+        else:
+            write(buffers[0])
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        return self.unload(buffers, stream) if self._tiled else buffers[0]
 
     def _tiles_of(self, buffer: Any) -> Any:
         """A tiled buffer seen as (row of tiles, column of tiles, row, column)."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
 
 from kernels.numba_door.device import SIM, copy_on_device, cuda, int32
-from kernels.plan import NO_EDGE, Buffers, Resources, Shape, Step, Target
+from kernels.plan import NO_EDGE, Buffers, Program, Resources, Shape, Step, Target
 
 Args = tuple[int, ...]
 TRANSACTION = 128  # bytes that a warp's joined access moves at most; rows that start at a multiple of it split none
@@ -44,13 +44,16 @@ class Order:
     grid: tuple[int, int]
 
 
-class CudaProgram:
+class CudaProgram(Program):
     """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
-    that a run can be repeated without copying over PCIe.
+    that a run can be repeated without copying over PCIe. Where the kernels have another order of cells, the last but one
+    holds the result row by row.
 
     `columns` is the length of a row in memory where rows are pitched; `result` the working matrix that holds the distances
     in the end.
     """
+
+    home: Literal["host", "device"] = "device"
 
     def __init__(
         self,
@@ -70,8 +73,7 @@ class CudaProgram:
         self._matrices = matrices
         self._result = result
         self._order = order
-        self._rows: Any = None  # the result row by row, where the kernels have another order
-        self._scratch = scratch
+        self._scratch = [*scratch, *([self._size] if order is not None else [])]
         self._target = target
         self._pinned: Any = None
         self._configured: dict[tuple[Any, ...], Any] = {}
@@ -81,8 +83,6 @@ class CudaProgram:
         # a pinned host copy is what the copy engine reads and writes without an extra hop
         if self.shape.memory == "pinned":
             self._pinned = cuda.pinned_array(self._size, dtype)
-        if self._order is not None:
-            self._rows = cuda.device_array(self._size, dtype)
         new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
             self.shape.memory, cuda.device_array
         )
@@ -108,6 +108,12 @@ class CudaProgram:
         self.pack(buffers, stream)
         self.unpack(buffers, stream)
 
+    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
+        # what is in the buffers does not matter
+        self.prepare(buffers, stream)
+        for step in steps:
+            self.launch(step, buffers, stream)
+
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         kept = buffers[-1]
         if self._shared_with_host:
@@ -118,17 +124,11 @@ class CudaProgram:
             # the host array may be freed once this returns
             stream.synchronize()
 
-    @property
-    def host_size(self) -> tuple[int, int]:
-        """Rows and columns of a matrix that is copied in as it is; any other one is padded first."""
-        return self._size
-
     def pack(self, buffers: Buffers, stream: Any) -> None:
         if self._order is not None:
             self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
 
-    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """As load, of a matrix that is on the device: `write` puts it, padded and row-major, into the array that it is given."""
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         write(buffers[-1] if self._order is None else buffers[0])
         self.pack(buffers, stream)
         self.restore(buffers, stream)
@@ -161,10 +161,10 @@ class CudaProgram:
 
     def unpack(self, buffers: Buffers, stream: Any) -> None:
         if self._order is not None:
-            self._reorder(self._order.unpack, buffers[self._result], self._rows, stream)
+            self._reorder(self._order.unpack, buffers[self._result], buffers[-2], stream)
 
     def copy_out(self, buffers: Buffers, stream: Any) -> Any:
-        n, result = self.shape.n, buffers[self._result] if self._order is None else self._rows
+        n, result = self.shape.n, self._row_major(buffers)
         if self._shared_with_host:
             stream.synchronize()
             return np.array(result[:n, :n])
@@ -173,15 +173,21 @@ class CudaProgram:
         stream.synchronize()
         return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
 
-    def result_on_device(self, buffers: Buffers, stream: Any) -> Any:
-        """The padded result in row-major order, as a device array."""
+    def result(self, buffers: Buffers, stream: Any) -> Any:
         self.unpack(buffers, stream)
-        return buffers[self._result] if self._order is None else self._rows
+        return self._row_major(buffers)
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        return buffers[-1] if self._order is None else None
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:
             return {}
         return {name: resources_of(op, self._target) for name, op in self.ops.items() if op.function.overloads}
+
+    def _row_major(self, buffers: Buffers) -> Any:
+        """Where the result is once it is unpacked."""
+        return buffers[self._result] if self._order is None else buffers[-2]
 
     @property
     def _shared_with_host(self) -> bool:

@@ -54,6 +54,12 @@ def tile_for(n: int, itemsize: int, free: int) -> int | None:
     return max(moderate, default=min(fitting, default=None))
 
 
+def streams(shape: Shape, free: int) -> Shape | None:
+    """The shape in the tile to use with that many bytes of device memory."""
+    tile = tile_for(shape.n, shape.itemsize, free)
+    return None if tile is None else replace(shape, tile=tile)
+
+
 def largest_n(itemsize: int, free: int) -> int:
     """The most vertices that fit any tile, on the device."""
     tile = min(KERNEL.tiles)
@@ -143,7 +149,7 @@ def build(shape: Shape, target: Target) -> Program:
     from kernels.streaming.streamed_program import StreamedProgram
 
     closing = program(inner(shape), target)
-    ops: dict[str, Op] = {name: _closing(op) for name, op in closing.ops.items()}  # type: ignore[attr-defined]
+    ops = {name: _closing(op) for name, op in closing.ops.items()}
     if inner(shape).padded == inner(shape).tile:
         ops = {"pivot": ops["pivot"]}
     return StreamedProgram(shape, target, {**ops, "product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)})
@@ -179,4 +185,5 @@ KERNEL = Kernel(
     refuses=forms.refuses,
     lacks=forms.lacks,
     max_n=1 << 18,
+    streams=streams,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,8 @@ class StreamedProgram(CudaProgram):
     work goes on. What was loaded is not copied but asked for again by restore(), so it must stay as it is.
     """
 
+    home: Literal["host", "device"] = "host"
+
     def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op]):
         super().__init__(shape, target, ops)
         self._side = shape.padded // shape.tile
@@ -33,10 +35,9 @@ class StreamedProgram(CudaProgram):
         return [home, *(cuda.device_array(sizes[buffer], home.dtype) for buffer in sorted(sizes))]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        self.load_with(lambda home: self._pad(matrix, home), buffers, stream)
+        self.fill(lambda home: self._pad(matrix, home), buffers, stream)
 
-    def load_with(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """As load: `write` puts the matrix, padded and row-major, into the host array that it is given."""
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         self._write = write
         self.restore(buffers, stream)
 
@@ -56,8 +57,14 @@ class StreamedProgram(CudaProgram):
         (copy_in if step.op == "in" else copy_back)(buffers[buffer], slot * tile, here, stream)
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
+        return self.result(buffers, stream)[: self.shape.n, : self.shape.n]
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
         """The matrix itself; nothing can be copied to the device or back afterwards."""
         stream.synchronize()
         unpin(self._registered)
-        self._registered = None
-        return buffers[HOME][: self.shape.n, : self.shape.n]
+        self._registered = self._write = None
+        return buffers[HOME]
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        return None  # the result is in their place

@@ -26,7 +26,8 @@ import numpy as np
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency, Weights
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import on_gpu
+from fwtui.solver import driver, picking
+from fwtui.solver.host_graph import HostGraph
 from kernels.paths import predecessors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
@@ -67,8 +68,7 @@ def _tell(name: str, weights: np.ndarray, dtype: str) -> None:
 
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
-    engine = on_gpu.engine_for(None, n, needed=True)
-    assert engine is not None
+    engine = picking.engine_for(None, n, needed=True)
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["weights"] = Weights(n * (n - 1), 1.0, 999.0, True, True)
@@ -76,7 +76,7 @@ def streaming(n: int, gibibytes: float) -> None:
         if cap is not None:
             engine.free_bytes = lambda cap=cap: cap
         begin = time.perf_counter()
-        solved = on_gpu.run(graph, "int32", None, engine, lambda share: None)
+        solved = driver.run(HostGraph(graph, engine), None, "int32").stats
         spent = time.perf_counter() - begin
         print(f"n = {n} {solved.kernel} (tile {solved.tile}): {_stages(solved.seconds)}; in all {spent:.1f}")
         del solved

@@ -17,7 +17,7 @@ from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.library_objects import accept, unseen
 from fwtui.measure.runner import Runner
-from fwtui.solver import on_gpu
+from fwtui.solver import picking
 from fwtui.solver.solve import answer
 from fwtui.stream import events
 from kernels import registry
@@ -92,7 +92,7 @@ def solve_capped(engine: Any, n: int) -> None:
     tile = min(out_of_core.KERNEL.tiles)
     free, engine.free_bytes = (
         engine.free_bytes,
-        lambda: on_gpu.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
+        lambda: picking.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
         result = answer(accept(matrix), dtype="int32", engine=engine)

@@ -14,8 +14,8 @@ from fwtui.graphs.adjacency import Adjacency, Weights
 from fwtui.graphs.library_objects import accept, unseen
 from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import device_graph, on_gpu
-from fwtui.solver import solve as solver
+from fwtui.solver import device_graph, driver, picking
+from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
 from fwtui.solver.solve import answer
 from kernels.paths import predecessors
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    return on_gpu._cuda_engine(0)
+    return picking.cuda_engine(0)
 
 
 def test_five_hundred_random_graphs(engine: Any) -> None:
@@ -75,14 +75,14 @@ def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n
     for graph in given:
         there = answer(graph, engine=engine)
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(device_graph, "carry", lambda *given: (None, {}))
+            elsewhere.setattr(device_graph, "carry", lambda *given: None)
             here = answer(graph if isinstance(graph, Adjacency) else graph.adjacency, engine=engine)
         assert there.distances.dtype == here.distances.dtype and there.stats.edges == here.stats.edges
         assert there.distances.tobytes() == here.distances.tobytes()
 
 
 def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "escaped", lambda *given: pytest.fail("the host looked for it"))
+    monkeypatch.setattr(HostGraph, "escaped", lambda *given: pytest.fail("the host looked for it"))
     for length, dtype in ((5, "int16"), (2000, "int32")):
         n = 2100  # a chain, and vertices beside it
         chain = csr_array((np.full(length, 90.0), (np.arange(length), np.arange(1, length + 1))), shape=(n, n))
@@ -94,7 +94,7 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
-    monkeypatch.setattr(engine, "free_bytes", lambda: on_gpu.KEPT_FREE + (8 << 20))
+    monkeypatch.setattr(engine, "free_bytes", lambda: picking.KEPT_FREE + (8 << 20))
     result = answer(accept(matrix), dtype=dtype, engine=engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 
@@ -179,8 +179,8 @@ def test_streaming_and_in_core_agree(engine: Any, monkeypatch: pytest.MonkeyPatc
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["weights"] = Weights(n * (n - 1), 1.0, 999.0, True, True)
-    in_core = on_gpu.run(graph, "int32", None, engine, lambda share: None)
+    in_core = driver.run(HostGraph(graph, engine), None, "int32")
     monkeypatch.setattr(engine, "free_bytes", lambda: 3 << 30)
-    streamed = on_gpu.run(graph, "int32", None, engine, lambda share: None)
-    assert in_core.kernel != "out-of-core" == streamed.kernel
-    assert (in_core.raw == streamed.raw).all()
+    streamed = driver.run(HostGraph(graph, engine), None, "int32")
+    assert in_core.stats.kernel != "out-of-core" == streamed.stats.kernel
+    assert (in_core.distances == streamed.distances).all()

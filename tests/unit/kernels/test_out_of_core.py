@@ -110,7 +110,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 from fwtui.graphs.library_objects import accept
 from fwtui.engine.host_engine import HostEngine
-from fwtui.solver import on_gpu
+from fwtui.solver import picking
 from fwtui.solver.solve import answer
 from kernels.streaming import out_of_core
 from kernels.numba_door.device import cuda
@@ -122,7 +122,7 @@ class Small(HostEngine):
         return self.free
 
 engine = Small(Target("simulator"), cuda.stream())
-on_gpu.KEPT_FREE = 0
+picking.KEPT_FREE = 0
 object.__setattr__(out_of_core.KERNEL, "tiles", (8, 16))
 rng = np.random.default_rng(4)
 for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, -2), (19, 4200, 0.5, 1), (20, 1 << 30, 1, 1)):

@@ -25,7 +25,8 @@ from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.library_objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
 from fwtui.engine.host_engine import HostEngine
-from fwtui.solver import device_graph, compiling, on_gpu, launching
+from fwtui.solver import compiling, device_graph, host_graph, launching, picking
+from fwtui.solver.clock import Clock
 from fwtui.solver.number_type import choices, reach_of
 from fwtui.solver.solve import answer
 from kernels.numba_door.device import cuda
@@ -60,7 +61,7 @@ def compare(name, graph, kernel="katz-kider", **asked):
     paths = name in ("dense by columns", "rows", "arcs of both signs")
     first = answer(graph, engine=engine, predecessors=paths, kernel=kernel, **asked)
     assert not looked, f"{name}: the host laid it out"
-    device_graph.carry = lambda *given: (None, {})
+    device_graph.carry = lambda *given: None
     seen = graph if isinstance(graph, Adjacency) else graph.adjacency
     again = answer(seen, engine=engine, predecessors=paths, kernel=kernel, **asked)
     device_graph.carry = carry
@@ -71,7 +72,7 @@ def compare(name, graph, kernel="katz-kider", **asked):
     assert (first.stats.edges, first.stats.exact) == (again.stats.edges, again.stats.exact), name
     stages = {"set-up", "compile", "copy in", "allocate", "prepare", "kernels", "copy out"}
     assert first.stats.device == "simulator" and stages == set(first.stats.seconds) - {"paths"}
-    host, there = reach_of(seen, 0), device_graph.carry(graph, engine)[0].reach(0)
+    host, there = reach_of(seen, 0), device_graph.carry(graph, engine, Clock()).reach(0)
     assert host == there or name.startswith("dense"), (name, host, there)
     assert not host[1] or there[0] >= first.distances.max()
     told[name] = [first.stats.dtype, first.stats.proof, first.distances.dtype.name]
@@ -154,10 +155,9 @@ out = {
 before = answer(unseen(far), engine=engine)
 out["path"] = before.path(0, 4)
 # where there is no room for the graph beside its distances, the host lays it out
-engine.free_bytes = lambda: on_gpu.KEPT_FREE + (1 << 20)
+engine.free_bytes = lambda: picking.KEPT_FREE + (1 << 20)
 # the arcs say the same as the matrix
-from fwtui.solver import solve as solver
-solver.escaped = lambda *given: sys.exit("the host looked for it")
+host_graph.HostGraph.escaped = lambda *given: sys.exit("the host looked for it")
 for dtype, proof in (("int16", "short"), ("int16", "long")):
     matrix = near if proof == "short" else far
     present = np.isfinite(matrix)
@@ -167,9 +167,9 @@ wide = np.full((40, 40), np.inf)
 wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far for 16 bits
 out["two words of sources"] = said(unseen(wide), dtype="int16")
 big = np.where(rng.random((24, 24)) < 0.5, rng.integers(1, 9, (24, 24)), np.inf)
-assert device_graph.carry(unseen(big), engine)[0] is not None
-engine.free_bytes = lambda: on_gpu.KEPT_FREE + 24 * 24 * 8
-assert device_graph.carry(unseen(big), engine)[0] is None
+assert device_graph.carry(unseen(big), engine, Clock()) is not None
+engine.free_bytes = lambda: picking.KEPT_FREE + 24 * 24 * 8
+assert device_graph.carry(unseen(big), engine, Clock()) is None
 out["no room"] = bool((answer(unseen(big), engine=engine).distances == answer(accept(big), device="cpu").distances).all())
 print(json.dumps(out))
 """

@@ -9,7 +9,7 @@ from in_simulator import in_simulator
 
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.solver import on_gpu
+from fwtui.solver import picking
 from kernels import registry
 
 SIMULATED = """
@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.library_objects import accept
 from fwtui.engine.host_engine import HostEngine
-from fwtui.solver import on_gpu, paths
+from fwtui.solver import paths, picking
 from fwtui.solver.solve import answer
 from kernels.programs.cuda_program import CudaProgram
 from kernels.numba_door.device import SIM, cuda
@@ -65,7 +65,7 @@ n = 12
 zeros = np.ma.array(np.zeros((n, n)))
 arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
-    engine.free_bytes = lambda: on_gpu.KEPT_FREE + device_bytes(n, BLOCK) + free
+    engine.free_bytes = lambda: picking.KEPT_FREE + device_bytes(n, BLOCK) + free
     found.clear()
     result = answer(accept(zeros), kernel="naive", predecessors=True, engine=engine)
     assert found == ([] if sources else [n]), found
@@ -87,22 +87,22 @@ class TestChoice:
         def none(index: int) -> None:
             raise RuntimeError("no driver\nin many lines")
 
-        monkeypatch.setattr(on_gpu, "_cuda_engine", none)
+        monkeypatch.setattr(picking, "cuda_engine", none)
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
-        assert on_gpu.engine_for(None, 5000, needed=False) is None
-        assert on_gpu.engine_for("cpu", 5000, needed=False) is None
+        assert picking.engine_for(None, 5000, needed=False) is picking.CPU
+        assert picking.engine_for("cpu", 5000, needed=False) is picking.CPU
         for asked, needed in ((0, False), ("1", False), (None, True)):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver\); run `fwtui doctor`"):
-                on_gpu.engine_for(asked, 5, needed)
+                picking.engine_for(asked, 5, needed)
         with pytest.raises(Refused, match="'cpu' is not the one"):
-            on_gpu.engine_for("cpu", 5, needed=True)
+            picking.engine_for("cpu", 5, needed=True)
 
     def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(on_gpu, "_cuda_engine", lambda index: pytest.fail("it was started"))
+        monkeypatch.setattr(picking, "cuda_engine", lambda index: pytest.fail("it was started"))
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
-        assert on_gpu.engine_for(None, on_gpu.WORTH - 1, needed=False) is None
+        assert picking.engine_for(None, picking.WORTH - 1, needed=False) is picking.CPU
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
-        assert on_gpu.engine_for(None, on_gpu.WORTH, needed=False) is None
+        assert picking.engine_for(None, picking.WORTH, needed=False) is picking.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.host_engine import HostEngine
@@ -111,10 +111,10 @@ class TestChoice:
         engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
         for dtype in ("int16", "int32", "float32"):
             for n in (1, 500, 5000, 50000):
-                kernel, shape = on_gpu.suited(None, n, dtype, True, engine)
+                kernel, shape = picking.suited(None, n, dtype, True, engine)
                 assert dtype in kernel.dtypes and kernel.refuses(shape) is None
         naive = registry()["naive"]
-        assert on_gpu.suited(naive, 50, "int32", True, engine)[0] is naive
+        assert picking.suited(naive, 50, "int32", True, engine)[0] is naive
 
     def test_refusals_of_the_library(self) -> None:
         import numpy as np

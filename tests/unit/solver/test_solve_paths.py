@@ -13,8 +13,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import memory, paths
-from fwtui.solver import solve as solver
+from fwtui.solver import driver, memory, paths
 from fwtui.solver.memory import check_room
 from fwtui.solver.solve import solve
 
@@ -124,7 +123,7 @@ class TestRoom:
         n = 130
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 256**2 - 1}))
         monkeypatch.setattr(memory, "KEPT_FREE", 0)
-        monkeypatch.setattr(solver.on_cpu, "run", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(driver, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"130 vertices in int32 need 768 KiB"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
@@ -132,7 +131,7 @@ class TestRoom:
     def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 60_000
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1 << 30}))
-        monkeypatch.setattr(solver.on_cpu, "run", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(driver, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
         with pytest.raises(Refused, match="60,000 vertices in int16 need"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs))

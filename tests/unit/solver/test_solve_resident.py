@@ -7,7 +7,7 @@ from in_simulator import in_simulator
 
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.solver import on_gpu
+from fwtui.solver import picking
 
 # the file's own module global `cuda` is what the simulator swaps
 RESIDENT = """
@@ -17,14 +17,15 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.common.errors import Refused
 from fwtui.engine.host_engine import HostEngine
-from fwtui.solver import launching, on_gpu_resident
+from fwtui.solver import device_graph, device_predecessors, driver, launching
 from kernels import registry
 from kernels.numba_door.device import cuda
 from kernels.plan import Target
 engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):
-    return on_gpu_resident.answer(cuda.to_device(matrix), dtype, registry()[kernel] if kernel else None, engine, True)
+    graph = device_graph.resident(cuda.to_device(matrix), engine)
+    return driver.run(graph, registry()[kernel] if kernel else None, dtype, True)
 
 rng = np.random.default_rng(4)
 chain = np.full((5, 5), np.inf)
@@ -59,7 +60,7 @@ from fwtui.solver import paths
 matrix = np.where(rng.random((9, 9)) < 0.5, rng.random((9, 9)), np.inf)
 np.fill_diagonal(matrix, 0)
 expected = shortest_path(csr_array(np.where(np.isfinite(matrix), matrix, 0)), method="FW")
-whole, mend, asked = on_gpu_resident.on_device, paths.Paths.by_dijkstra, []
+whole, mend, asked = device_predecessors.found_by, paths.Paths.by_dijkstra, []
 
 def spoilt(search, *given):
     found = whole(search, *given)
@@ -68,7 +69,7 @@ def spoilt(search, *given):
     search.unfound = lambda: np.array([2, 7])
     return found
 
-on_gpu_resident.on_device = spoilt
+device_predecessors.found_by = spoilt
 every = paths.Paths.predecessors
 paths.Paths.predecessors = lambda *given: sys.exit("all paths were found again")
 paths.Paths.by_dijkstra = lambda self, sources: asked.extend(sources.tolist()) or mend(self, sources)
@@ -81,7 +82,7 @@ for given in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32)):
         path = result.path(i, j)
         assert path[0] == i and np.isclose(sum(matrix[u, v] for u, v in zip(path, path[1:])), expected[i, j], rtol=1e-6, atol=0)
     asked.clear()
-on_gpu_resident.on_device, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
+device_predecessors.found_by, paths.Paths.predecessors, paths.Paths.by_dijkstra = whole, every, mend
 far = ask(chain)
 assert far.distances.copy_to_host()[0, 4] == 4 * (2**24 + 1) and far.stats.dtype == "int32"
 # its own chores are compiled once, like the kernels; here each takes a thousand seconds
@@ -159,7 +160,7 @@ def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) ->
     def none(index: int) -> None:
         raise RuntimeError("no driver")
 
-    monkeypatch.setattr(on_gpu, "_cuda_engine", none)
+    monkeypatch.setattr(picking, "cuda_engine", none)
     with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
         fwtui.solve(OnDevice())
 
@@ -172,8 +173,9 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
-    monkeypatch.setattr(on_gpu, "engine_for", lambda *given, **named: Engine())
+    monkeypatch.setattr(picking, "engine_for", lambda *given, **named: Engine())
     monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
-    monkeypatch.setattr("fwtui.solver.on_gpu_resident.answer", lambda *given: told.append("answer"))
+    monkeypatch.setattr("fwtui.solver.device_graph.resident", lambda *given: None)
+    monkeypatch.setattr("fwtui.solver.driver.run", lambda *given: told.append("answer"))
     fwtui.solve(OnDevice(), device=1)
     assert told == ["this GPU, whichever was the last one", "array", "answer"]

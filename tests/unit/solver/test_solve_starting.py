@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fwtui.solver import on_gpu, starting
+from fwtui.solver import picking, starting
 from fwtui.solver.request import Request
 from fwtui.solver.words import spent
 
@@ -24,7 +24,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         started.append(index)
         raise RuntimeError("no such GPU, which somebody else will say")
 
-    monkeypatch.setattr(on_gpu, "_cuda_engine", start)
+    monkeypatch.setattr(picking, "cuda_engine", start)
     monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
     monkeypatch.setattr(starting, "_TEXT", 100)
     monkeypatch.setattr(starting, "_ARRAYS", 200)
@@ -57,15 +57,15 @@ def test_when_it_pays(
     tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, Any], expected: list[int]
 ) -> None:
     start = starting.start_gpu(Request(file=file_of(tmp_path, name, size), **asked))
-    start.wait(on_gpu.WORTH)
+    start.wait(picking.WORTH)
     assert engines == expected
 
 
 def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(on_gpu.WORTH)
-    starting.start_gpu(Request(file="zero\0byte.gr")).wait(on_gpu.WORTH)
+    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(picking.WORTH)
+    starting.start_gpu(Request(file="zero\0byte.gr")).wait(picking.WORTH)
     monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
-    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(on_gpu.WORTH)
+    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(picking.WORTH)
     assert engines == []
 
 
@@ -81,7 +81,7 @@ def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.Monkey
     monkeypatch.setattr(starting.Start, "_work", when_read)
     start = starting.Start(0)
     monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
-    start.wait(on_gpu.WORTH - 1)
+    start.wait(picking.WORTH - 1)
     assert engines == [] and not start._thread.is_alive()
 
 

@@ -1,0 +1,136 @@
+"""From a graph, wherever it is, to its distances and paths: by any kernel, on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import Engine, one_of_each_op
+from fwtui.engine.memory import check_memory
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
+from fwtui.graphs.vertices import Vertices
+from fwtui.solver import device_predecessors, launching
+from fwtui.solver.clock import Clock
+from fwtui.solver.compiling import compiled
+from fwtui.solver.cycles import check_cycles
+from fwtui.solver.host_graph import HostGraph
+from fwtui.solver.launching import on_device, on_host, put
+from fwtui.solver.memory import check_room, check_wide
+from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of
+from fwtui.solver.paths import Paths
+from fwtui.solver.picking import fitting, suited
+from fwtui.solver.result import Result, Stats
+from fwtui.solver.source import Source
+from kernels.plan import Buffers, Kernel, Program, Shape, Step
+
+Tell = Callable[[float], None]  # the share of the work that is done
+_KEPT = 8  # programs
+
+_kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
+
+
+def run(
+    source: Source,
+    named: Kernel | None = None,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    clock: Clock | None = None,
+    tell: Tell = lambda share: None,
+) -> Result:
+    """The answer by the kernel that was named, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
+    clock = clock or Clock()
+    for choice in choices(source.facts, dtype, source.reach):
+        if source.stays and choice.dtype != "float32" and choice.proof == AFTERWARDS:
+            continue
+        clock.lap("prepare", launching.compiling())
+        result = _tried(source, choice, named, predecessors, clock, tell)
+        if result is not None:
+            return result
+    if source.stays:
+        raise Refused(f"distances may not fit {dtype}, and on a device nothing proves that they do; leave dtype out")
+    raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
+
+
+def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: bool, clock: Clock, tell: Tell) -> Result | None:
+    """The answer computed in that type; None where some distances were too long for it."""
+    facts, engine, dtype, unproved = source.facts, source.engine, choice.dtype, choice.proof == AFTERWARDS
+    if source.stays:
+        kernel, shape = suited(named, facts.n, dtype, (facts.low or 0) >= 0, engine)
+        check_memory(kernel, shape, engine)
+    else:
+        check_room(facts.n, dtype, predecessors, low=facts.low)
+        kernel, shape = fitting(named, facts, dtype, engine)
+    with compiled() if kernel.compiles else nullcontext():
+        program, plan, buffers = _ready(kernel, shape, engine, clock)
+        weights = program.weights(buffers) if predecessors else None
+        if weights is not None:
+            device_predecessors.compile_for(facts, dtype, engine)
+            clock.lap("compile")
+        place = HostGraph(source.whole(), engine) if program.home == "host" else source
+        place.load(program, buffers, clock)
+        clock.take({"kernels": _seconds(program, plan, buffers, engine, tell)})
+        raw, far = place.result(program, buffers), far_of(facts, dtype)
+        largest, diagonal = place.look(raw, far)
+        check_cycles(source.whole, facts, diagonal)
+        if unproved and dtype != "float32" and place.escaped(raw, far):
+            return None
+        wide = dtype != "float32" and largest >= EXACT_INTEGER
+        if wide and not source.stays:
+            check_wide(facts.n, predecessors)
+        distances = place.finished(raw, far, wide)
+        clock.lap("copy out", launching.compiling())
+        traced = None
+        if weights is not None:
+            there = program.result(buffers, engine.stream)
+            traced = device_predecessors.traced(there, weights, facts, largest, engine, source.stays, clock)
+    exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
+    paths = None if source.origin is None else Paths(source.origin, distances, exact)
+    before, hidden = traced or (None, np.empty(0, np.int64))
+    if predecessors and (before is None or len(hidden)):
+        here = paths or Paths(source.whole(), on_host(distances, engine), exact)
+        if before is None:
+            before = here.predecessors()
+        else:
+            for vertex, row in zip(hidden.tolist(), here.by_dijkstra(hidden), strict=True):
+                put(row, before[vertex], engine)
+    if predecessors:
+        clock.lap("paths", launching.compiling())
+    if source.stays:
+        distances, before = on_device(distances, engine), on_device(before, engine)
+    proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
+    stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, dict(clock.seconds))
+    vertices = Vertices(range(facts.n)) if source.origin is None else source.origin.vertices
+    return Result(distances, before, stats, vertices, paths)
+
+
+def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
+    """Its program, with all that it launches compiled, and new buffers. One that was built here before is used again."""
+    key = kernel.id, shape, engine
+    program, plan = _kept.get(key) or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
+    if kernel.compiles:
+        clock.lap("compile")
+    buffers = program.allocate()
+    clock.lap("allocate")
+    if kernel.compiles and key not in _kept:
+        program.compile(one_of_each_op(plan), buffers, engine.stream)
+        engine.synchronize()
+        while len(_kept) >= _KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = program, plan
+        clock.lap("compile")
+    return program, plan, buffers
+
+
+def _seconds(program: Program, plan: list[Step], buffers: Buffers, engine: Engine, tell: Tell) -> float:
+    """What the kernel took."""
+    launched = 0
+
+    def count() -> None:
+        nonlocal launched
+        tell(launched / len(plan))
+        launched += 1
+
+    return engine.clean_pass(program, plan, buffers, "eager")(count)

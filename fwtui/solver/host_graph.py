@@ -1,0 +1,95 @@
+"""A graph in the host's memory: laid out there, and its distances looked at and finished there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwtui.engine.engine import Engine
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.graph import blocks
+from fwtui.graphs.library_objects import Unseen, seen
+from fwtui.solver.clock import Clock
+from fwtui.solver.launching import on_host
+from fwtui.solver.number_type import reach_of
+from fwtui.solver.source import Found, Source
+from kernels.plan import Buffers, Program
+
+_BITS_AT_ONCE = 1 << 24  # bytes of sets of vertices
+
+
+class HostGraph(Source):
+    """One matrix, which becomes the distances, and nothing beside it where cells are as wide."""
+
+    def __init__(self, origin: Adjacency | Unseen, engine: Engine):
+        self.n = origin.n
+        self.engine = engine
+        self.origin = origin
+        self.facts = seen(origin)
+
+    def reach(self, enough: float) -> tuple[float, bool]:
+        return reach_of(self.whole(), enough)
+
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        graph, stream = self.whole(), self.engine.stream
+
+        def copied(to: Any) -> None:
+            matrix = np.empty(to.shape, to.dtype)
+            graph.fill(matrix)
+            clock.lap("prepare")
+            to.copy_to_device(matrix, stream=stream)
+            self.engine.synchronize()
+
+        program.fill(copied if program.home == "device" else graph.fill, buffers, stream)
+        self.engine.synchronize()
+        clock.lap("copy in" if program.home == "device" else "prepare")
+
+    def result(self, program: Program, buffers: Buffers) -> np.ndarray:
+        return on_host(program.result(buffers, self.engine.stream), self.engine)
+
+    def look(self, distances: np.ndarray, far: float) -> Found:
+        corner = distances[: self.n, : self.n]
+        return Found(_largest(corner, far), corner.diagonal().copy())
+
+    def escaped(self, distances: np.ndarray, far: float) -> bool:
+        reached = distances[: self.n, : self.n] < far
+        sets = np.ascontiguousarray(np.packbits(reached, axis=0).T)  # row v: who reaches v, as bits
+        rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
+        for arcs in self.whole().pieces():
+            for start in range(0, len(arcs.weights), rows):
+                part = slice(start, start + rows)
+                if (sets[arcs.sources[part]] & ~sets[arcs.targets[part]]).any():
+                    return True
+        return False
+
+    def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
+        n, to = self.n, np.dtype(np.float64 if wide else np.float32)
+        if distances.itemsize == to.itemsize:
+            result = _packed(distances, n).view(to)
+            distances = result.view(distances.dtype)
+        else:
+            result = np.empty((n, n), to)
+        for rows in blocks(result):
+            cells = distances[rows, :n]
+            if cells.dtype.kind == "f":
+                result[rows] += np.float32(0)  # -0 and +0 are one distance
+            else:
+                result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
+        np.fill_diagonal(result, 0)  # where weights were rounded it may be a little less
+        return result
+
+
+def _largest(cells: np.ndarray, far: float) -> float:
+    return max((float(np.abs(cells[rows]).max(initial=0, where=cells[rows] < far)) for rows in blocks(cells)), default=0.0)
+
+
+def _packed(whole: np.ndarray, n: int) -> np.ndarray:
+    """The n x n corner of a matrix without gaps between its rows, moved within its memory where it can be."""
+    if len(whole) == whole.shape[1] == n:
+        return np.require(whole, requirements=["C", "W"])
+    flat = np.require(whole, requirements=["C", "W"]).reshape(-1)
+    pitch = whole.shape[1]
+    for row in range(1, n):
+        flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never beyond what has been moved
+    return flat[: n * n].reshape(n, n)

@@ -1,0 +1,112 @@
+"""Which engine answers, and which kernel runs on it in which shape."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.memory import KEPT_FREE
+from fwtui.common.text import shown
+from fwtui.common.units import memory
+from fwtui.engine.engine import Engine
+from fwtui.engine.host_engine import HostEngine
+from fwtui.graphs.bounds import Facts
+from fwtui.solver.memory import check_room
+from kernels import registry
+from kernels.auto import AUTO, in_order
+from kernels.peers.array_loops import NUMPY
+from kernels.plan import Kernel, Shape, Target
+from kernels.streaming import out_of_core
+
+WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
+# vertices up to which plain NumPy is done before numba is imported (measured on two cores: 0.4 s), and where it has been
+NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
+CPU: Engine = HostEngine(Target("cpu"))
+
+
+def named(name: str) -> Kernel | None:
+    """The kernel of that id; None for auto. Raises Refused where there is none."""
+    if name == AUTO.id:
+        return None
+    kernel = NUMPY if name == NUMPY.id else registry().get(name)
+    if kernel is None:
+        raise Refused(f"there is no kernel {shown(str(name))}; choose {AUTO.id}, {NUMPY.id}, {', '.join(registry())}")
+    return kernel
+
+
+def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
+    """The GPU to use, or the CPU. A GPU that is asked for and is not there is NoGpu; Refused for what names none."""
+    if device == "cpu" and not needed:
+        return CPU
+    text = "0" if device in (None, "auto") else str(device)
+    if device == "cpu" or not (text.isascii() and text.isdecimal() and len(text) <= 4):
+        raise Refused(f"device {shown(str(device))} is not the one for it; give a GPU's number, or leave it out")
+    asked = needed or device not in (None, "auto")
+    from fwtui.machine.hardware import driver_present
+
+    if not asked and (n < WORTH or not driver_present()):
+        return CPU
+    try:
+        return cuda_engine(int(text))
+    except Exception as error:  # no package, no driver, no such GPU: numba, the driver and we each have their own class
+        if asked:
+            raise NoGpu(f"GPU {text} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
+        return CPU
+
+
+@cache
+def cuda_engine(index: int) -> Engine:
+    from fwtui.engine.cuda_engine import CudaEngine
+
+    return CudaEngine(index)
+
+
+def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
+    """The kernel that was asked for, or else the best known that takes the size there. Raises Refused where none does."""
+    simulated = engine.target.backend == "simulator"
+    first: str | None = None
+    for kernel in [asked] if asked is not None else _known(n, dtype, engine):
+        shape = shape_of(kernel, n, dtype, nonnegative, simulated)
+        reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
+        if reason is None and (kernel.simulates or not simulated):
+            return kernel, shape
+        first = first or reason
+    raise Refused(first or f"no kernel takes {n:,} vertices in {dtype} here; choose another dtype")
+
+
+def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
+    """The best known first; on the CPU compiled code has to be loaded, which takes as long as a small graph."""
+    backend = "cpu" if engine.target.backend == "cpu" else "cuda"
+    if backend == "cpu" and n <= (NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY):
+        yield NUMPY
+    yield from in_order(backend, dtype)
+
+
+def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False) -> Shape:
+    """The tile and options with which the kernel solves a graph."""
+    options = tuple(sorted((o.name, o.default) for o in kernel.options))
+    return kernel.once(Shape(n, kernel.tile_for(n, simulated) or 1, dtype, nonnegative=nonnegative, options=options))
+
+
+def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
+    """As suited; where the device does not hold the matrix, the kernel that streams it. Raises Refused."""
+    kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
+    free = engine.free_bytes()
+    if free is None:
+        return kernel, shape
+    usable = free - KEPT_FREE
+    if kernel.fitted(shape, usable) is None:
+        kernel = out_of_core.KERNEL
+        shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
+    fitted = kernel.fitted(shape, usable)
+    if fitted is None:
+        most = out_of_core.largest_n(shape.itemsize, usable)
+        raise Refused(
+            f"{facts.n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, "
+            f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"
+        )
+    if kernel.streams is not None:
+        check_room(fitted.padded, dtype, False)  # the matrix stays with the host
+    return kernel, fitted
