@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from threading import Thread
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
@@ -21,6 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
 from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.frame.view import View
@@ -33,14 +32,6 @@ from fwtui.tui.widgets.form import ExperimentForm
 from kernels.plan import Kernel
 
 
-class Looked(Message):
-    """What GPUs are here is known now."""
-
-    def __init__(self, found: Hardware):
-        super().__init__()
-        self.found = found
-
-
 class RunScreen(SessionScreen):
     DEFAULT_CSS = """
     RunScreen #left ExperimentForm { height: 1fr; }
@@ -51,16 +42,14 @@ class RunScreen(SessionScreen):
     """
     AUTO_FOCUS = "#field-kernel"
     BINDINGS: ClassVar = [
-        Binding(
-            "r,ctrl+r", "run", "Run", id="run", key_display="r", tooltip="start what the form says (ctrl+r also while typing)"
-        ),
+        replace(bindings.bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)"), key_display="r"),
         bindings.CANCEL,
-        Binding("a", "again", "Again", id="again", show=False, tooltip="repeat the run that is shown, and put it into the form"),
+        bindings.hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
         bindings.MARK,
         bindings.PAUSE,
         bindings.MOTION,
-        Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
+        bindings.bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open"),
         bindings.ANSWERS,
         bindings.COUNTERS,
         bindings.BASELINE,
@@ -98,7 +87,7 @@ class RunScreen(SessionScreen):
         super().begun()
         self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
-            Thread(target=self._look, name="hardware", daemon=True).start()
+            in_background(self, hardware.gpus, self._looked, "hardware")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._say_draft)
@@ -113,13 +102,8 @@ class RunScreen(SessionScreen):
         if self.narrow and (self.focused is None or self.query_one("#left") in self.focused.ancestors):
             self.query_one(HistoryTable).focus()
 
-    def _look(self) -> None:
-        # in a daemon thread: where a driver hangs, leaving must not wait for it
-        with contextlib.suppress(Exception):
-            self.post_message(Looked(hardware.gpus()))
-
-    def on_looked(self, event: Looked) -> None:
-        self.view.found = event.found
+    def _looked(self, found: Hardware) -> None:
+        self.view.found = found
         self.query_one(ExperimentForm).sync()
         self._check(self.draft.errors())
         self.update(True)
