@@ -209,7 +209,7 @@ class Beside(Frame):
 
 
 async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = places.Place("3", "£", "compare", "beside each other", "sessions_screen:Beside")
+    place = places.Place("3", "£", "compare", "beside each other", "sessions.screen:Beside")
     others = [known for known in places.PLACES if known.name != "compare"]
     monkeypatch.setattr(places, "PLACES", (*others[:1], place, *others[1:]))
     monkeypatch.setattr(screen, "Beside", Beside, raising=False)

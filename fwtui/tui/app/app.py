@@ -281,6 +281,8 @@ class FwtuiApp(App[None]):
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
+        if not self.is_running:  # the screens are being taken down
+            return
         self._opener.hear()
         if self.source is not None:
             self.source.drain()

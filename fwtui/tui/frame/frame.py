@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -240,6 +241,14 @@ class Frame(Screen[None]):
         self.view.told = Entry(self.model.t, text, level) if text else None
         self.update()
 
+    @contextmanager
+    def saying(self, level: str = "warning") -> Iterator[None]:
+        """Say why, where what is done in it is refused."""
+        try:
+            yield
+        except Refused as refusal:
+            self.say(str(refusal), level)
+
     def action_cancel(self) -> None:
         words = self.view.cancel()
         if words:
@@ -254,10 +263,8 @@ class Frame(Screen[None]):
             self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
-        try:
+        with self.saying("error"):
             self.say(self.view.record(self.recording_title()))
-        except Refused as refusal:
-            self.say(str(refusal), "error")
 
     def recording_title(self) -> str:
         """What a recording that begins now is called."""
@@ -290,11 +297,9 @@ class Frame(Screen[None]):
         def leave(place: str | None) -> None:
             if place and place.strip() and self.view.playback is not None:
                 self.view.selected = self.view.told = None
-                try:
+                with self.saying("error"):
                     self.view.playback.go(place)
-                    self.update()
-                except Refused as refusal:
-                    self.say(str(refusal), "error")
+                self.update()
 
         hint = f"{WHERE}. Enter goes there, Esc does not"
         self.app.push_screen(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), leave)
@@ -304,20 +309,23 @@ class Frame(Screen[None]):
         self.action_move("seek", event.share)
 
     def action_answer(self) -> None:
-        standing = self.view.playback.player.marker if self.view.playback is not None else None
-        if standing is not None:
-            self.view.answered = None if self.view.answered == standing[0] else standing[0]
+        marker = self.view.marker
+        if marker is not None:
+            self.view.answered = None if self.view.answered == marker[0] else marker[0]
             self.update(True)
 
     @property
     def _asks(self) -> bool:
         """Whether the recording stands at a question that its run can answer."""
-        standing = self.view.playback.player.marker if self.view.playback is not None else None
-        if standing is None:
+        if self.view.marker is None:
             return False
         from fwtui.learn.cue import cue
 
-        return cue(standing[2].text).kind is not None
+        return cue(self.view.marker[2].text).kind is not None
+
+    def action_motion(self) -> None:
+        self.view.motion = not self.view.motion
+        self.update()
 
     def action_save(self) -> None:
         from fwtui.tui.frame import saving

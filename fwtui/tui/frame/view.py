@@ -12,6 +12,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions.recorder import Recorder
+from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
@@ -83,6 +84,11 @@ class View:
         if self.selected is not None and self.selected in self.model.runs:
             return self.model.runs[self.selected]
         return self.model.run
+
+    @property
+    def marker(self) -> tuple[int, int, events.Marker] | None:
+        """The marker that a recording stands at, with its number and how many there are."""
+        return self.playback.player.marker if self.playback is not None else None
 
     @property
     def busy(self) -> bool:

@@ -80,10 +80,8 @@ class CourseGuide:
         """Show the course at the step of that number or name."""
         progress = self._loaded()
         if progress is not None:
-            try:
+            with self._screen.saying("error"):
                 self._go(step_named(progress.lessons.course, name).number - 1)
-            except Refused as refusal:
-                self._screen.say(str(refusal), "error")
 
     def toggle(self) -> None:
         """Show the course, or the matrix alone."""
@@ -118,16 +116,13 @@ class CourseGuide:
         def take(text: str | None) -> None:
             if text is None:
                 return
-            try:
+            with self._screen.saying():
                 progress.guess(text)
-            except Refused as refusal:
-                self._screen.say(str(refusal), "warning")
-                return
-            self._screen.say("")
-            self._screen.update(True)
-            panel = self._screen.panel()
-            if panel is not None and self._screen.has_class("-narrow"):
-                self._screen.call_after_refresh(panel.scroll_end, animate=False)
+                self._screen.say("")
+                self._screen.update(True)
+                panel = self._screen.panel()
+                if panel is not None and self._screen.has_class("-narrow"):
+                    self._screen.call_after_refresh(panel.scroll_end, animate=False)
 
         if page.choices:
             choices = ((choice.key, choice.words) for choice in page.choices)
@@ -142,16 +137,13 @@ class CourseGuide:
             return
         found = self._view.found
         gpu = bool(found.gpus) if found is not None else hardware.driver_present()
-        try:
+        with self._screen.saying():
             if self._view.busy:
                 raise Refused("something is running already; cancel it or wait for its end")
             self.progress.plan(gpu)
-        except Refused as refusal:
-            self._screen.say(str(refusal), "warning")
-            return
-        self._view.resume()
-        self._screen.say("")
-        self.advance()
+            self._view.resume()
+            self._screen.say("")
+            self.advance()
 
     def advance(self) -> None:
         """Start the next run of the step, once the one before is over."""
@@ -175,10 +167,8 @@ class CourseGuide:
 
     def _loaded(self) -> CourseProgress | None:
         if self.progress is None:
-            try:
+            with self._screen.saying("error"):
                 self.progress = CourseProgress(lessons())
-            except Refused as refusal:
-                self._screen.say(str(refusal), "error")
         return self.progress
 
     def _go(self, place: int) -> None:

@@ -179,10 +179,6 @@ class LearnScreen(Frame):
         else:
             self.action_weight()
 
-    def action_motion(self) -> None:
-        self.view.motion = not self.view.motion
-        self.update()
-
     @property
     def _place(self):
         agreement = self._agreement
@@ -261,11 +257,8 @@ class LearnScreen(Frame):
         self._try(partial(self.stepping.choose, kernel=kernel))
 
     def _try(self, change: Callable[[], None]) -> None:
-        try:
+        with self.saying():
             change()
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-        else:
             self._stop.set()
             self.say("")
 

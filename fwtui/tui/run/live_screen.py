@@ -224,15 +224,12 @@ class RunScreen(SessionScreen):
         if run is None or (self.told is not None and self.told.vertices):
             super().action_answers()
             return
-        try:
+        with self.saying():
             self.source.answer(run.id)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self._awaited = run.id
-        again = run.id != self.model.current and run.seconds is not None
-        once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
-        self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
+            self._awaited = run.id
+            again = run.id != self.model.current and run.seconds is not None
+            once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
+            self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
 
     def action_cancel(self) -> None:
         self._awaited = None
@@ -251,12 +248,9 @@ class RunScreen(SessionScreen):
         if run is None or run.counted:
             super().action_counters()
             return
-        try:
+        with self.saying():
             self.source.count(run.id)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
+            self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_back(self) -> None:
         if self.view.selected is None and self.view.busy and not isinstance(self.focused, Input):
@@ -291,12 +285,9 @@ class RunScreen(SessionScreen):
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
         number = self.draft.text("device")
-        try:
+        with self.saying():
             self.source.measure_limits(backend, int(number) if number.isdecimal() and backend == "cuda" else 0)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self.say(f"measuring what this {palette.UNITS[backend]} can do at most; some ten seconds")
+            self.say(f"measuring what this {palette.UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy

@@ -15,7 +15,6 @@ from textual.events import ScreenResume
 from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
-from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, Known, find
@@ -209,10 +208,8 @@ class SessionsScreen(Frame):
         self.app.push_screen(AskScreen(title, value, hint="Enter keeps it, Esc does not"), take)
 
     def _change(self, act: Callable[[], str]) -> None:
-        try:
+        with self.saying("error"):
             self.say(act())
-        except Refused as refusal:
-            self.say(str(refusal), "error")
         self.read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
