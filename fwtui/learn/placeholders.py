@@ -30,6 +30,10 @@ def _gpu(say: Callable[[events.Device], str | None]) -> Filled:
     return lambda entrant: say(entrant.model.gpu) if entrant.model.gpu is not None else None
 
 
+def _machine(say: Callable[[events.Machine], str | None]) -> Filled:
+    return lambda entrant: say(entrant.model.header.machine) if entrant.model.header is not None else None
+
+
 def _answer(kind: str, say: Callable[[float], str]) -> Filled:
     def fill(entrant: Entrant) -> str | None:
         number = KINDS[kind].answer(entrant, None).number
@@ -47,20 +51,6 @@ def _dram(entrant: Entrant) -> str | None:
     evidence = entrant.model.evidence(entrant.run)
     known = evidence is not None and evidence.dram_utilisation is not None
     return units.percent(evidence.dram_utilisation) if known and evidence is not None else None
-
-
-def _machine(entrant: Entrant) -> events.Machine | None:
-    return entrant.model.header.machine if entrant.model.header is not None else None
-
-
-def _cpu(entrant: Entrant) -> str | None:
-    machine = _machine(entrant)
-    return machine.cpu or None if machine is not None else None
-
-
-def _cores(entrant: Entrant) -> str | None:
-    machine = _machine(entrant)
-    return str(machine.cores) if machine is not None and machine.cores else None
 
 
 def counted(count: float) -> str:
@@ -92,8 +82,8 @@ FILLED: Mapping[str, Filled] = {
     "gpu": _gpu(lambda gpu: gpu.name or None),
     "multiprocessors": _gpu(lambda gpu: str(gpu.multiprocessors) if gpu.multiprocessors else None),
     "cache": _gpu(lambda gpu: units.memory(gpu.l2_bytes) if gpu.l2_bytes else None),
-    "cpu": _cpu,
-    "cores": _cores,
+    "cpu": _machine(lambda machine: machine.cpu or None),
+    "cores": _machine(lambda machine: str(machine.cores) if machine.cores else None),
 }
 
 

@@ -126,9 +126,7 @@ def _settled(experiment: Experiment) -> Experiment:
     tiles = kernel.simulator_tiles if kernel.backend == "cuda" else kernel.tiles
     tile = experiment.tile if experiment.tile in tiles else tiles[0] if kernel.tiles else 0
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
-    options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
-    options = {
-        name: value for name, value in options.items() if value in next(o.values for o in kernel.options if o.name == name)
-    }
+    wanted = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
+    options = {option.name: value for option, value in wanted if value in option.values}
     plain = changed(experiment, tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
     return settle(plain, kernel.backend == "cuda")

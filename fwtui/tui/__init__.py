@@ -60,14 +60,31 @@ def run_dashboard(
 
 
 def run_replay(
-    path: Path, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+    what: Path | Listener,
+    speed: float = 1.0,
+    start: float = 0.0,
+    max_gap: float | None = None,
+    settings: Settings | None = None,
 ) -> int:
-    """Replay a session from `start` seconds and return the exit code.
+    """Replay a session, read or still heard, from `start` seconds and return the exit code.
 
     Raises Refused for what is no session, no speed, no moment or no gap, for settings that cannot be, and where there is
     no terminal.
     """
-    return _play(Path(path), speed, start, max_gap, settings)
+    check_speed(speed)
+    check_moment(start)
+    check_gap(max_gap)
+    _need_terminal("the replay")
+    gc_pause.rest()  # until the first frame is there
+    from fwtui.tui.app.app import FwtuiApp
+    from fwtui.tui.frame.look import Look, look_of
+
+    look = look_of(settings) if settings is not None else Look()
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look)
+    app.run()
+    if app.refusal is not None:
+        raise Refused(app.refusal)
+    return app.return_code or 0
 
 
 def run_stream(
@@ -86,26 +103,9 @@ def run_stream(
     try:
         from fwtui.sessions.stream import Inlet, Listener
 
-        return _play(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
+        return run_replay(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
     finally:
         os.dup2(pipe, 0)
-
-
-def _play(what: Path | Listener, speed: float, start: float, max_gap: float | None, settings: Settings | None) -> int:
-    check_speed(speed)
-    check_moment(start)
-    check_gap(max_gap)
-    _need_terminal("the replay")
-    gc_pause.rest()  # until the first frame is there
-    from fwtui.tui.app.app import FwtuiApp
-    from fwtui.tui.frame.look import Look, look_of
-
-    look = look_of(settings) if settings is not None else Look()
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look)
-    app.run()
-    if app.refusal is not None:
-        raise Refused(app.refusal)
-    return app.return_code or 0
 
 
 def render(

@@ -104,7 +104,7 @@ async def test_notes_are_shown_with_claims_that_hold(dashboard: FwtuiApp) -> Non
     claim = presets()["sing"].claims[0]
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        dashboard.post_message(Answered("a title", [(claim, Answer("5", HOLDS, note="a caveat"))], (), ()))
+        dashboard.push_screen(ClaimsScreen(Answered("a title", [(claim, Answer("5", HOLDS, note="a caveat"))], (), ())))
         assert "a caveat" in await until(pilot, ClaimsScreen)
 
 

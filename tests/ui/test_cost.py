@@ -12,7 +12,7 @@ from textual.content import Content
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.cost import Cost, CostLine, Meter, sampling
+from fwtui.tui.frame.own_cost import Cost, CostLine, Meter, sampling
 from fwtui.tui.widgets.drawn import Drawn, line
 
 

@@ -12,7 +12,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import MarkerScreen
+from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.live_screen import RunScreen
 
@@ -213,7 +213,7 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
         path = live.recorder.path
         await go(pilot, "r")
         await go(pilot, "m")
-        assert isinstance(dashboard.screen, MarkerScreen)
+        assert isinstance(dashboard.screen, AskScreen)
         await go(pilot, *"rq", "enter")
         assert "marker: rq" in await go(pilot)
         assert "REC" not in (await go(pilot, "R")).split("\n")[0]

@@ -15,7 +15,7 @@ from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
-from fwtui.tui.learn.grid import DistanceGrid, shown
+from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.screen import LearnScreen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]

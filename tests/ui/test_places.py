@@ -9,6 +9,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from pressing import keyed as settled
+from textual.actions import parse
 from textual.binding import Binding
 from textual.events import Key
 from textual.theme import BUILTIN_THEMES
@@ -26,6 +27,7 @@ from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import PLACES, place_names
+from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.topbar import Tab, Top, TopBar
 from fwtui.tui.frame.view import View
 
@@ -152,7 +154,9 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
             live = [key for b in bindings if b.id not in ("quit", "close") for key in b.key.split(",")]
             assert len(set(live)) == len(live), "one key, one meaning"
             for binding in bindings:
-                assert hasattr(frame, f"action_{binding.action.partition('(')[0]}"), binding
+                _, action, (how, *_) = (*parse(binding.action)[:2], (*parse(binding.action)[2], ""))
+                assert hasattr(frame, f"action_{action}"), binding
+                assert action not in ("move", "adjust") or hasattr(Playback, str(how)), binding
             shown = await settled(pilot, "question_mark")
             assert isinstance(app.screen, HelpScreen)
             for binding in [*frame.offered(), *frame.MOVES[1], *(b for b in TO_PLACES if b.id in _ids(frame.view))]:

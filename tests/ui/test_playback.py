@@ -21,11 +21,11 @@ from fwtui.sessions.stream import Inlet, Listener
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 from fwtui.tui import check_gap
+from fwtui.tui.app import session_reading
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.frame import opening
+from fwtui.tui.app.session_reading import Reading, ReadingScreen, WaitingScreen
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.opening import Opening, OpeningScreen, Waiting
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import MOST_BANDS, Marks
 from fwtui.tui.frame.transport import Band, Timeline, aim
@@ -259,7 +259,7 @@ class TestStream:
     async def test_waiting_can_be_ended(self, ends: tuple[int, int]) -> None:
         app = FwtuiApp(replay=Listener(Inlet(ends[0])), still=True)
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, Waiting))
+            await until(pilot, lambda: isinstance(app.screen, WaitingScreen))
             assert "Waiting for a session on standard input" in await keyed(pilot)
             await pilot.press("q")
         assert app.return_code == 0 and app.refusal is None
@@ -286,8 +286,8 @@ class Slow:
             watch(0.9)
             return real(path, watch)
 
-        monkeypatch.setattr(opening, "reader", SimpleNamespace(load=load))
-        monkeypatch.setattr("fwtui.tui.frame.opens.PATIENCE", 0.01)
+        monkeypatch.setattr(session_reading, "reader", SimpleNamespace(load=load))
+        monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 0.01)
 
 
 class TestOpening:
@@ -297,7 +297,7 @@ class TestOpening:
         app = FwtuiApp(replay=path, still=True)
         async with app.run_test(size=SIZE) as pilot:
             await until(pilot, lambda: "big.fwt.jsonl" in screen_text(app) and "40%" in screen_text(app))
-            assert isinstance(app.screen, OpeningScreen)
+            assert isinstance(app.screen, ReadingScreen)
             assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
             slow.gone_on.set()
             await until(pilot, lambda: isinstance(app.screen, Frame))
@@ -308,7 +308,7 @@ class TestOpening:
         app = replay_of(scenes.cpu_session())
         async with app.run_test(size=SIZE) as pilot:
             before = await keyed(pilot)
-            waiting = OpeningScreen(Opening(path, lambda opening, outcome: None))
+            waiting = ReadingScreen(Reading(app, path, lambda reading: None))
             app.push_screen(waiting)
             waiting.dismiss(None)
             assert await keyed(pilot) == before
@@ -318,7 +318,7 @@ class TestOpening:
         path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.cpu_session())
         app = FwtuiApp(replay=path, still=True)
         async with app.run_test(size=SIZE) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
+            await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
             await pilot.press("escape")
             slow.gone_on.set()
             await until(pilot, lambda: app.return_code is not None)
@@ -332,7 +332,7 @@ class TestOpening:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             app.open(scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session()))
-            await until(pilot, lambda: isinstance(app.screen, OpeningScreen))
+            await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
             await pilot.press("q")
             slow.gone_on.set()
             await until(pilot, lambda: "big.fwt.jsonl was not opened" in screen_text(app))
@@ -340,20 +340,17 @@ class TestOpening:
 
     def test_nobody_waits_for_what_was_given_up(self, tmp_path: Path) -> None:
         path = scenes.write(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
-        came: list[object] = []
         done = threading.Event()
 
-        def then(what: Opening, outcome: object) -> None:
-            came.append(outcome)
-            done.set()
-
-        class Given(Opening):
+        class Given(Reading):
             def _watch(self, share: float) -> None:
                 self.given_up = True
                 super()._watch(share)
 
-        Given(path, then)
-        assert done.wait(20) and isinstance(came[0], opening.GivenUp)
+        app = FwtuiApp(replay=path, still=True)
+        app.call_later = lambda then, reading: then(reading)  # type: ignore[method-assign, assignment]
+        given = Given(app, path, lambda reading: done.set())
+        assert done.wait(20) and isinstance(given.outcome, session_reading.GivenUp)
 
 
 def test_the_length_of_a_gap() -> None:

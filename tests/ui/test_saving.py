@@ -16,7 +16,7 @@ from fwtui.analysis import report
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame import saved
+from fwtui.tui.frame import saving
 from fwtui.tui.frame.saving import FORMS
 
 
@@ -29,30 +29,30 @@ def model() -> Model:
 
 def test_a_table_as_tsv_and_markdown() -> None:
     table = [("run", "", "how"), ("1", "± 0.3 %", "a\tb|c\nd"), ("2", "", "<b>")]
-    assert saved.tsv(table) == "run\t\thow\n1\t± 0.3 %\ta b|c d\n2\t\t<b>\n"
-    lines = saved.markdown(table).splitlines()
+    assert saving.tsv(table) == "run\t\thow\n1\t± 0.3 %\ta b|c d\n2\t\t<b>\n"
+    lines = saving.markdown(table).splitlines()
     assert lines[:2] == ["| run | ± | how |", "| --- | --- | --- |"] and len(lines) == 4
     assert "a b\\|c d" in lines[2] and "&lt;b&gt;" in lines[3]
 
 
 def test_results_are_what_run_json_prints() -> None:
     told = model()
-    whole = json.loads(saved.results_json(told))
+    whole = json.loads(saving.results_json(told))
     assert whole == [json.loads(json.dumps(report.result(told, run))) for run in told.runs.values()]
-    rows = list(csv.DictReader(io.StringIO(saved.results_csv(told))))
+    rows = list(csv.DictReader(io.StringIO(saving.results_csv(told))))
     assert [row["kernel"] for row in rows] == ["naive", "katz-kider", "katz-kider"]
     assert float(rows[1]["seconds"]) == pytest.approx(0.0384) and rows[1]["experiment_tile"] == "32"
     assert float(rows[1]["phase_rest_seconds"]) == pytest.approx(0.9 * 0.0384 * 1.02)
-    assert saved.results_json(Model()) == "[]\n" and saved.results_csv(Model()).strip() == ""
+    assert saving.results_json(Model()) == "[]\n" and saving.results_csv(Model()).strip() == ""
 
 
 def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path) -> None:
-    paths = [saved.write("Fwtui run/../x", ".txt", "one", tmp_path / "deep" / "er") for _ in range(3)]
+    paths = [saving.write("Fwtui run/../x", ".txt", "one", tmp_path / "deep" / "er") for _ in range(3)]
     assert len(set(paths)) == 3 and all(p.read_text() == "one" and p.parent == tmp_path / "deep" / "er" for p in paths)
     assert paths[0].name.startswith("fwtui-run-x-2")
     (tmp_path / "file").write_text("")
     with pytest.raises(Refused, match=r"nothing was saved in .*file.*: "):
-        saved.write("a", ".txt", "x", tmp_path / "file")
+        saving.write("a", ".txt", "x", tmp_path / "file")
 
 
 async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., F
         kept: dict[str, str] = {}
         for name, form in FORMS.items():
             app._clipboard = ""
-            app.screen.save(name)  # type: ignore[attr-defined]
+            saving.save(app.screen, name)  # type: ignore[arg-type]
             await pilot.pause()
             (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
             kept[name] = path.read_text()
@@ -96,14 +96,14 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
-        app.screen.save("results-json")  # type: ignore[attr-defined]
+        saving.save(app.screen, "results-json")  # type: ignore[arg-type]
         rows: list[str] = []
         for _ in range(1000):
             await pilot.pause(0.02)
             rows = [row.partition("▌")[2].strip(" …┃▆") for row in text(app).splitlines() if "▌" in row]
             if any("clipboard" in row for row in rows):
                 break
-        (path,) = (saved.folder()).iterdir()
+        (path,) = (saving.folder()).iterdir()
         assert "Saved" in rows and str(path) in "".join(rows)
 
 
@@ -111,11 +111,11 @@ async def test_where_nothing_can_be_saved_it_says_so(
     replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "no-folder").write_text("")
-    monkeypatch.setattr(saved, "folder", lambda: tmp_path / "no-folder")
+    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "no-folder")
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        app.screen.save("screen-text")  # type: ignore[attr-defined]
+        saving.save(app.screen, "screen-text")  # type: ignore[arg-type]
         await pilot.pause()
         assert "nothing was saved in" in text(app)
 
@@ -123,7 +123,7 @@ async def test_where_nothing_can_be_saved_it_says_so(
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert dashboard.screen.savable() == ["screen-svg", "screen-text"]  # type: ignore[attr-defined]
+        assert saving.savable(dashboard.screen) == ["screen-svg", "screen-text"]  # type: ignore[arg-type]
         words = [command.words for command in dashboard.screen.commands()]  # type: ignore[attr-defined]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
 

@@ -19,7 +19,7 @@ from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.frame import opens, places
+from fwtui.tui.frame import places
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.sessions import screen
 from fwtui.tui.sessions.screen import SessionsScreen
@@ -38,7 +38,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen", "fwtui.sessions.listing"):
         monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
-    monkeypatch.setattr(opens, "PATIENCE", 60)
+    monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 60)
     screen.shelf.cache_clear()
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
     scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)
@@ -209,7 +209,7 @@ class Beside(Frame):
 
 
 async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = places.Place("3", "compare", "Compare", "beside each other", "sessions_screen:Beside", "sessions_screen:Beside")
+    place = places.Place("3", "£", "compare", "beside each other", "sessions.screen:Beside")
     others = [known for known in places.PLACES if known.name != "compare"]
     monkeypatch.setattr(places, "PLACES", (*others[:1], place, *others[1:]))
     monkeypatch.setattr(screen, "Beside", Beside, raising=False)

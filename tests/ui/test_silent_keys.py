@@ -8,6 +8,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from pressing import keyed
+from textual.actions import parse
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.tui.app.app import FwtuiApp
@@ -15,13 +16,15 @@ from fwtui.tui.frame.frame import Frame
 
 # what another binding of the same key does, or what is seen not to move: at the top of a panel, on the first place
 ROOM = 80 - 2 - len("   00:00  ")
-SILENT = {"leave", "close", "back", "scroll_panel", "jump", "leap", "seek"}
+SILENT = {"leave", "close", "back", "scroll_panel"}
+ARROWS = {"jump", "jump.back", "leap", "leap.back", "home", "end"}
 
 
 def unsaid(screen: Frame) -> list[str]:
     """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
-    actions = {binding.action.partition("(")[0] for binding in screen.offered()} - SILENT
-    return sorted(a for a in actions if not screen.check_action(a, ()) and not 0 < len(screen.why_not(a)) <= ROOM)
+    actions = {parse(binding.action)[1:] for binding in screen.offered() if binding.id not in ARROWS}
+    wrong = {a for a, given in actions if not screen.check_action(a, given) and not 0 < len(screen.why_not(a)) <= ROOM}
+    return sorted(wrong - SILENT)
 
 
 async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[str, list[str]]:

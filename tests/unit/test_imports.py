@@ -125,10 +125,10 @@ LATE = (
         "fwtui.tui.app.claims",
         "fwtui.tui.frame.cue_card",
         "fwtui.tui.frame.playback",
-        "fwtui.tui.frame.opening",
+        "fwtui.tui.app.session_reading",
         "fwtui.tui.frame.transport",
     ),
-    *("fwtui.tui.run.answers_dialog", "fwtui.tui.frame.saved", "fwtui.tui.charts.chart", "plotext", "numpy"),
+    *("fwtui.tui.run.answers_dialog", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
 )
 
 FIRST_FRAME = """

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rich.console import RenderableType
 from textual import constants
-from textual.actions import ActionParseResult
+from textual.actions import ActionParseResult, parse
 from textual.app import App, ComposeResult, SystemCommand
 from textual.content import Content
 from textual.dom import DOMNode
@@ -27,13 +27,13 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
+from fwtui.tui.app.session_opener import SessionOpener
 from fwtui.tui.frame.bindings import TO_PLACES
-from fwtui.tui.frame.cost import Meter
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.look import USUAL, Look
-from fwtui.tui.frame.opens import BESIDE, PATIENCE, Brings, Opens, SessionWanted
+from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
-from fwtui.tui.frame.places import PLACES, places
+from fwtui.tui.frame.places import BESIDE, PLACES, places
 from fwtui.tui.frame.sizes import HEIGHTS, WIDTHS
 from fwtui.tui.frame.theme import FWTUI
 from fwtui.tui.frame.topbar import Tab, TopBar
@@ -41,14 +41,22 @@ from fwtui.tui.frame.view import Source, View
 
 if TYPE_CHECKING:
     from fwtui.sessions.stream import Listener
-    from fwtui.tui.app.claims import Answered, Documents, Unanswered
+    from fwtui.tui.app.claims import Documents
     from fwtui.tui.frame.recording import Recording
+    from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
 PAGING = ("page_up", "page_down")
 
 
-class FwtuiApp(Opens):
+@runtime_checkable
+class Brings(Protocol):
+    """A place that shows another session's runs beside those of the view."""
+
+    def bring(self, name: str) -> None: ...
+
+
+class FwtuiApp(App[None]):
     TITLE = "fwtui"
     CSS = """
     Screen { background: $background; }
@@ -91,7 +99,8 @@ class FwtuiApp(Opens):
         self.left_by_signal = False
         self._experiment = experiment or Experiment()
         self._replay = replay
-        self.how = {"speed": speed, "start": start, "max_gap": max_gap}
+        self.refusal: str | None = None  # why there was nothing to show
+        self._opener = SessionOpener(self, self._enter_recording, self._not_opened, speed, start, max_gap)
         self.still = still
         self._found = found
         self._last_resort = last_resort
@@ -135,16 +144,23 @@ class FwtuiApp(Opens):
         elif isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
-            self._begin_replay(self._replay)
+            from fwtui.tui.frame.recording import Recording
 
-    def _begin_replay(self, replay: Recording | Listener) -> None:
-        from fwtui.tui.frame.recording import Recording
+            if isinstance(self._replay, Recording):
+                self._enter_recording(self._replay)
+            else:
+                self._opener.wait_for(self._replay)
 
-        if isinstance(replay, Recording):
-            self._enter(self._played(replay))
-        else:
-            self.awaited = replay
-            self.set_timer(PATIENCE, self.show_waiting)
+    def open(self, path: Path) -> None:
+        """Read a session in the background and show it over what is there."""
+        self.say(f"opening {self._opener.read(path)}")
+
+    def _not_opened(self, sentence: str, code: int) -> None:
+        if self.view is not None:
+            self.say(sentence, "error" if code else "info")
+            return
+        self.refusal = sentence if code else None
+        self.exit(return_code=code)
 
     def _start_clock(self) -> None:
         if not self.still and not self._ticking:
@@ -160,12 +176,14 @@ class FwtuiApp(Opens):
         """What is shown: the live session, or the replay that was opened last."""
         return self._views[-1] if self._views else None
 
-    def _played(self, recording: Recording) -> View:
+    def _enter_recording(self, recording: Recording) -> None:
+        """Show a recording over what is there."""
         from fwtui.tui.frame.playback import Playback
 
+        self.say("")  # or it would be opening still when the user comes back
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
-        return View(playback.model, playback=playback)
+        self._enter(View(playback.model, playback=playback))
 
     def _enter(self, view: View) -> None:
         """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
@@ -224,12 +242,10 @@ class FwtuiApp(Opens):
             return True
         done = await super().run_action(action, default_namespace, namespaces)
         if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
-            default_namespace.say_why(action.partition("(")[0])
+            sentence = default_namespace.why_not(parse(action)[1])
+            if sentence:
+                default_namespace.say(sentence)
         return done
-
-    def enter(self, recording: Recording) -> None:
-        """Show a recording over what is there."""
-        self._enter(self._played(recording))
 
     async def on_session_wanted(self, event: SessionWanted) -> None:
         if not event.beside:
@@ -243,16 +259,7 @@ class FwtuiApp(Opens):
     def _documents(self) -> Documents:
         from fwtui.tui.app.claims import Documents
 
-        return Documents(self.post_message, self.say)
-
-    def on_answered(self, event: Answered) -> None:
-        from fwtui.tui.app.claims import ClaimsScreen
-
-        self.say("")
-        self.push_screen(ClaimsScreen(event))
-
-    def on_unanswered(self, event: Unanswered) -> None:
-        self.say(event.sentence, "error")
+        return Documents(self, self.say)
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence on the log line of the screen that is shown."""
@@ -274,7 +281,9 @@ class FwtuiApp(Opens):
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
-        self.hear()
+        if not self.is_running:  # the screens are being taken down
+            return
+        self._opener.hear()
         if self.source is not None:
             self.source.drain()
         for view in self._views:

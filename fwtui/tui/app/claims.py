@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
-from threading import Thread
+from typing import NamedTuple
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.content import Content
-from textual.message import Message
 
 from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce import MODULES, presets
@@ -20,6 +18,7 @@ from fwtui.campaigns.reproduce.preset import Figure, Scale
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
+from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog, Scrolled
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
@@ -30,35 +29,21 @@ INDENT = 8
 KINDS = ((True, ", quick", "smaller sizes, within a minute"), (False, "", "all sizes, within four minutes"))
 
 
-class Answered(Message):
-    """A document's claims have their answers."""
+class Answered(NamedTuple):
+    """A document's claims with their answers."""
 
-    def __init__(self, title: str, rows: Sequence[Row], figures: Sequence[Figure], left_out: Sequence[str]):
-        super().__init__()
-        self.title = title
-        self.rows = rows
-        self.figures = figures
-        self.left_out = left_out
-
-
-class Unanswered(Message):
-    """Claims that could not be put to the test, in one sentence."""
-
-    def __init__(self, sentence: str):
-        super().__init__()
-        self.sentence = sentence
+    title: str
+    rows: Sequence[Row]
+    figures: Sequence[Figure]
+    left_out: Sequence[str]
 
 
 class ClaimsScreen(Dialog):
     """Every claim of one document with its answer, the document's figures beside ours, and what was left out."""
 
     def __init__(self, answers: Answered):
-        super().__init__()
+        super().__init__(answers.title)
         self._answers = answers
-
-    @property
-    def heading(self) -> str:
-        return self._answers.title
 
     def body(self) -> ComposeResult:
         rows: list[tuple[Content, str]] = []
@@ -103,10 +88,10 @@ def whole(view: View) -> Model:
 
 
 class Documents:
-    """Runs the experiments of the documents for a view and has their claims answered; speaks by messages and on the log line."""
+    """Runs the experiments of the documents for a view and has their claims answered; speaks on the log line."""
 
-    def __init__(self, post: Callable[[Message], object], say: Callable[[str, str], None]):
-        self._post = post
+    def __init__(self, app: App[None], say: Callable[[str, str], None]):
+        self._app = app
         self._say = say
 
     def commands(self, view: View) -> Iterator[Command]:
@@ -141,18 +126,23 @@ class Documents:
                 self.ask(view, campaign.name)
 
     def ask(self, view: View, name: str) -> None:
-        """Have a document's claims answered, and the answers posted."""
+        """Have a document's claims answered, and the answers shown."""
         self._narrate(f"answering the claims of {name}")
-        # a thread of its own: some claims are about code that is compiled for it
-        Thread(target=self._answer, args=(view, name), name="claims", daemon=True).start()
+        # some claims are about code that is compiled for it
+        in_background(self._app, partial(self._answer, view, name), self._show, "claims")
 
-    def _answer(self, view: View, name: str) -> None:
+    def _answer(self, view: View, name: str) -> Answered | str:
         try:
-            answered: Message = answers(name, whole(view))
+            return answers(name, whole(view))
         except Exception as error:
-            answered = Unanswered(f"the claims of {name} could not be answered: {clean(str(error))}")
-        with suppress(RuntimeError):  # the program is over
-            self._post(answered)
+            return f"the claims of {name} could not be answered: {clean(str(error))}"
+
+    def _show(self, answered: Answered | str) -> None:
+        if isinstance(answered, str):
+            self._say(answered, "error")
+        else:
+            self._narrate("")
+            self._app.push_screen(ClaimsScreen(answered))
 
     def _narrate(self, text: str) -> None:
         self._say(text, "info")

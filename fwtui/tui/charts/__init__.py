@@ -1,4 +1,4 @@
-"""Charts of results. plotext draws the marks; axes, ticks, legends and the cursor are drawn here, alike everywhere."""
+"""Charts of results. plotext draws the lines; axes, ticks, legends and the cursor are drawn here, alike everywhere."""
 
 from __future__ import annotations
 

@@ -37,22 +37,14 @@ class Chart(Arrowed, Widget, can_focus=True):
     Chart .chart--rule { color: $text-warning; }
     Chart .chart--cursor { color: $foreground; text-style: bold; }
     Chart .chart--plain { color: $foreground; }
-    Chart .chart--series-0 { color: $primary; }
-    Chart .chart--series-1 { color: $text-success; }
-    Chart .chart--series-2 { color: $text-warning; }
-    Chart .chart--series-3 { color: $text-error; }
-    Chart .chart--series-4 { color: $secondary; }
-    Chart .chart--series-5 { color: $foreground; }
-    Chart .chart--series-0-strong { color: $primary; text-style: bold reverse; }
-    Chart .chart--series-1-strong { color: $text-success; text-style: bold reverse; }
-    Chart .chart--series-2-strong { color: $text-warning; text-style: bold reverse; }
-    Chart .chart--series-3-strong { color: $text-error; text-style: bold reverse; }
-    Chart .chart--series-4-strong { color: $secondary; text-style: bold reverse; }
-    Chart .chart--series-5-strong { color: $foreground; text-style: bold reverse; }
-    """
+    """ + "".join(
+        f"Chart .chart--series-{number} {{ color: {colour}; }} "
+        f"Chart .chart--series-{number}-strong {{ color: {colour}; text-style: bold reverse; }} "
+        for number, colour in enumerate(COLOURS)
+    )
     COMPONENT_CLASSES: ClassVar = {
         *(f"chart--{name}" for name in ("axis", "label", "rule", "cursor", "plain")),
-        *(f"chart--series-{number}{strong}" for number in range(COLOURS) for strong in ("", "-strong")),
+        *(f"chart--series-{number}{strong}" for number in range(len(COLOURS)) for strong in ("", "-strong")),
     }
 
     class Chosen(Message):

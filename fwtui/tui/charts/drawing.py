@@ -13,7 +13,8 @@ from fwtui.tui.charts.finite import decimated, finite, positive
 from fwtui.tui.charts.scale import Scale, scale, ticks
 
 Piece = tuple[str, str]  # text, and the part it belongs to: "axis", "label", "rule", "series-3", ...
-COLOURS = 6  # of series; the seventh has the first one's again, and another marker
+# of series; the seventh has the first one's again, and another marker
+COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
 LEAST_LABELS = (24, 6)  # columns and rows below which there are only marks
 
 
@@ -38,7 +39,7 @@ class Drawing:
 
 
 def part(series: int) -> str:
-    return f"series-{series % COLOURS}"
+    return f"series-{series % len(COLOURS)}"
 
 
 def marker(figure: Figure, series: int) -> str:

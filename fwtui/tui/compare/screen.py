@@ -32,7 +32,7 @@ from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import SessionsScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.recording import named
-from fwtui.tui.frame.saved import Table
+from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
 
 MOST_SESSIONS = 8  # beside this one

@@ -60,13 +60,9 @@ def card(view: View, key_of: Callable[[str], str]) -> Card | None:
 
     `key_of` says how the key of a binding is called.
     """
-    playback = view.playback
-    if playback is None:
+    if view.marker is None:
         return None
-    standing = playback.player.marker
-    if standing is None:
-        return None
-    number, of, marker = standing
+    number, of, marker = view.marker
     said = cue(marker.text)
     answer = _answer(view, said) if view.answered == number else None
     return Card(number, of, said, answer, key_of("marker.answer"), key_of("play"))

@@ -1,4 +1,4 @@
-"""What opens over a screen: help, the log, the form on a narrow screen, a marker's words. Escape closes each."""
+"""What opens over a screen: help, the log, questions, the form on a narrow screen. Escape closes each."""
 
 from __future__ import annotations
 
@@ -37,19 +37,16 @@ class Dialog(ModalScreen[str | None]):
     TITLE = ""
     HINT = "Esc closes this"
 
+    def __init__(self, heading: str = "", hint: str = ""):
+        super().__init__()
+        self.heading = heading or self.TITLE or ""
+        self.hint = hint or self.HINT
+
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(Content(self.heading), id="title", markup=False)
             yield from self.body()
             yield Static(Content(self.hint), id="hint", markup=False)
-
-    @property
-    def heading(self) -> str:
-        return self.TITLE or ""
-
-    @property
-    def hint(self) -> str:
-        return self.HINT
 
     def body(self) -> ComposeResult:
         """The widgets between title and hint."""
@@ -143,25 +140,35 @@ class LogScreen(Dialog):
         yield Scrolled(rows, at_end=True)
 
 
-class SessionsScreen(Dialog):
-    """Asks for a session: one that is here, or the path of another one."""
+class ChoiceScreen(Dialog):
+    """Asks for one of several things, given as keys with their words; answers the key."""
 
-    DEFAULT_CSS = "SessionsScreen OptionList { height: auto; max-height: 12; }"
-    TITLE = "Another session"
-    HINT = "Enter takes it, Esc closes this"
+    DEFAULT_CSS = "ChoiceScreen OptionList { height: auto; max-height: 14; }"
 
-    def __init__(self, names: Sequence[str]):
-        super().__init__()
-        self._names = list(names)
+    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], hint: str = ""):
+        super().__init__(heading, hint)
+        self._choices = list(choices)
 
     def body(self) -> ComposeResult:
-        if self._names:
-            yield OptionList(*(Option(Content(name)) for name in self._names), compact=True)
-        yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
+        yield OptionList(*(Option(Content(words)) for _, words in self._choices), compact=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.dismiss(self._names[event.option_index])
+        self.dismiss(self._choices[event.option_index][0])
+
+
+class SessionsScreen(ChoiceScreen):
+    """Asks for a session: one that is here, or the path of another one."""
+
+    DEFAULT_CSS = "SessionsScreen OptionList { max-height: 12; }"
+
+    def __init__(self, names: Sequence[str]):
+        super().__init__("Another session", ((name, name) for name in names), "Enter takes it, Esc closes this")
+
+    def body(self) -> ComposeResult:
+        if self._choices:
+            yield from super().body()
+        yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -172,53 +179,20 @@ class SessionsScreen(Dialog):
 class AskScreen(Dialog):
     """Asks for one line of text; None where it was closed."""
 
-    def __init__(
-        self,
-        title: str,
-        value: str = "",
-        placeholder: str = "",
-        hint: str = "Enter takes it, Esc does not",
-        max_length: int = 200,
-    ):
-        super().__init__()
-        self._title = title
+    HINT = "Enter takes it, Esc does not"
+
+    def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = "", max_length: int = 200):
+        super().__init__(heading, hint)
         self._value = value
         self._placeholder = placeholder
-        self._hint = hint
         self._max_length = max_length
-
-    @property
-    def heading(self) -> str:
-        return self._title
-
-    @property
-    def hint(self) -> str:
-        return self._hint
 
     def body(self) -> ComposeResult:
         yield Input(self._value, placeholder=self._placeholder, max_length=self._max_length, compact=True, id="answer")
 
-    def answer(self, text: str) -> str | None:
-        """What the dialog answers where that was entered."""
-        return text
-
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.dismiss(self.answer(event.value))
-
-
-class MarkerScreen(AskScreen):
-    """Asks for a marker's words."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Marker",
-            placeholder="what is to be seen here? @phases ?phase asks",
-            hint="Enter leaves it in the recording, Esc does not",
-        )
-
-    def answer(self, text: str) -> str:
-        return text.strip() or "marker"
+        self.dismiss(event.value)
 
 
 class FormScreen(Dialog):

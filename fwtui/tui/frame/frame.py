@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import ScreenResume
 from textual.message import Message
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Input, OptionList, Select, Static
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
-from fwtui.tui.frame.cost import CostLine, meter_of
-from fwtui.tui.frame.dialogs import HelpScreen, LogScreen, MarkerScreen
+from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.frame.look import keymap_of, presenting, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
-from fwtui.tui.frame.reasons import Reasoned
-from fwtui.tui.frame.saving import FORMS, Saved
+from fwtui.tui.frame.own_cost import CostLine, meter_of
 from fwtui.tui.frame.sizes import classes_at
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar
-from fwtui.tui.frame.transported import Transported
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import wording
 
+if TYPE_CHECKING:
+    from fwtui.tui.frame.saving import Table
+    from fwtui.tui.frame.transport import Timeline
+
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
+ARROWS = (("jump",), ("leap",), ("seek",))  # moves whose keys lists and fields have a use for too
 Words = tuple[tuple[str, str], ...]
 
 
@@ -43,7 +48,7 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
-class Frame(Transported, Saved, Reasoned):
+class Frame(Screen[None]):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
@@ -71,18 +76,23 @@ class Frame(Transported, Saved, Reasoned):
     Frame.-tiny #small { display: block; }
     """
     COMMANDS: ClassVar = {palette.Commands}
-    PLACE: ClassVar = ""
+    PLACE: ClassVar[str] = ""
     STRIP: ClassVar = True
     WORDS: ClassVar[Words] = ()
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
-        super().__init__(view)
+        super().__init__()
+        self.view = view
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
+
+    @property
+    def model(self) -> Model:
+        return self.view.model
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
@@ -93,7 +103,11 @@ class Frame(Transported, Saved, Reasoned):
             yield LogLine(None)
             yield CostLine(None)
             if self.view.playback is not None:
-                yield from self.transport(self.view.playback)
+                from fwtui.tui.frame.cue_card import CueCard
+                from fwtui.tui.frame.transport import Transport
+
+                yield CueCard(None)
+                yield Transport(self.view.playback.position)
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
 
@@ -112,6 +126,18 @@ class Frame(Transported, Saved, Reasoned):
     def panel(self) -> Widget | None:
         """What the page keys scroll."""
         return None
+
+    def table(self) -> Table:
+        """What this place saves as a table: titles, then rows. Nothing where it has none."""
+        from fwtui.analysis import report
+
+        if not self.model.runs:
+            return ()
+        baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
+        return [report.COLUMNS, *(report.row(self.model, run, baseline) for run in self.model.runs.values())]
+
+    def point(self, panel: str) -> None:
+        """Let the panel of that name (fwtui.learn.cue.PANELS) stand out, and no other; most places have none of them."""
 
     @property
     def narrow(self) -> bool:
@@ -150,7 +176,9 @@ class Frame(Transported, Saved, Reasoned):
         if not self._complete:
             return
         if self.view.playback is not None:
-            self.show_transport(self.view.playback)
+            from fwtui.tui.frame.transport import Transport
+
+            self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
         self._show_cost()
         self.set_class(presenting(self.app), "-presenter")
         now = (self.view.key, self.narrow, self.state())
@@ -162,7 +190,7 @@ class Frame(Transported, Saved, Reasoned):
         if self.STRIP:
             self.query_one(TelemetryStrip).show(self.model)
         if self.view.playback is not None:
-            self.show_card()
+            self._show_card()
         self.query_one(LogLine).show(self.view.latest)
         self._refresh_keys()
 
@@ -173,6 +201,16 @@ class Frame(Transported, Saved, Reasoned):
             line.display = meter.shown
         if meter.shown:
             line.show(meter.read(self.model))
+
+    def _show_card(self) -> None:
+        """Agree with the marker that the recording stands at, if there is one."""
+        from fwtui.tui.frame.cue_card import CueCard, card
+
+        shown = card(self.view, self.key_of)
+        widget = self.query_one(CueCard)
+        widget.show(shown)
+        widget.set_class(shown is not None, "-there")
+        self.point(shown.cue.panel if shown is not None else "")
 
     def _top(self) -> Top:
         source = self.view.source
@@ -187,7 +225,7 @@ class Frame(Transported, Saved, Reasoned):
 
     def _refresh_keys(self) -> None:
         # only when they change: it makes the whole footer again
-        possible = tuple(self.check_action(b.action.partition("(")[0], ()) for b in self._own_bindings())
+        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings())
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()
@@ -203,16 +241,18 @@ class Frame(Transported, Saved, Reasoned):
         self.view.told = Entry(self.model.t, text, level) if text else None
         self.update()
 
+    @contextmanager
+    def saying(self, level: str = "warning") -> Iterator[None]:
+        """Say why, where what is done in it is refused."""
+        try:
+            yield
+        except Refused as refusal:
+            self.say(str(refusal), level)
+
     def action_cancel(self) -> None:
-        if self.view.campaign is not None:
-            self.view.campaign.cancel()
-        sweep = self.view.sweep
-        if sweep is not None and sweep.going:
-            sweep.cancel()
-            self.say("the sweep is cancelled; what is done stays, and it can go on from there")
-        elif self.view.source is not None and self.view.source.busy:
-            self.view.source.cancel()
-            self.say("cancelling; what does not end by itself is killed after 2 s")
+        words = self.view.cancel()
+        if words:
+            self.say(words)
 
     def action_pause(self) -> None:
         if self.view.paused:
@@ -223,21 +263,8 @@ class Frame(Transported, Saved, Reasoned):
             self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
-        source = self.view.source
-        if source is None:
-            return
-        if source.recorder is not None:
-            recorder = source.recorder
-            source.stop_recording()
-            self.say(f"recorded {units.memory(recorder.bytes)} as {_named(recorder.path)}")
-            return
-        try:
-            recorder = source.record(title=self.recording_title())
-        except Refused as refusal:
-            self.say(str(refusal), "error")
-            return
-        self.view.recording_since = source.now
-        self.say(f"recording to {_named(recorder.path)}")
+        with self.saying("error"):
+            self.say(self.view.record(self.recording_title()))
 
     def recording_title(self) -> str:
         """What a recording that begins now is called."""
@@ -245,10 +272,65 @@ class Frame(Transported, Saved, Reasoned):
 
     def action_mark(self) -> None:
         def leave(words: str | None) -> None:
-            if words and self.view.source is not None:
-                self.view.source.mark(words)
+            if words is not None and self.view.source is not None:
+                self.view.source.mark(words.strip() or "marker")
 
-        self.app.push_screen(MarkerScreen(), leave)
+        hint = "Enter leaves it in the recording, Esc does not"
+        self.app.push_screen(AskScreen("Marker", "", "what is to be seen here? @phases ?phase asks", hint), leave)
+
+    def action_move(self, how: str, *amount: float) -> None:
+        """Go elsewhere in the recording, as that method of its playback does."""
+        self.view.selected = self.view.told = None
+        self.action_adjust(how, *amount)
+
+    def action_adjust(self, how: str, *amount: float) -> None:
+        """Change how the recording is played, as that method of its playback does."""
+        words = getattr(self.view.playback, how)(*amount)
+        if words:
+            self.say(words)
+        else:
+            self.update()
+
+    def action_go(self) -> None:
+        from fwtui.tui.frame.playback import WHERE
+
+        def leave(place: str | None) -> None:
+            if place and place.strip() and self.view.playback is not None:
+                self.view.selected = self.view.told = None
+                with self.saying("error"):
+                    self.view.playback.go(place)
+                self.update()
+
+        hint = f"{WHERE}. Enter goes there, Esc does not"
+        self.app.push_screen(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), leave)
+
+    def on_timeline_sought(self, event: Timeline.Sought) -> None:
+        event.stop()
+        self.action_move("seek", event.share)
+
+    def action_answer(self) -> None:
+        marker = self.view.marker
+        if marker is not None:
+            self.view.answered = None if self.view.answered == marker[0] else marker[0]
+            self.update(True)
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the recording stands at a question that its run can answer."""
+        if self.view.marker is None:
+            return False
+        from fwtui.learn.cue import cue
+
+        return cue(self.view.marker[2].text).kind is not None
+
+    def action_motion(self) -> None:
+        self.view.motion = not self.view.motion
+        self.update()
+
+    def action_save(self) -> None:
+        from fwtui.tui.frame import saving
+
+        saving.ask(self)
 
     def action_back(self) -> None:
         """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
@@ -308,11 +390,10 @@ class Frame(Transported, Saved, Reasoned):
 
     def offered(self) -> list[Binding]:
         """The bindings that the help shows: all that this place ever has for such a view."""
-        live, recorded = self.view.source is not None, self.view.playback is not None
-        gone = {"close" if self.view.close is None else "leave"}
-        gone |= set() if live else {binding.action for binding in bindings.LIVE}
-        gone |= set() if recorded else bindings.TRANSPORTED
-        return [binding for binding in self._own_bindings() if binding.action.partition("(")[0] not in gone]
+        gone = {"close" if self.view.close is None else "quit"}
+        gone |= {binding.id for binding in bindings.LIVE} if self.view.source is None else set()
+        gone |= {binding.id for binding in bindings.TRANSPORT} if self.view.playback is None else set()
+        return [binding for binding in self._own_bindings() if binding.id not in gone]
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
@@ -324,13 +405,14 @@ class Frame(Transported, Saved, Reasoned):
             panel.scroll_page_up(animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        source, playback = self.view.source, self.view.playback
-        if action == "answer":
-            return self.asks
-        if action in bindings.TRANSPORTED:
-            arrows = action in ("jump", "leap", "seek")
-            return playback is not None and not (arrows and isinstance(self.focused, Arrowed | Input | OptionList | Select))
+        source = self.view.source
         match action:
+            case "answer":
+                return self._asks
+            case "move" if parameters[:1] in ARROWS and isinstance(self.focused, Arrowed | Input | OptionList | Select):
+                return False
+            case "move" | "adjust" | "go":
+                return self.view.playback is not None
             case "cancel":
                 return self.view.busy
             case "record" | "pause":
@@ -354,21 +436,36 @@ class Frame(Transported, Saved, Reasoned):
                 return self.panel() is not None and not isinstance(self.focused, OptionList)
         return True
 
+    def why_not(self, action: str) -> str:
+        """Why check_action() says no to an action of this screen, in a few words; nothing where another binding has the key."""
+        match action:
+            case "cancel":
+                return "nothing is going that could be cancelled"
+            case "mark":
+                return f"nothing is being recorded that a marker could be left in; {self.key_of('record')} records"
+            case "cursor":
+                return "there is nothing here now that the arrows could move"
+            case "answer":
+                return "no marker that asks a question stands here"
+        return ""
+
+    @property
+    def busy_words(self) -> str:
+        """Why nothing can be started while something goes on."""
+        return f"something is running; {self.key_of('cancel')} cancels it"
+
     def commands(self) -> Iterator[palette.Command]:
         """What the palette offers here."""
+        from fwtui.tui.frame import saving
+
         for active in self.active_bindings.values():
             binding = active.binding
             if active.enabled and active.node is self and binding.tooltip:  # Textual's own have none
                 words = f"{binding.description}: {binding.tooltip}"
                 yield palette.Command(words, partial(self._do, binding.action))
-        for name in self.savable():
-            yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))
+        for name in saving.savable(self):
+            yield palette.Command(f"Save {saving.FORMS[name].title}", partial(saving.save_soon, self, name))
 
     def _do(self, action: str) -> None:
         # not before the palette is closed
         self.call_later(self.run_action, action)
-
-
-def _named(path: Path) -> str:
-    """A file and its folder, the name first: the line may be too short for both."""
-    return f"{path.name} in {path.parent}"

@@ -10,22 +10,40 @@ if TYPE_CHECKING:
 
     from fwtui.tui.frame.view import View
 
+BESIDE = "compare"  # the place that takes a second session
+
 
 class Place(NamedTuple):
     """One screen of the bar. A screen is named as module:class below fwtui.tui, so that nothing is imported before it is seen.
 
     The class is called with the View. Where a place has no screen for a live session or for a recording, it does not
-    appear there at all.
+    appear there at all. Its keys, its tab, its line in the help and the palette, and its name for `--screen` are made of this.
     """
 
     key: str
+    alternative: str  # what macOS makes of alt and that key
     name: str  # for `--screen` and the ids of its bindings
-    title: str
     tooltip: str  # a few words, in lower case
     live: str = ""
-    recorded: str = ""
-    recorded_title: str = ""  # where a recording calls it something else
+    replay: str | None = None  # the screen of a recording; None: the same one
+    replay_title: str = ""  # where a recording calls it something else
     pictured: bool = True  # what it shows of a recording is nothing but that recording
+
+    @property
+    def title(self) -> str:
+        return self.name.capitalize()
+
+    @property
+    def recorded(self) -> str:
+        """The screen of a recording; nothing where it has none."""
+        return self.live if self.replay is None else self.replay
+
+    @property
+    def recorded_title(self) -> str:
+        return self.replay_title or self.title
+
+    def shown_title(self, view: View) -> str:
+        return self.recorded_title if view.playback is not None else self.title
 
     def screen(self, view: View) -> Screen[Any]:
         """A new screen of this place. Raises LookupError where the place is not there for such a view."""
@@ -38,9 +56,6 @@ class Place(NamedTuple):
         """Its screen for such a view; nothing where it has none."""
         return self.recorded if view.playback is not None else self.live
 
-    def shown_title(self, view: View) -> str:
-        return self.recorded_title if view.playback is not None and self.recorded_title else self.title
-
 
 def load(where: str) -> Any:
     """The class that is named so."""
@@ -49,49 +64,20 @@ def load(where: str) -> Any:
 
 
 PLACES: tuple[Place, ...] = (
-    Place("1", "run", "Run", "run and watch", "run.live_screen:RunScreen", "run.replay_screen:ReplayScreen", "Replay"),
+    Place("1", "¡", "run", "run and watch", "run.live_screen:RunScreen", "run.replay_screen:ReplayScreen", "Replay"),
     Place(
         "2",
+        "™",
         "sweep",
-        "Sweep",
         "many runs over several values",
         "sweep.live_screen:LiveSweepScreen",
         "sweep.screen:RecordedSweepScreen",
     ),
-    Place(
-        "3",
-        "compare",
-        "Compare",
-        "runs against a baseline, and races",
-        "compare.screen:CompareScreen",
-        "compare.screen:CompareScreen",
-    ),
-    Place(
-        "4",
-        "explain",
-        "Explain",
-        "roofline, speed-of-light ledger, occupancy",
-        "explain.screen:ExplainScreen",
-        "explain.screen:ExplainScreen",
-    ),
-    Place(
-        "5",
-        "telemetry",
-        "Telemetry",
-        "power, clocks, utilisation and memory over time",
-        "telemetry.screen:TelemetryScreen",
-        "telemetry.screen:TelemetryScreen",
-    ),
-    Place("6", "learn", "Learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen"),
-    Place(
-        "7",
-        "sessions",
-        "Sessions",
-        "recordings that are here",
-        "sessions.screen:SessionsScreen",
-        "sessions.screen:SessionsScreen",
-        pictured=False,
-    ),
+    Place("3", "£", BESIDE, "runs against a baseline, and races", "compare.screen:CompareScreen"),
+    Place("4", "¢", "explain", "roofline, speed-of-light ledger, occupancy", "explain.screen:ExplainScreen"),
+    Place("5", "∞", "telemetry", "power, clocks, utilisation and memory over time", "telemetry.screen:TelemetryScreen"),
+    Place("6", "§", "learn", "follow a small graph through a kernel, k by k", "learn.screen:LearnScreen", replay=""),
+    Place("7", "¶", "sessions", "recordings that are here", "sessions.screen:SessionsScreen", pictured=False),
 )
 
 

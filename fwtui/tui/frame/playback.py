@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.stream.model import Model
 from fwtui.tui.frame.recording import Recording, first_seconds
@@ -21,11 +22,13 @@ PAUSE_SECONDS = 0.005
 CHUNK = 64  # events between two looks at the clock
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
-PLACES = "seconds (12.5), minutes (1:30), a share (40 %), run 3, marker 2, or a marker's words"
+WHERE = "seconds (12.5), minutes (1:30), a share (40 %), run 3, marker 2, or a marker's words"
 
 
 class Playback:
-    """Seeks are answered in slices: `later(seconds, call)` is how the next one is asked for.
+    """Every move answers with what is to be said about it, or nothing: that the recording goes no further, for example.
+
+    Seeks are answered in slices: `later(seconds, call)` is how the next one is asked for.
 
     A recording that is still being heard is followed at its end, until the user goes elsewhere.
     """
@@ -94,12 +97,15 @@ class Playback:
         self._behind = False
         self.follow()
 
-    def _left(self) -> None:
-        """The user went somewhere: what is still going is followed again from its end only."""
-        self.live = self.recording.live and self.player.at_end
+    def _go_to(self, move: Callable[[], object], stays: str = "") -> str:
+        """The user goes somewhere; `stays` is the answer where that leads nowhere else."""
+        before = (self.player.index, self.player.position)
+        move()
+        self.live = self.recording.live and self.player.at_end  # what is still going is followed again from its end only
         self.follow()
+        return stays if (self.player.index, self.player.position) == before else ""
 
-    def play(self) -> None:
+    def play(self) -> str:
         """Play, or pause."""
         if self.player.playing or self.live:
             self.player.pause()
@@ -109,41 +115,33 @@ class Playback:
         else:
             self.player.play()
         self.follow()
+        return ""
 
-    def step(self, count: int) -> None:
-        self.player.step(count)
-        self._left()
+    def step(self, count: int) -> str:
+        return self._go_to(lambda: self.player.step(count), _end(count))
 
-    def step_round(self, count: int) -> None:
-        self.player.step_round(count)
-        self._left()
+    def step_round(self, count: int) -> str:
+        return self._go_to(lambda: self.player.step_round(count), _none("round of a phase pass is told", count))
 
-    def next_run(self, count: int) -> None:
-        if count > 0:
-            self.player.next_run()
-        else:
-            self.player.previous_run()
-        self._left()
+    def next_run(self, count: int) -> str:
+        return self._go_to(self.player.next_run if count > 0 else self.player.previous_run, _none("run begins", count))
 
-    def next_marker(self, count: int) -> None:
-        self.player.go_marker(count)
-        self._left()
+    def next_marker(self, count: int) -> str:
+        return self._go_to(lambda: self.player.go_marker(count), _none("marker stands", count))
 
-    def jump(self, direction: int) -> None:
-        self.player.seek(self.player.position + direction * JUMP_SECONDS)
-        self._left()
+    def jump(self, direction: int) -> str:
+        return self._go_to(lambda: self.player.seek(self.player.position + direction * JUMP_SECONDS), _end(direction))
 
-    def leap(self, direction: int) -> None:
-        self.player.seek(self.player.position + direction * JUMP_SHARE * self.player.duration)
-        self._left()
+    def leap(self, direction: int) -> str:
+        way = direction * JUMP_SHARE * self.player.duration
+        return self._go_to(lambda: self.player.seek(self.player.position + way), _end(direction))
 
-    def seek(self, share: float) -> None:
+    def seek(self, share: float) -> str:
         """Go to this share (0..1) of the session."""
-        self.player.seek(share * self.player.duration)
-        self._left()
+        return self._go_to(lambda: self.player.seek(share * self.player.duration))
 
-    def go(self, place: str) -> str:
-        """Go where a person's words say (PLACES); what is wrong with them, in a sentence, or nothing."""
+    def go(self, place: str) -> None:
+        """Go where a person's words say (WHERE). Raises Refused."""
         words = place.strip()
         share, clock = _SHARE.fullmatch(words), _CLOCK.fullmatch(words)
         kind, _, name = words.partition(" ")
@@ -153,20 +151,23 @@ class Playback:
             self.player.seek_time(3600 * int(clock[1] or 0) + 60 * int(clock[2] or 0) + float(clock[3]))
         elif kind.lower() == "run" and name.strip().isascii() and name.strip().isdecimal():
             if not self.player.seek_run(int(name.strip()[:10])):
-                return f"there is no run {name.strip()[:10]} in this session; ] and [ go through its runs"
+                raise Refused(f"there is no run {name.strip()[:10]} in this session; ] and [ go through its runs")
         elif not (words and (self.player.seek_marker(_marker(words)) or self.player.seek_marker(words))):
-            return f"{shown(words)} is no place in this session; give {PLACES}"
-        self._left()
-        return ""
+            raise Refused(f"{shown(words)} is no place in this session; give {WHERE}")
+        self._go_to(lambda: None)
 
-    def speed(self, direction: int) -> None:
+    def speed(self, direction: int) -> str:
+        before = self.player.speed
         if direction > 0:
             self.player.faster()
         else:
             self.player.slower()
+        stays = f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} that it plays"
+        return stays if self.player.speed == before else ""
 
-    def loop(self) -> None:
+    def loop(self) -> str:
         self.player.loop = not self.player.loop
+        return ""
 
     def gaps(self) -> str:
         """Shorten idle gaps, or play them as long as they were; what that means, in words."""
@@ -184,3 +185,11 @@ class Playback:
 def _marker(words: str) -> str:
     kind, _, name = words.partition(" ")
     return name.strip() if kind.lower() == "marker" else words
+
+
+def _none(what: str, direction: int) -> str:
+    return f"no {what} {'after' if direction > 0 else 'before'} this"
+
+
+def _end(direction: int) -> str:
+    return f"this is the {'end' if direction > 0 else 'beginning'}"

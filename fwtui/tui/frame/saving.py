@@ -1,139 +1,157 @@
-"""What is on the screen as a file, and in the clipboard where the terminal lets it: screen, table, results."""
+"""What is on the screen as a new file, and in the clipboard where the terminal lets it: screen, table, results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from textual.app import ComposeResult
-from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
+import platformdirs
 
-from fwtui.common.errors import Refused
+from fwtui.analysis import report
+from fwtui.analysis.export import write_csv, write_markdown
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import clean
 from fwtui.stream.model import Model
-from fwtui.tui.frame.dialogs import Dialog
-from fwtui.tui.frame.view import View
+from fwtui.tui.frame.dialogs import ChoiceScreen
+from fwtui.tui.frame.screenshot import screen_svg, screen_text
 
-if TYPE_CHECKING:
-    from fwtui.tui.frame.saved import Table
-
+Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells
 MOST_COPIED = 100_000  # characters: terminals drop longer ones, or hang
 SHOWN_SECONDS = 12
+_OUT_OF_NAMES = re.compile(r"[^a-z0-9-]+")
+
+
+def tsv(table: Table) -> str:
+    """Tab-separated lines; a tab in a cell is a space."""
+    return "".join("\t".join(_flat(row)) + "\n" for row in table)
+
+
+def markdown(table: Table) -> str:
+    titles = [title or "±" for title in table[0]]
+    out = io.StringIO()
+    write_markdown([dict(zip(titles, _flat(row), strict=True)) for row in table[1:]], out)
+    return out.getvalue()
+
+
+def _flat(row: Sequence[str]) -> list[str]:
+    return [re.sub(r"\s", " ", cell) for cell in row]
+
+
+def results_json(model: Model) -> str:
+    """A list of one object per run, as `fwtui run --json` has them."""
+    return json.dumps([report.result(model, run) for run in model.runs.values()], indent=2) + "\n"
+
+
+def results_csv(model: Model) -> str:
+    """One line per run: what is a single value, the experiment, and the seconds of each phase."""
+    rows: list[dict[str, Any]] = []
+    for run in model.runs.values():
+        whole = report.result(model, run)
+        row = {name: value for name, value in whole.items() if not isinstance(value, dict | list)}
+        row |= {f"experiment_{name}": value for name, value in whole["experiment"].items()}
+        rows.append(row | {f"phase_{name}_seconds": value for name, value in whole["phases"].items()})
+    out = io.StringIO()
+    write_csv(rows, out)
+    return out.getvalue()
+
+
+class Shown(Protocol):
+    """A screen whose content can be saved."""
+
+    PLACE: ClassVar[str]
+
+    @property
+    def app(self) -> Any: ...
+    @property
+    def model(self) -> Model: ...
+    def table(self) -> Table: ...
+    def say(self, text: str, level: str = "info") -> None: ...
+    def call_after_refresh(self, callback: Callable[..., object], *args: object) -> bool: ...
 
 
 class Form(NamedTuple):
     """One way to keep what is shown."""
 
-    name: str
     title: str
     suffix: str
+    text: Callable[[Shown], str]
     copied: bool = True  # whether the clipboard gets it as well
 
 
 FORMS: dict[str, Form] = {
-    form.name: form
-    for form in (
-        Form("table-tsv", "the table, for a spreadsheet (TSV)", ".tsv"),
-        Form("table-markdown", "the table as Markdown", ".md"),
-        Form("results-csv", "everything known of every run, as CSV", ".csv"),
-        Form("results-json", "everything known of every run, as JSON", ".json"),
-        Form("screen-svg", "the screen as a picture (SVG)", ".svg", copied=False),
-        Form("screen-text", "the screen as text", ".txt"),
-    )
+    "table-tsv": Form("the table, for a spreadsheet (TSV)", ".tsv", lambda shown: tsv(shown.table())),
+    "table-markdown": Form("the table as Markdown", ".md", lambda shown: markdown(shown.table())),
+    "results-csv": Form("everything known of every run, as CSV", ".csv", lambda shown: results_csv(shown.model)),
+    "results-json": Form("everything known of every run, as JSON", ".json", lambda shown: results_json(shown.model)),
+    "screen-svg": Form("the screen as a picture (SVG)", ".svg", lambda shown: screen_svg(shown.app), copied=False),
+    "screen-text": Form("the screen as text", ".txt", lambda shown: screen_text(shown.app)),
 }
 
 
-class SaveScreen(Dialog):
-    """Asks in which form; answers its name."""
-
-    DEFAULT_CSS = "SaveScreen OptionList { height: auto; max-height: 14; border: none; padding: 0; }"
-    TITLE = "Save"
-    HINT = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal lets it"
-
-    def __init__(self, offered: Sequence[str]):
-        super().__init__()
-        self._offered = offered
-
-    def body(self) -> ComposeResult:
-        yield OptionList(*(Option(Content(FORMS[name].title), id=name) for name in self._offered), markup=False, compact=True)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.dismiss(event.option.id)
+def savable(shown: Shown) -> list[str]:
+    """The forms in which there is something to save."""
+    gone = ("table" if not shown.table() else "", "results" if not shown.model.runs else "")
+    return [name for name in FORMS if name.partition("-")[0] not in gone]
 
 
-class Saved(Screen[None]):
-    """A screen that shows a view and can be saved."""
+def ask(shown: Shown) -> None:
+    """Ask in which form, and save that."""
 
-    PLACE: ClassVar = ""
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            save_soon(shown, name)
 
-    def __init__(self, view: View):
-        super().__init__()
-        self.view = view
+    hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal lets it"
+    shown.app.push_screen(ChoiceScreen("Save", ((name, FORMS[name].title) for name in savable(shown)), hint), chosen)
 
-    @property
-    def model(self) -> Model:
-        return self.view.model
 
-    def say(self, text: str, level: str = "info") -> None:
-        """A sentence on the log line."""
-        raise NotImplementedError
+def save_soon(shown: Shown, name: str) -> None:
+    """Save it, but not before what asked for it is gone from the screen."""
+    shown.call_after_refresh(save, shown, name)
 
-    def table(self) -> Table:
-        """What this place saves as a table: titles, then rows. Nothing where it has none."""
-        from fwtui.analysis import report
 
-        if not self.model.runs:
-            return ()
-        baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
-        return [report.COLUMNS, *(report.row(self.model, run, baseline) for run in self.model.runs.values())]
+def save(shown: Shown, name: str) -> None:
+    """Keep what is shown in one of FORMS, and say where."""
+    form = FORMS[name]
+    text = form.text(shown)
+    try:
+        path = write(f"fwtui-{shown.PLACE}-{name}", form.suffix, text)
+    except Refused as refusal:
+        shown.say(str(refusal), "error")
+        return
+    copied = form.copied and len(text) <= MOST_COPIED
+    if copied:
+        shown.app.copy_to_clipboard(text)
+    also = "also sent to the clipboard, which not every terminal takes" if copied else ""
+    # the log line may be too short for the path; this is not
+    shown.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=SHOWN_SECONDS)
+    shown.say(f"saved {path}")
 
-    def savable(self) -> list[str]:
-        """The forms in which there is something to save."""
-        gone = ("table" if not self.table() else "", "results" if not self.model.runs else "")
-        return [name for name in FORMS if name.partition("-")[0] not in gone]
 
-    def action_save(self) -> None:
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self.save_soon(name)
+def folder() -> Path:
+    """Where saved things go; it need not exist yet."""
+    return platformdirs.user_data_path("fwtui") / "saved"
 
-        self.app.push_screen(SaveScreen(self.savable()), chosen)
 
-    def save_soon(self, name: str) -> None:
-        """Save it, but not before what asked for it is gone from the screen."""
-        self.call_after_refresh(self.save, name)
-
-    def save(self, name: str) -> None:
-        """Keep what is shown in one of FORMS, and say where."""
-        from fwtui.tui.frame import saved
-        from fwtui.tui.frame.shot import screen_svg, screen_text
-
-        form = FORMS[name]
-        match name:
-            case "table-tsv":
-                text = saved.tsv(self.table())
-            case "table-markdown":
-                text = saved.markdown(self.table())
-            case "results-csv":
-                text = saved.results_csv(self.model)
-            case "results-json":
-                text = saved.results_json(self.model)
-            case "screen-svg":
-                text = screen_svg(self.app)
-            case _:
-                text = screen_text(self.app)
-        try:
-            path = saved.write(f"fwtui-{self.PLACE}-{name}", form.suffix, text)
-        except Refused as refusal:
-            self.say(str(refusal), "error")
-            return
-        copied = form.copied and len(text) <= MOST_COPIED
-        if copied:
-            self.app.copy_to_clipboard(text)
-        also = "also sent to the clipboard, which not every terminal takes" if copied else ""
-        # the log line may be too short for the path; this is not
-        self.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=SHOWN_SECONDS)
-        self.say(f"saved {path}")
+def write(name: str, suffix: str, text: str, where: Path | None = None) -> Path:
+    """Into a new file whose name says what and when (UTC), and return its path. Raises Refused where that cannot be."""
+    where = where or folder()
+    stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        for attempt in range(100):
+            path = where / f"{stem}{f'-{attempt + 1}' if attempt else ''}{suffix}"
+            try:
+                with open(path, "x", encoding="utf-8") as file:
+                    file.write(text)
+            except FileExistsError:
+                continue
+            return path
+    except OSError as error:
+        raise Refused(f"nothing was saved in {clean(str(where))}: {why(error)}; make room there, or set XDG_DATA_HOME") from None
+    raise Refused(f"nothing was saved: {clean(str(where))} has a hundred files of this second; try again")

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions.recorder import Recorder
+from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
@@ -84,10 +86,40 @@ class View:
         return self.model.run
 
     @property
+    def marker(self) -> tuple[int, int, events.Marker] | None:
+        """The marker that a recording stands at, with its number and how many there are."""
+        return self.playback.player.marker if self.playback is not None else None
+
+    @property
     def busy(self) -> bool:
         """Whether a run, a profiler or several runs one after the other are going."""
         sweeping = self.sweep is not None and self.sweep.going
         return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
+
+    def cancel(self) -> str:
+        """Cancel what is going; what that means, in words."""
+        if self.campaign is not None:
+            self.campaign.cancel()
+        if self.sweep is not None and self.sweep.going:
+            self.sweep.cancel()
+            return "the sweep is cancelled; what is done stays, and it can go on from there"
+        if self.source is not None and self.source.busy:
+            self.source.cancel()
+            return "cancelling; what does not end by itself is killed after 2 s"
+        return ""
+
+    def record(self, title: str) -> str:
+        """Begin to record the live session, or end that; what was done, in words. Raises Refused."""
+        source = self.source
+        if source is None:
+            return ""
+        if source.recorder is not None:
+            recorder = source.recorder
+            source.stop_recording()
+            return f"recorded {units.memory(recorder.bytes)} as {recorder.path.name} in {recorder.path.parent}"
+        recorder = source.record(title=title)
+        self.recording_since = source.now
+        return f"recording to {recorder.path.name} in {recorder.path.parent}"
 
     def end_campaign(self) -> None:
         """No further run; the recording that it began is closed."""

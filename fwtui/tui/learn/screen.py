@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from threading import Event, Thread
+from threading import Event
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
-from textual.message import Message
 from textual.widget import Widget
 
 from fwtui.common.errors import Refused
@@ -20,30 +18,28 @@ from fwtui.learn import real
 from fwtui.learn.course import Step
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping, parse_weight, stepping
+from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
-from fwtui.tui.learn.course import CourseWords
-from fwtui.tui.learn.grid import DistanceGrid, shown
-from fwtui.tui.learn.taught import COURSE_KEYS, Taught
-from fwtui.tui.learn.words import LessonWords, Shown, StepWords, place
+from fwtui.tui.learn.course_guide import COURSE_KEYS, CourseGuide
+from fwtui.tui.learn.course_words import CourseWords
+from fwtui.tui.learn.distance_grid import DistanceGrid, shown
+from fwtui.tui.learn.step_words import LessonWords, Shown, StepWords, place
 from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
 SECONDS = 0.6  # of one k while it plays
 
 
-class Compared(Message):
-    """The kernel itself has run on the graph of that edition."""
-
-    def __init__(self, edition: int, agreement: Agreement):
-        super().__init__()
-        self.edition = edition
-        self.agreement = agreement
+OF_COURSE = ("guess", "run_here")
+OF_MATRIX = ("by_k", "by_step", "by_round", "to", "walk", "weight", "size", "another", "compare", "kernel")
 
 
-class LearnScreen(Taught):
+class LearnScreen(Frame):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
@@ -75,56 +71,25 @@ class LearnScreen(Taught):
     MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
     BINDINGS: ClassVar = [
         *COURSE_KEYS,
-        Binding("full_stop", "by_k(1)", "k on", id="learn.on", key_display=".", tooltip="the next k"),
-        Binding("comma", "by_k(-1)", "k back", id="learn.back", key_display=",", show=False, tooltip="one k back"),
-        Binding("right_square_bracket", "by_step(1)", "Step", id="learn.step", key_display="]", tooltip="to the next step"),
-        Binding(
-            "left_square_bracket",
-            "by_step(-1)",
-            "Step back",
-            id="learn.step.back",
-            key_display="[",
-            show=False,
-            tooltip="a step back",
-        ),
-        Binding(
-            "right_curly_bracket",
-            "by_round(1)",
-            "Round",
-            id="learn.round",
-            key_display="}",
-            show=False,
-            tooltip="to the next round",
-        ),
-        Binding(
-            "left_curly_bracket",
-            "by_round(-1)",
-            "Round back",
-            id="learn.round.back",
-            key_display="{",
-            show=False,
-            tooltip="a round back",
-        ),
-        Binding("home", "to(0)", "Beginning", id="learn.home", show=False, tooltip="to the graph itself"),
-        Binding("end", "to(1)", "End", id="learn.end", show=False, tooltip="to the distances"),
-        Binding("space", "walk", "Play", id="learn.play", tooltip="one k after the other; again: pause"),
-        Binding("w", "weight", "Weight", id="learn.weight", tooltip="another weight for the marked edge"),
-        Binding(
-            "enter",
-            "enter",
-            "Go on",
-            id="learn.enter",
+        bound(".", "by_k(1)", "k on", "the next k", id="learn.on"),
+        hidden("comma", "by_k(-1)", "k back", "one k back", id="learn.back"),
+        bound("]", "by_step(1)", "Step", "to the next step", id="learn.step"),
+        hidden("[", "by_step(-1)", "Step back", "a step back", id="learn.step.back"),
+        hidden("}", "by_round(1)", "Round", "to the next round", id="learn.round"),
+        hidden("{", "by_round(-1)", "Round back", "a round back", id="learn.round.back"),
+        hidden("home", "to(0)", "Beginning", "to the graph itself", id="learn.home"),
+        hidden("end", "to(1)", "End", "to the distances", id="learn.end"),
+        bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
+        bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
+        replace(
+            hidden("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight", id="learn.enter"),
             key_display="Enter",
-            show=False,
-            tooltip="in the course: guess, then the next step; else another weight",
         ),
-        Binding("n", "size", "Size", id="learn.size", show=False, tooltip="another number of vertices"),
-        Binding("x", "another", "Other graph", id="learn.another", show=False, tooltip="another graph of this size"),
-        Binding("k", "kernel(1)", "Kernel", id="learn.kernel", show=False, tooltip="the next kernel of the ladder"),
-        Binding("K", "kernel(-1)", "Kernel before", id="learn.kernel.before", show=False, tooltip="the kernel before"),
-        Binding(
-            "v", "compare", "Verify", id="learn.verify", tooltip="run the kernel itself on this graph and compare every step"
-        ),
+        hidden("n", "size", "Size", "another number of vertices", id="learn.size"),
+        hidden("x", "another", "Other graph", "another graph of this size", id="learn.another"),
+        hidden("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
+        hidden("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
+        bound("v", "compare", "Verify", "run the kernel itself on this graph and compare every step", id="learn.verify"),
         bindings.MOTION,
         bindings.CANCEL,
         replace(bindings.RECORD, show=False),
@@ -136,6 +101,7 @@ class LearnScreen(Taught):
     def __init__(self, view: View):
         super().__init__(view)
         self.stepping: Stepping = stepping()
+        self.guide = CourseGuide(self, self._follow_step, self._course_shown)
         self._agreement: tuple[int, Agreement] | None = None  # of an edition
         self._comparing: int | None = None  # the edition that is being compared
         self._stop = Event()
@@ -151,9 +117,10 @@ class LearnScreen(Taught):
                 yield LessonWords(Shown(self.stepping.experiment.kernel))
 
     def on_mount(self) -> None:
-        self._playing = self.set_interval(SECONDS, partial(self._play_on), pause=True)
+        self._playing = self.set_interval(SECONDS, self._play_on, pause=True)
         self._plays = False
-        self.begin()
+        if self.view.lesson:
+            self.guide.open_step(self.view.lesson)
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -161,32 +128,54 @@ class LearnScreen(Taught):
     def panel(self) -> Widget:
         return self.query_one("#right")
 
+    @property
+    def _matrix_seen(self) -> bool:
+        """Whether there is room for the matrix beside a lesson."""
+        return not self.guide.open or not self.has_class("-narrow")
+
     def state(self) -> object:
-        return (*self._place.at, self._agreement, self._comparing, self.lesson)
+        return (*self._place.at, self._agreement, self._comparing, self.guide.lesson(self._matrix_seen))
 
     def update(self, forced: bool = False) -> None:
-        self.advance()
+        self.guide.advance()
         super().update(forced)
 
     def show(self) -> None:
-        lesson = self.lesson
+        lesson = self.guide.lesson(self._matrix_seen)
         self.query_one(DistanceGrid).show()
         self.query_one(CourseWords).show(lesson)
         self.query_one(StepWords).show(self._place)
         self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
-        beside = self.cited if self.matrix_seen else None
+        beside = self.guide.cited if self._matrix_seen else None
         self.query_one(MatrixPicture).show(
             beside.run if beside else None, beside.entrant.model.t if beside else 0.0, self.view.motion
         )
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
-    def follow_step(self, step: Step) -> None:
+    def _follow_step(self, step: Step) -> None:
         self._try(partial(self.stepping.choose, kernel=step.written.kernel, n=step.written.follow))
         self.stepping.go(0)
 
+    def _course_shown(self) -> None:
+        self.set_class(self.guide.open, "-course")
+        self.update(True)
+        self.refresh_bindings()
+
+    def action_course(self) -> None:
+        self.guide.toggle()
+
+    def action_lesson(self, direction: int) -> None:
+        self.guide.turn(direction)
+
+    def action_guess(self) -> None:
+        self.guide.ask()
+
+    def action_run_here(self) -> None:
+        self.guide.run_here()
+
     def action_enter(self) -> None:
-        if self.taught:
-            self.action_go_on()
+        if self.guide.open:
+            self.guide.go_on()
         else:
             self.action_weight()
 
@@ -268,11 +257,8 @@ class LearnScreen(Taught):
         self._try(partial(self.stepping.choose, kernel=kernel))
 
     def _try(self, change: Callable[[], None]) -> None:
-        try:
+        with self.saying():
             change()
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-        else:
             self._stop.set()
             self.say("")
 
@@ -281,26 +267,47 @@ class LearnScreen(Taught):
         if self._comparing == s.edition:
             return
         self._comparing, self._stop = s.edition, Event()
-        arguments = (s.edition, partial(real.compare, s.trace, s.experiment, self._stop))
-        Thread(target=self._compare, args=arguments, name="compare", daemon=True).start()
+        compare = partial(self._compare, partial(real.compare, s.trace, s.experiment, self._stop))
+        in_background(self, compare, partial(self._compared, s.edition), "compare")
         self.update()
 
-    def _compare(self, edition: int, compare: Callable[[], Agreement]) -> None:
+    def _compare(self, compare: Callable[[], Agreement]) -> Agreement:
         try:
-            agreement = compare()
+            return compare()
         except Exception as error:
-            agreement = Agreement(reason=str(error))
-        with contextlib.suppress(RuntimeError):  # the screen is gone
-            self.post_message(Compared(edition, agreement))
+            return Agreement(reason=str(error))
 
-    def on_compared(self, event: Compared) -> None:
-        if event.edition == self.stepping.edition:
-            self._agreement = (event.edition, event.agreement)
-        if self._comparing == event.edition:
+    def _compared(self, edition: int, agreement: Agreement) -> None:
+        """The kernel itself has run on the graph of that edition."""
+        if edition == self.stepping.edition:
+            self._agreement = (edition, agreement)
+        if self._comparing == edition:
             self._comparing = None
         self.update()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "motion":
+            return self.guide.open and self._matrix_seen
+        if action == "lesson":
+            return self.guide.begun
+        if action in OF_COURSE:
+            return self.guide.open
+        if action in OF_MATRIX and not self._matrix_seen:
+            return False
+        return super().check_action(action, parameters)
+
+    def why_not(self, action: str) -> str:
+        course = self.key_of("learn.course")
+        if action in ("lesson", *OF_COURSE) and not self.guide.open:
+            return f"the course is not open; {course} opens it"
+        if not self._matrix_seen and action in ("motion", *OF_MATRIX):
+            return f"the matrix has no room beside the course; {course} shows it"
+        if action == "motion":
+            return f"only the course has a picture here; {course} opens it"
+        return super().why_not(action)
+
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
+        yield from self.guide.commands()
         for kernel in registry().values():
             yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)

@@ -61,14 +61,10 @@ class AnswersScreen(Dialog):
     ]
 
     def __init__(self, run: Run, told: events.Answers):
-        super().__init__()
+        name = run.graph.name if run.graph is not None else ""
+        super().__init__(f"Answers · run {run.id} · {name or f'{told.vertices:,} vertices'}")
         self._run = run
         self._told = told
-
-    @property
-    def heading(self) -> str:
-        name = self._run.graph.name if self._run.graph is not None else ""
-        return f"Answers · run {self._run.id} · {name or f'{self._told.vertices:,} vertices'}"
 
     def body(self) -> ComposeResult:
         with VerticalScroll():

@@ -17,13 +17,8 @@ class CountersScreen(Dialog):
     """Every counter that was measured, by operation. They come from a profiler and are never timings."""
 
     def __init__(self, run: Run):
-        super().__init__()
-        self._run = run.id
+        super().__init__(f"Counters · run {run.id} · {PROFILED}")
         self._counters = run.counters
-
-    @property
-    def heading(self) -> str:
-        return f"Counters · run {self._run} · {PROFILED}"
 
     def body(self) -> ComposeResult:
         ops = list(self._counters)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from threading import Thread
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
@@ -22,6 +20,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
 from fwtui.machine.telemetry.facts import Hardware
+from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.frame.view import View
@@ -34,14 +33,6 @@ from fwtui.tui.widgets.form import ExperimentForm
 from kernels.plan import Kernel
 
 
-class Looked(Message):
-    """What GPUs are here is known now."""
-
-    def __init__(self, found: Hardware):
-        super().__init__()
-        self.found = found
-
-
 class RunScreen(SessionScreen):
     DEFAULT_CSS = """
     RunScreen #left ExperimentForm { height: 1fr; }
@@ -52,16 +43,14 @@ class RunScreen(SessionScreen):
     """
     AUTO_FOCUS = "#field-kernel"
     BINDINGS: ClassVar = [
-        Binding(
-            "r,ctrl+r", "run", "Run", id="run", key_display="r", tooltip="start what the form says (ctrl+r also while typing)"
-        ),
+        replace(bindings.bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)"), key_display="r"),
         bindings.CANCEL,
-        Binding("a", "again", "Again", id="again", show=False, tooltip="repeat the run that is shown, and put it into the form"),
+        bindings.hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
         bindings.MARK,
         bindings.PAUSE,
         bindings.MOTION,
-        Binding("e", "edit", "Edit", id="edit", tooltip="the form, where the screen is too narrow to keep it open"),
+        bindings.bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open"),
         bindings.ANSWERS,
         bindings.COUNTERS,
         bindings.BASELINE,
@@ -99,7 +88,7 @@ class RunScreen(SessionScreen):
         super().begun()
         self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
-            Thread(target=self._look, name="hardware", daemon=True).start()
+            in_background(self, hardware.gpus, self._looked, "hardware")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._say_draft)
@@ -114,13 +103,8 @@ class RunScreen(SessionScreen):
         if self.narrow and (self.focused is None or self.query_one("#left") in self.focused.ancestors):
             self.query_one(HistoryTable).focus()
 
-    def _look(self) -> None:
-        # in a daemon thread: where a driver hangs, leaving must not wait for it
-        with contextlib.suppress(Exception):
-            self.post_message(Looked(hardware.gpus()))
-
-    def on_looked(self, event: Looked) -> None:
-        self.view.found = event.found
+    def _looked(self, found: Hardware) -> None:
+        self.view.found = found
         self.query_one(ExperimentForm).sync()
         self._check(self.draft.errors())
         self.update(True)
@@ -241,15 +225,12 @@ class RunScreen(SessionScreen):
         if run is None or (self.told is not None and self.told.vertices):
             super().action_answers()
             return
-        try:
+        with self.saying():
             self.source.answer(run.id)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self._awaited = run.id
-        again = run.id != self.model.current and run.seconds is not None
-        once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
-        self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
+            self._awaited = run.id
+            again = run.id != self.model.current and run.seconds is not None
+            once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
+            self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
 
     def action_cancel(self) -> None:
         self._awaited = None
@@ -268,12 +249,9 @@ class RunScreen(SessionScreen):
         if run is None or run.counted:
             super().action_counters()
             return
-        try:
+        with self.saying():
             self.source.count(run.id)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
+            self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_back(self) -> None:
         if self.view.selected is None and self.view.busy and not isinstance(self.focused, Input):
@@ -307,13 +285,10 @@ class RunScreen(SessionScreen):
 
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
-        try:
+        with self.saying():
             device = DeviceId.parse(self.draft.text("device"))
             self.source.measure_limits(backend, device.index if backend == "cuda" else 0)
-        except Refused as refusal:
-            self.say(str(refusal), "warning")
-            return
-        self.say(f"measuring what this {palette.UNITS[backend]} can do at most; some ten seconds")
+            self.say(f"measuring what this {palette.UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -23,38 +24,43 @@ PICTURED = (72, 18)  # columns and rows of the panel from which on there is room
 LARGE = (110, 34)
 
 
-class Title(Drawn[Subject | None]):
+class Part(Drawn["Subject | None"]):
+    """One part of a run in the words of fwtui.tui.widgets.readout; nothing where there is no run."""
+
+    said: ClassVar[Callable[[Subject, int], Sequence[Content]]]
+
+    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+        return [] if subject is None else type(self).said(subject, width)
+
+
+class Title(Part):
     """Which run, and its verdict."""
 
     def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
         return [] if subject is None else [readout.title(subject, width)]
 
 
-class Headline(Drawn[Subject | None]):
+class Headline(Part):
     """The numbers that matter most, and what it is doing."""
 
     def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
         return [] if subject is None else [readout.headline(subject, width), *readout.progress(subject, width)]
 
 
-class Phases(Drawn[Subject | None]):
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else readout.phases(subject, width)
+class Phases(Part):
+    said = staticmethod(readout.phases)
 
 
-class Outside(Drawn[Subject | None]):
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else readout.outside(subject, width)
+class Outside(Part):
+    said = staticmethod(readout.outside)
 
 
-class Meters(Drawn[Subject | None]):
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else readout.meters(subject, width)
+class Meters(Part):
+    said = staticmethod(readout.meters)
 
 
-class Checked(Drawn[Subject | None]):
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else readout.checked(subject, width)
+class Checked(Part):
+    said = staticmethod(readout.checked)
 
 
 class Empty(Drawn[tuple[str, ...]]):

@@ -110,10 +110,6 @@ class SessionScreen(Frame):
             else f"run {view.baseline} is the baseline; runs of the same n are compared with it"
         )
 
-    def action_motion(self) -> None:
-        self.view.motion = not self.view.motion
-        self.update()
-
     def action_counters(self) -> None:
         from fwtui.tui.run.counters_dialog import CountersScreen
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from threading import Thread
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -17,26 +15,27 @@ from textual.events import ScreenResume
 from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
-from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, Known, find
 from fwtui.sessions.listing import ORDERS, matching, ordered
 from fwtui.sessions.shelf import Shelf
+from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.opens import BESIDE, SessionWanted
+from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.frame.view import View
 from fwtui.tui.sessions.table import Details, SessionsTable
 
 
-class Found(Message):
-    """The library has been read."""
+class SessionWanted(Message):
+    """A session is to be opened, or its runs are to be shown beside those of the view."""
 
-    def __init__(self, entries: list[Entry]):
+    def __init__(self, path: Path, beside: bool = False):
         super().__init__()
-        self.entries = entries
+        self.path = path
+        self.beside = beside
 
 
 @cache
@@ -104,16 +103,10 @@ class SessionsScreen(Frame):
 
     def read(self) -> None:
         """Look at the folders again, in the background."""
-        Thread(target=self._read, name="library", daemon=True).start()
+        in_background(self, partial(find, self._known), self._found, "library")
 
-    def _read(self) -> None:
-        entries = find(self._known)
-        with contextlib.suppress(RuntimeError):  # the screen is gone
-            self.post_message(Found(entries))
-
-    def on_found(self, event: Found) -> None:
-        event.stop()
-        self._entries = event.entries
+    def _found(self, entries: list[Entry]) -> None:
+        self._entries = entries
         self.update()
         self._mark = None
 
@@ -215,10 +208,8 @@ class SessionsScreen(Frame):
         self.app.push_screen(AskScreen(title, value, hint="Enter keeps it, Esc does not"), take)
 
     def _change(self, act: Callable[[], str]) -> None:
-        try:
+        with self.saying("error"):
             self.say(act())
-        except Refused as refusal:
-            self.say(str(refusal), "error")
         self.read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

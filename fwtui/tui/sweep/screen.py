@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.squares import Squares, of_runs, of_sweep
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.saved import Table
+from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.curves import figure

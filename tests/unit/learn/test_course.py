@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
-from fwtui.learn.attending import Attending
 from fwtui.learn.course import load_course, step_named
+from fwtui.learn.course_progress import CourseProgress
 from fwtui.learn.lessons import lessons, session_path
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model
@@ -140,7 +140,7 @@ class TestRecorded:
 
 class TestAttending:
     def test_a_guess_stands_beside_the_answer(self, made: Path) -> None:
-        here = Attending(lessons(made))
+        here = CourseProgress(lessons(made))
         page = here.page(Model())
         assert (page.number, page.of, page.answer) == (1, 2, None) and page.text
         with pytest.raises(Refused):
@@ -159,11 +159,11 @@ class TestAttending:
 
     def test_a_page_says_what_is_missing(self, made: Path) -> None:
         (made.parent / BOTH.name).unlink()
-        page = Attending(lessons(made)).page(Model())
+        page = CourseProgress(lessons(made)).page(Model())
         assert page.title == "A thread for every pair" and "which is not here" in page.problem and not page.text
 
     def test_runs_of_this_machine_answer_too(self, made: Path) -> None:
-        here = Attending(lessons(made))
+        here = CourseProgress(lessons(made))
         here.go(1)
         with pytest.raises(Refused, match="needs a GPU"):
             here.plan(gpu=False)
@@ -182,7 +182,7 @@ class TestAttending:
         assert local.answer.number == here.lessons.answer(here.step).number
 
     def test_nothing_further_runs_after_one_that_failed(self, made: Path) -> None:
-        here = Attending(lessons(made))
+        here = CourseProgress(lessons(made))
         here.go(1)
         here.plan(gpu=True)
         model, _ = load_model(BOTH)

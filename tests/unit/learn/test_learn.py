@@ -15,7 +15,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.graphs.generate import generate
 from fwtui.learn import real
-from fwtui.learn.source import source
+from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Stepping, generated, parse_weight, stepping
 from fwtui.learn.trace import Trace
 from kernels import registry

@@ -8,7 +8,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -16,6 +15,7 @@ from textual.strip import Strip
 
 from fwtui.learn.stepping import Stepping
 from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.frame.bindings import hidden
 from kernels.plan import Rect
 
 LABELS = 4  # cells of a row's own number
@@ -48,10 +48,10 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     """
     COMPONENT_CLASSES: ClassVar = {f"grid--{part}" for part in PARTS}
     BINDINGS: ClassVar = [
-        Binding("up", "mark(-1, 0)", "Up", id="grid.up", show=False, tooltip="mark the cell above"),
-        Binding("down", "mark(1, 0)", "Down", id="grid.down", show=False, tooltip="mark the cell below"),
-        Binding("left", "mark(0, -1)", "Left", id="grid.left", show=False, tooltip="mark the cell to the left"),
-        Binding("right", "mark(0, 1)", "Right", id="grid.right", show=False, tooltip="mark the cell to the right"),
+        hidden("up", "mark(-1, 0)", "Up", "mark the cell above", id="grid.up"),
+        hidden("down", "mark(1, 0)", "Down", "mark the cell below", id="grid.down"),
+        hidden("left", "mark(0, -1)", "Left", "mark the cell to the left", id="grid.left"),
+        hidden("right", "mark(0, 1)", "Right", "mark the cell to the right", id="grid.right"),
     ]
 
     class Marked(Message):

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from fwtui.learn.kernel_source import Source, source
 from fwtui.learn.real import Agreement
-from fwtui.learn.source import Source, source
 from fwtui.learn.stepping import Stepping
-from fwtui.tui.learn.grid import shown
+from fwtui.tui.learn.distance_grid import shown
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 LABEL = 8

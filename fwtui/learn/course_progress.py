@@ -57,7 +57,7 @@ class Page(NamedTuple):
     problem: str = ""
 
 
-class Attending:
+class CourseProgress:
     """Where somebody is in the course; guesses are kept for as long as the program runs."""
 
     def __init__(self, lessons: Lessons):

@@ -9,8 +9,8 @@ from textual.content import Content
 
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.attending import Page
 from fwtui.learn.course import MOST_COLUMNS
+from fwtui.learn.course_progress import Page
 from fwtui.learn.questions import times
 from fwtui.tui.widgets.answer_bars import LEAST_BAR, MOST_BAR, WORDS, parts_lines
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line

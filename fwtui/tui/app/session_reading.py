@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.message_pump import MessagePump
 from textual.widgets import ProgressBar, Static
 
 from fwtui.common.text import clean
 from fwtui.sessions import reader
+from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.recording import Recording, named
 
@@ -26,27 +28,25 @@ class GivenUp(Exception):
     """Nobody waits for the session any more."""
 
 
-class Opening:
-    """One session on its way; `then` is called in the thread that reads it, with a Recording or what went wrong."""
+class Reading:
+    """One session that is read in the background; `then` is called with this once `outcome` is there."""
 
-    def __init__(self, path: Path, then: Callable[[Opening, Recording | Exception], None], **how: Any):
+    outcome: Recording | Exception
+
+    def __init__(self, pump: MessagePump, path: Path, then: Callable[[Reading], object], **how: Any):
         self.name = clean(path.name)
         self.share = 0.0
         self.over = False
         self.given_up = False
-        self._path = path
-        self._then = then
-        self._how = how
-        # a daemon thread: leaving must not wait for a big file
-        Thread(target=self._read, name="reader", daemon=True).start()
+        in_background(pump, partial(self._read, path, how), then, "reader")
 
-    def _read(self) -> None:
+    def _read(self, path: Path, how: dict[str, Any]) -> Reading:
         try:
-            outcome: Recording | Exception = recording(self._path, self._watch, **self._how)
+            self.outcome = recording(path, self._watch, **how)
         except Exception as error:
-            outcome = error
+            self.outcome = error
         self.over = True
-        self._then(self, outcome)
+        return self
 
     def _watch(self, share: float) -> None:
         if self.given_up:
@@ -70,24 +70,24 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
     return made
 
 
-class OpeningScreen(Dialog):
+class ReadingScreen(Dialog):
     """How far a session has been read, where that takes its time; None is its answer in any case."""
 
     DEFAULT_CSS = """
-    OpeningScreen #bar { height: 1; }
-    OpeningScreen ProgressBar { width: 1fr; }
-    OpeningScreen ProgressBar Bar { width: 1fr; }
+    ReadingScreen #bar { height: 1; }
+    ReadingScreen ProgressBar { width: 1fr; }
+    ReadingScreen ProgressBar Bar { width: 1fr; }
     """
     TITLE = "Opening"
     HINT = "Esc gives up"
     BINDINGS: ClassVar = [Binding("escape,q", "give_up", "Give up", id="opening.close", tooltip="do not open it")]
 
-    def __init__(self, opening: Opening):
+    def __init__(self, reading: Reading):
         super().__init__()
-        self.opening = opening
+        self.reading = reading
 
     def body(self) -> ComposeResult:
-        yield Static(Content(self.opening.name), markup=False)
+        yield Static(Content(self.reading.name), markup=False)
         with Horizontal(id="bar"):
             yield ProgressBar(total=100, show_eta=False)
 
@@ -98,14 +98,14 @@ class OpeningScreen(Dialog):
     def look(self) -> None:
         """Show how far it is."""
         for bar in self.query(ProgressBar):  # none where the session was there before the bar was
-            bar.update(progress=100 * self.opening.share)
+            bar.update(progress=100 * self.reading.share)
 
     def action_give_up(self) -> None:
-        self.opening.given_up = True
+        self.reading.given_up = True
         self.dismiss(None)
 
 
-class Waiting(Dialog):
+class WaitingScreen(Dialog):
     """Nothing has come down the pipe yet."""
 
     TITLE = "Waiting for a session on standard input"
