@@ -3,12 +3,13 @@
 # make learn    open the course
 # make test     set up, then the whole test suite (no GPU needed)
 # make check    lint, format, types, import contracts, tests
+# make slow     the tests that make test leaves out: the same again in other sizes, layouts and themes (minutes)
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run demo learn test check clean
+.PHONY: run demo learn test check slow clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -20,11 +21,15 @@ demo: $(VENV)/run.stamp
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn
 
-# three processes for what only computes or waits; then, alone, what kills and interrupts processes and looks at when they
-# notice. What failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then
+# three processes for what only computes or waits; then, in two, what kills and interrupts processes and looks at when they
+# notice. What failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then,
+# and only then is it worth the time to prepare what an assertion tells of its values
+export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest
-TESTED := ($(PYTEST) -n 3 tests/unit tests/ui || $(PYTEST) --lf --lfnf none tests/unit tests/ui) && \
-  ($(PYTEST) tests/faults || $(PYTEST) --lf --lfnf none tests/faults)
+AGAIN := $(PYTEST) --lf --lfnf none
+TOGETHER := tests/unit tests/ui tests/bad_files
+TESTED := ($(PYTEST) -n 3 --assert plain $(TOGETHER) || $(AGAIN) $(TOGETHER)) && \
+  ($(PYTEST) -n 2 tests/faults || $(AGAIN) tests/faults)
 
 test: $(VENV)/test.stamp
 	$(TESTED)
@@ -35,6 +40,9 @@ check: $(VENV)/dev.stamp
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(TESTED)
+
+slow: $(VENV)/test.stamp
+	$(PYTEST) -n 3 -m "slow and not gpu" tests
 
 clean:
 	rm -rf $(VENV)

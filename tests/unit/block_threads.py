@@ -55,13 +55,13 @@ class _Hand(BlockThread):
 _hands: list[_Hand] = []
 
 
-def _run(manager: BlockManager, block: tuple[int, ...], *arguments: Any) -> None:
-    threads = list(np.ndindex(*manager._block_dim))
+def _run(self: BlockManager, grid_point: tuple[int, ...], *args: Any) -> None:
+    threads = list(np.ndindex(*self._block_dim))
     while len(_hands) < len(threads):
-        _hands.append(_Hand(manager))
+        _hands.append(_Hand(self))
     alive = _hands[: len(threads)]
     for hand, thread in zip(alive, threads, strict=True):
-        hand.begin(manager, block, thread, lambda: manager._f(*arguments))
+        hand.begin(self, grid_point, thread, lambda: self._f(*args))
     failed = None
     while alive:
         random.shuffle(alive)

@@ -16,9 +16,10 @@ from fwtui.common import gc_pause
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
+    gc.unfreeze()
     yield
     gc.enable()
-    gc.unfreeze()
+    gc.freeze()
 
 
 def test_what_was_there_is_never_looked_through_again() -> None:

@@ -1,0 +1,19 @@
+"""What all tests run under: one folder of compiled kernels, threads that do not spin, a collector that looks at little."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+from fwtui.common.environment import worker_environment
+
+# numba reads them when it is imported: what one process compiled, tests and workers find
+for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY"):
+    os.environ.setdefault(name, worker_environment("cpu")[name])
+
+
+def pytest_collection_finish() -> None:
+    """Every screen leaves cycles behind; to look through all modules each time costs a fifth of the tests of screens."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
