@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from textual.pilot import Pilot
 
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 
 WIDE, NARROW = (120, 40), (80, 24)
+# the largest has more room for the same; test_snapshots.py has it of every place
+SIZES = [NARROW, WIDE, pytest.param((200, 60), marks=pytest.mark.slow)]
 
 
 async def keyed(pilot: Pilot[None], *keys: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import WIDE
+from pressing import SIZES, WIDE
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
@@ -35,7 +35,6 @@ RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
 OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
 TIMES = medians(RECORDED)
 SLOWED = f"{SECONDS / max(TIMES[3], TIMES[8]):.1f}x"
-SIZES = [(80, 24), (120, 40), (200, 60)]
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
-from pressing import keyed
+from pressing import SIZES, keyed
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -21,7 +21,6 @@ from fwtui.tui.learn.distance_grid import DistanceGrid
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.widgets.matrix import MatrixPicture
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
 STEPS = len(load_course())
 
 

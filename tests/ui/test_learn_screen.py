@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
-from pressing import keyed
+from pressing import SIZES, keyed
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -17,8 +17,6 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.screen import LearnScreen
-
-SIZES = [(80, 24), (120, 40), (200, 60)]
 
 
 @pytest.fixture

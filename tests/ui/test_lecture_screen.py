@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import scenes
+from pressing import SIZES
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -23,7 +24,6 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import Meters, Phases
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
-SIZES = [(80, 24), (120, 40), (200, 60)]
 
 
 @pytest.fixture

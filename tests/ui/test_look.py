@@ -47,7 +47,7 @@ async def test_a_theme_that_was_asked_for(theme: str, live: FakeLive) -> None:
     assert theme in themes()
 
 
-@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])
 async def test_ascii_draws_nothing_else(
     size: tuple[int, int], replay_of: Callable[..., FwtuiApp], text: Callable[..., str]
 ) -> None:

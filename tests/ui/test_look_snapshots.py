@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from pressing import SIZES
 from test_matrix import slow_run
 
 from fwtui.tui.app.app import FwtuiApp
@@ -14,7 +15,7 @@ from fwtui.tui.frame.look import Look
 Compare = Callable[..., bool]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_the_presenter(size: tuple[int, int], replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
     app = replay_of(scenes.gpu_session())
     app.look = Look(presenter=True)

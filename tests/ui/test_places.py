@@ -204,16 +204,10 @@ def test_a_screen_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.
 
 
 # the others wait for -m slow
-SOME_PLACES = [
-    "explain",
-    "sweep",
-    *(pytest.param(p, marks=pytest.mark.slow) for p in place_names()[1:] if p not in ("explain", "sweep")),
-]
+ONE_PLACE = ["explain", *(pytest.param(p, marks=pytest.mark.slow) for p in place_names()[1:] if p != "explain")]
 
 
-@pytest.mark.parametrize(
-    "place", ["explain", *(pytest.param(p, marks=pytest.mark.slow) for p in place_names()[1:] if p != "explain")]
-)
+@pytest.mark.parametrize("place", ONE_PLACE)
 async def test_resize_storms_settle(replay_of: Replay, place: str) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -229,7 +223,7 @@ async def test_resize_storms_settle(replay_of: Replay, place: str) -> None:
         assert await settled(pilot) == before
 
 
-@pytest.mark.parametrize("place", SOME_PLACES)
+@pytest.mark.parametrize("place", ONE_PLACE)
 async def test_empty_sessions_and_machines_without_a_gpu_have_every_place(replay_of: Replay, place: str) -> None:
     for told in ([scenes.header(), events.Notice(t=0.5, text="nothing ran")], scenes.cpu_session()):
         app = replay_of(told)
@@ -239,7 +233,7 @@ async def test_empty_sessions_and_machines_without_a_gpu_have_every_place(replay
             assert place_of(app) == place and "nan" not in shown
 
 
-@pytest.mark.parametrize("place", SOME_PLACES)
+@pytest.mark.parametrize("place", ONE_PLACE)
 async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:

@@ -56,7 +56,7 @@ def test_before_there_is_a_time_the_progress() -> None:
     assert figures(early._replace(run=replace(early.run, backend="simulator", state="done")))[0].words.startswith("simulated")
 
 
-@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])
 async def test_a_replay_enlarges_what_matters(
     size: tuple[int, int], replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from pressing import SIZES
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -238,7 +239,7 @@ async def test_hostile_names_and_titles_are_only_text(own: Path, replay_of: Repl
         assert "[bold][2J" in shown and "[@click=app.quit]x[/] [31m" in shown and "\x1b" not in shown
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_picture(size: tuple[int, int], own: Path, replay_of: Replay, snap_compare: Callable[..., bool]) -> None:
     async def story(pilot: Pilot[None]) -> None:
         await settled(pilot, "7")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import WIDE
+from pressing import SIZES, WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -29,7 +29,6 @@ from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from kernels import registry
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
 
