@@ -148,8 +148,8 @@ LOOP = {
 @pytest.mark.parametrize(("form", "cc"), LOOP, ids=lambda x: INNER_LOOPS[x].name if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
 def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple[int, int], tmp_path: Path) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    from compiled_off_gpu import compiled, nvdisasm
     from numba import types
-    from test_off_gpu import compiled, nvdisasm
 
     word = types.float32 if form < 2 else types.int32
     signature = (word[::1], word[::1], types.int32, types.int32, types.int64[::1])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from compiled_off_gpu import compiled, compiled_op, nvdisasm
 
 from fwtui.analysis.occupancy import REGISTERS
 from kernels import registry
@@ -26,55 +26,6 @@ STATIC_SHARED = 48 * 1024
 # tiles that each op keeps in shared memory; ops that are not here keep none of a known size
 SHARED_TILES = {("katz-kider", "pivot"): 1, ("katz-kider", "panels"): 2, ("katz-kider", "rest"): 3, ("naive", "relax"): 0}
 MINIMUM = re.compile(r"(F|I|VI|VIADD|VHMN|HMN|U?I)MNMX3?(_U?\d+)?|VIMNMX3?|VIADDMNMX")
-
-
-_COMPILED: dict[Any, Compiled] = {}
-
-
-class Compiled(NamedTuple):
-    cubin: bytes
-    registers: int
-    shared: int
-    stack: int
-    spills: int
-
-
-def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:
-    """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it. `bounds`: its launch_bounds."""
-    core = importlib.import_module("cuda.core")
-    from kernels.numba_door.device import cuda
-
-    arch = f"sm_{cc[0]}{cc[1]}" + ("a" if cc >= (9, 0) else "")
-    ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir", launch_bounds=bounds)
-    options = core.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"])
-    linker = core.Linker(core.ObjectCode.from_ltoir(ir), options=options)
-    code = linker.link("cubin")
-    log = linker.get_info_log()
-    used = re.search(r"Used (\d+) registers", log)
-    shared = re.search(r"(\d+) bytes smem", log)
-    frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
-    assert used and frame, log
-    stack, stores, loads = map(int, frame.groups())
-    return Compiled(bytes(code.code), int(used[1]), int(shared[1]) if shared else 0, stack, stores + loads)
-
-
-def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
-    """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
-    from kernels.programs.cuda_program import signature
-
-    function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
-    types = signature(shape, args, len(op.buffers((0,) * args)))
-    key = (function.__code__, tuple(str(c.cell_contents) for c in function.__closure__ or ()), types, cc, bounds)
-    if key not in _COMPILED:
-        _COMPILED[key] = compiled(function, types, cc, bounds)
-    return _COMPILED[key]
-
-
-def nvdisasm() -> str | None:
-    import nvidia
-
-    found = [str(f) for folder in nvidia.__path__ for f in Path(folder).glob("*/bin/nvdisasm")]
-    return found[0] if found else None
 
 
 def instructions(cubin: bytes, folder: Path) -> Counter[str]:
@@ -116,16 +67,18 @@ def test_the_largest_blocks_have_registers_enough(kernel: Kernel) -> None:
 
 
 def cases() -> Iterator[Any]:
-    """Every type at the tile that is used, one of them for every capability; every other tile once."""
+    """Every type at the tile that is used, on the newer GPU; the smallest tile on the older one; all else is made of the same
+    lines, and waits for -m slow.
+    """
+    _, new = CAPABILITIES
     for kernel in CUDA:
-        usual = kernel.default_tile
+        usual, smallest = kernel.default_tile, min(kernel.tiles, default=1)
         for tile in kernel.tiles or (1,):
             for dtype in kernel.dtypes if tile == usual else kernel.dtypes[:1]:
-                for cc in CAPABILITIES if tile == usual and dtype == kernel.dtypes[0] else CAPABILITIES[-1:]:
+                for cc in CAPABILITIES if dtype == kernel.dtypes[0] else (new,):
+                    quick = tile == usual if cc == new else tile == smallest
                     name = f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}"
-                    # tiles between the usual one and the smallest are made of the same lines
-                    marks = pytest.mark.slow if tile not in (usual, min(kernel.tiles, default=1)) else ()
-                    yield pytest.param(kernel, tile, dtype, cc, id=name, marks=marks)
+                    yield pytest.param(kernel, tile, dtype, cc, id=name, marks=() if quick else pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("kernel", "tile", "dtype", "cc"), cases())

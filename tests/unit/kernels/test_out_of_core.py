@@ -155,7 +155,7 @@ def test_under_a_cap_of_memory_the_simulator_streams() -> None:
 def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
     pytest.importorskip("cuda.core")
     pytest.importorskip("numba.cuda")
-    from test_off_gpu import compiled
+    from compiled_off_gpu import compiled
 
     from kernels.plan import Target
     from kernels.programs.cuda_program import signature

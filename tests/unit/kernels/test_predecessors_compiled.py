@@ -25,8 +25,8 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(
 ) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     pytest.importorskip("numba.cuda")
+    from compiled_off_gpu import compiled, nvdisasm
     from numba import float32, int16, int32
-    from test_off_gpu import compiled, nvdisasm
 
     rounded = dtype == "rounded"
     number = {"int32": int32, "int16": int16}.get(dtype, float32)
@@ -82,8 +82,8 @@ def test_what_surrounds_the_search_compiles_for_real_gpus() -> None:
 def test_arc_after_arc_reads_four_sources_at_once(tmp_path: Path) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     pytest.importorskip("numba.cuda")
+    from compiled_off_gpu import compiled, nvdisasm
     from numba import int16, int32, int64
-    from test_off_gpu import compiled, nvdisasm
 
     do, words, line = few_arcs.functions(short_arcs.THREADS), int32[:, ::1], int32[::1]
     for keys in (words, int16[:, ::1]):

@@ -162,7 +162,8 @@ REST: dict[tuple[str, int], dict[str, int]] = {  # instructions of 8 k for 64 wo
 @pytest.mark.parametrize(("dtype", "form"), REST, ids=str)
 def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int, tmp_path: Path) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
-    off_gpu = pytest.importorskip("test_off_gpu")
+    import compiled_off_gpu as off_gpu
+
     tool = off_gpu.nvdisasm()
     if tool is None:
         pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
@@ -196,7 +197,8 @@ def test_the_disk_cache_tells_launch_bounds_apart() -> None:
 def test_resident_blocks_fit_in_the_number_that_is_launched(tile: int, resident: int, dtype: str, tmp_path: Path) -> None:
     """A cooperative launch cannot be compiled without a GPU, but all the rest of it can; a barrier needs no register."""
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
-    off_gpu = pytest.importorskip("test_off_gpu")
+    import compiled_off_gpu as off_gpu
+
     source = Path(k84_resident.__file__).read_text()
     for gone in ("        grid = cuda.cg.this_grid()\n", "            grid.sync()\n"):
         assert gone in source
