@@ -1,26 +1,15 @@
 """The command line: each file here is a command.
 
-The first paragraph of its docstring is its help, and `ORDER = 10` on a line of its own its place in `fwtui --help`.
+The first paragraph of its docstring is its help, and `ORDER = 10` on a line of its own its place in `fwtui --help`. It offers
+`add_arguments(parser: argparse.ArgumentParser) -> None` and `execute(given: argparse.Namespace) -> int`, which returns the exit
+code; Refused and NoGpu are reported by its caller.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Collection
-from typing import Protocol
 
 from fwtui.common.outline import Outline, module_files, outlines
-
-
-class Command(Protocol):
-    """What a module of this package offers."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def execute(self, given: argparse.Namespace) -> int:
-        """Do it and return the exit code. Refused and NoGpu are reported by the caller."""
-        ...
-
 
 OK, WRONG, USAGE, NO_GPU, WORKER_DIED, NOT_RECORDED = range(6)
 EXIT_CODES = (
