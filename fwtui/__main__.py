@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from fwtui import __version__
-from fwtui.commands import COMMANDS, EXIT_CODES, NO_GPU, USAGE
+from fwtui.commands import EXIT_CODES, NO_GPU, USAGE, helps, names
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.streams import ready_streams, unwritten
@@ -37,9 +37,9 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
     )
     root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
-    commands = root.add_subparsers(metavar="COMMAND", dest="command")
-    for name in [command] if command else COMMANDS:
-        sub = commands.add_parser(name, help=COMMANDS[name], description=COMMANDS[name], epilog=EXIT_CODES)
+    parsers = root.add_subparsers(metavar="COMMAND", dest="command")
+    for name, about in helps(command).items():
+        sub = parsers.add_parser(name, help=about, description=about, epilog=EXIT_CODES)
         if command:
             module = importlib.import_module(f"fwtui.commands.{name}")
             module.add_arguments(sub)
@@ -55,10 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     ready_streams()
     words = _joined(words)
-    if not words or words[0] not in ("-h", "--help", "--version", *COMMANDS):
+    if not words or words[0] not in ("-h", "--help", "--version", *names()):
         words = ["dashboard", *words]
     try:
-        given = parser(words[0] if words[0] in COMMANDS else "").parse_args(words)
+        given = parser(words[0] if words[0] in names() else "").parse_args(words)
         gc_pause.wake()
         return given.execute(given)
     except NoGpu as refusal:

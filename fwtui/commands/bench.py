@@ -1,4 +1,4 @@
-"""`fwtui bench`: the best rungs, the limit and the Python packages that are installed, side by side."""
+"""The best kernels, this device's limit and the Python packages that are installed, side by side, verified, turn by turn."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from fwtui.machine.tuned import config_of
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
 
+ORDER = 160
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
 COLUMNS = ("n", "type", "kernel", "on", "choices", "total", "", "rate", "of limit", "vs best peer", "result")

@@ -1,4 +1,4 @@
-"""`fwtui check FILE`: whether a session is whole."""
+"""Say whether a session file is whole and closed (0), or what is left of it (1)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import sys
 
 from fwtui.sessions.check import check
+
+ORDER = 90
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui compare`: recorded runs against a baseline, with a verdict for each."""
+"""Compare recorded runs with a baseline: change per phase and in total, and whether it is more than chance."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.sessions.library import load_model, resolve
+
+ORDER = 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

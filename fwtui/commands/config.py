@@ -1,4 +1,4 @@
-"""`fwtui config`: every setting, what it is, and where that was said."""
+"""Every setting, its value, and where that comes from: option, then environment, then file, then default."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from fwtui.commands import OK
 from fwtui.common.text import clean
 from fwtui.machine import settings
 from fwtui.machine.settings import KEYMAP
+
+ORDER = 220
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui counters`: what the hardware counted while a kernel ran under a profiler."""
+"""Profile one launch of each operation of a kernel with NVIDIA Nsight Compute and print its hardware counters, no timings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.counters import METRICS, PROFILED, Counters, measure, shown
 from fwtui.machine import hardware
 from fwtui.machine.auto import resolved
+
+ORDER = 180
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui`: the dashboard on whatever this machine has."""
+"""Open the dashboard (also without any command)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
+
+ORDER = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

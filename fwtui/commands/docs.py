@@ -1,4 +1,6 @@
-"""`fwtui docs`: what the README says of kernels, made from the kernels and from a recorded session; and the format's schema."""
+"""Make the README's generated parts and pictures, the ladder from the newest shipped session titled "ladder ..."; and
+sessions/schema-v1.json from the types of events.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,8 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.pictures import redraw
 from fwtui.commands.support.readme_parts import README, rewrite, update
 from fwtui.sessions import schema
+
+ORDER = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui doctor`: what is here, what is missing, and what fixes it."""
+"""Say what is here, what is missing, and the exact command that fixes it; with --measure, what it can do at most."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from fwtui.common.text import clean
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
+
+ORDER = 210
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui export`: the numbers of a session for other programs."""
+"""Write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fwtui.common.text import clean, shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load
 
+ORDER = 100
 WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
     "csv": export.write_csv,
     "jsonl": export.write_json_lines,

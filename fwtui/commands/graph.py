@@ -1,4 +1,4 @@
-"""`fwtui graph`: the input graph itself, saved or shown."""
+"""Save a graph as `fwtui run` makes or reads it, or print a small one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from fwtui.common.child_process import in_front
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
 from fwtui.graphs.formats import written_help
+
+ORDER = 190
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

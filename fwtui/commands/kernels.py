@@ -1,4 +1,4 @@
-"""`fwtui kernels`: the ladder."""
+"""List every kernel with its tiles, types and options."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from fwtui.analysis.report import table
 from fwtui.commands import OK
 from kernels import registry
 from kernels.plan import Kernel
+
+ORDER = 110
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui learn`: the course, from one core to the fastest kernel, in the dashboard's place to learn."""
+"""The course, in the dashboard: step by step from one core to the fastest kernel, with questions that recorded runs answer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from fwtui.experiment.experiment import defaults
 from fwtui.learn.course import step_named
 from fwtui.learn.lessons import lessons, listed
 from fwtui.machine import hardware
+
+ORDER = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui list`: sessions that can be replayed."""
+"""List the shipped and your own recorded sessions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 
 from fwtui.commands import OK
 from fwtui.sessions.listing import ORDERS, print_list
+
+ORDER = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui mark`: markers in a session that is recorded already: a lecture is a recording with markers."""
+"""Write a session with further markers in it; sessions/README.md says how one points at a panel and asks a question."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Mark, mark
 
+ORDER = 140
 MOST_WORDS = 200  # as the dashboard's own markers
 _RUN = re.compile(r"(run|end) +(\d{1,9})", re.ASCII)
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)

@@ -1,4 +1,4 @@
-"""`fwtui merge`: several sessions of one machine as one."""
+"""Write several sessions of one machine after each other as a new one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from fwtui.commands.support.narrating import say
 from fwtui.common.errors import Refused
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Written, merge
+
+ORDER = 120
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui render`: one frame of a recorded session as a picture."""
+"""Draw one moment of a recorded session as an SVG (or as text, where the file ends in .txt)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fwtui.common.errors import Refused
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
 from fwtui.tui.frame.places import place_names
+
+ORDER = 230
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui replay FILE`: a recorded session on the screen, or its results where there is no screen; `-` is one on a pipe."""
+"""Replay a recorded session; without a terminal, or with --json or --table, print its results."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fwtui.stream.events import RunStarted
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
+ORDER = 70
 PIPE = "-"
 
 

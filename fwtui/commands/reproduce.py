@@ -1,4 +1,4 @@
-"""`fwtui reproduce`: a document's experiments run again, and its claims answered."""
+"""Run a document's experiments again and answer its claims: holds, refuted, or not testable here."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
 
+ORDER = 150
 ALL = "all"
 SAMPLING_HZ = 1.0
 

@@ -1,4 +1,4 @@
-"""`fwtui run`: the dashboard's work without a screen."""
+"""Run experiments and print their results: a table on a terminal, JSON lines otherwise."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.stream import Outlet
 from fwtui.stream import events
 
+ORDER = 20
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 

@@ -1,4 +1,4 @@
-"""`fwtui solve`: anybody's graph file in, shortest distances and paths out."""
+"""Shortest distances and paths of your own graph, saved, listed or summarised."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import time
 from fwtui.common.child_process import in_front
 from fwtui.common.errors import Refused
 from fwtui.graphs.formats import read_help
+
+ORDER = 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`fwtui sweep`: what the dashboard's sweep screen does, without a screen."""
+"""Run every combination of several values within a time: how time grows with n, where which kernel wins, what is fastest."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from kernels import registry
 
+ORDER = 30
 WITHIN = 300.0
 
 

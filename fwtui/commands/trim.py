@@ -1,4 +1,4 @@
-"""`fwtui trim`: a part of a session as a session."""
+"""Write a part of a session as a new one: a stretch of time, some runs, less telemetry, or no rounds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, Cut, trim
 
+ORDER = 130
 LEAST_HZ, MOST_HZ = 0.001, 1000
 
 

@@ -1,4 +1,4 @@
-"""`fwtui tune`: fills the table that auto picks from."""
+"""Measure kernels, tiles, options and launch modes on this device, and keep the fastest for the kernel `auto`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from fwtui.machine.tuned import Trial
 from kernels.auto import AUTO, in_order
 from kernels.plan import Kernel
 
+ORDER = 170
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
 ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"

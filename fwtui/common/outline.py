@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
+from functools import cached_property
+from typing import TypeVar
 
 _LAST = 1 << 20  # where a module without an ORDER stands
 
 
-class Outline(NamedTuple):
+class Outline:
     """A module that is not imported."""
 
-    name: str
-    text: str
+    def __init__(self, name: str, path: str):
+        self.name = name
+        with open(path, encoding="utf-8") as file:
+            self._text = file.read()
 
     @property
     def about(self) -> str:
         """The first paragraph of its docstring."""
-        return " ".join(self.text.split('"""', 2)[1].split("\n\n")[0].split())
+        return " ".join(self._text.split('"""', 2)[1].split("\n\n")[0].split())
+
+    @cached_property
+    def constants(self) -> dict[str, str]:
+        """The Python text of each constant that is set on one line."""
+        lines = (line for line in self._text.splitlines() if line[:1].isupper() and " = " in line)
+        return dict(line.partition("  #")[0].split(" = ", 1) for line in lines)
 
     @property
     def order(self) -> int:
-        return int(self.constant("ORDER") or _LAST)
+        return int(self.constants.get("ORDER", _LAST))
 
-    def constant(self, name: str) -> str:
-        """The Python text of a constant that is set on one line; "" where there is none."""
-        found = re.search(rf"^{name} = (.+?)(?:  #.*)?$", self.text, re.MULTILINE)
-        return found[1] if found else ""
+    def strings(self, constant: str) -> tuple[str, ...]:
+        """The strings in a constant; none where it is not set."""
+        return tuple(re.findall(r'"([^"]*)"', self.constants.get(constant, "")))
 
     def defines(self, function: str) -> bool:
-        return f"\ndef {function}(" in self.text
+        return f"\ndef {function}(" in self._text
 
 
-def outlines(folders: Iterable[str]) -> list[Outline]:
+Kind = TypeVar("Kind", bound=Outline)
+
+
+def module_files(folders: Iterable[str]) -> dict[str, str]:
+    """Where each module of a package's folders is, by its name."""
+    found = [(file, f"{folder}/{file}") for folder in folders for file in os.listdir(folder)]
+    return {file.removesuffix(".py"): path for file, path in found if file.endswith(".py") and not file.startswith("_")}
+
+
+def outlines(folders: Iterable[str], kind: type[Kind]) -> list[Kind]:
     """The modules of a package's folders, by their ORDER and name."""
-    paths = [path for folder in folders for path in Path(folder).glob("[!_]*.py")]
-    return sorted((Outline(path.stem, path.read_text("utf-8")) for path in paths), key=lambda o: (o.order, o.name))
+    return sorted((kind(*place) for place in module_files(folders).items()), key=lambda o: (o.order, o.name))

@@ -7,7 +7,7 @@ import re
 MAX_LENGTH = 2000
 QUOTED = 40
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
-_UNSAFE = re.compile(
+_UNSAFE = (  # compiled by its first use, for which `--help` need not wait
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -32,4 +32,4 @@ def clean(text: str) -> str:
     """The text without anything a terminal would obey, cut to 2,000 characters; line breaks become spaces."""
     if len(text) > 8 * MAX_LENGTH:
         text = text[: 8 * MAX_LENGTH]
-    return _UNSAFE.sub("", re.sub(r"\r?\n", " ", text))[:MAX_LENGTH]
+    return re.sub(_UNSAFE, "", re.sub(r"\r?\n", " ", text))[:MAX_LENGTH]

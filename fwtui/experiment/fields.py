@@ -22,6 +22,9 @@ from kernels.plan import Kernel
 UNTIL_STABLE = "stable"
 
 
+Read = Callable[[str], dict[str, Any]]  # text -> changes to the Experiment; raises Refused
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One thing a user can set: how it is called, read from text, and written as text."""
@@ -29,27 +32,42 @@ class Field:
     name: str
     title: str
     help: str
-    read: Callable[[str], dict[str, Any]]  # text -> changes to the Experiment; raises Refused
-    show: Callable[[Experiment], str]
+    read: Read
     choices: Callable[[Kernel, bool], tuple[str, ...]] | None = None  # (kernel, simulated); None: free text
     short: str = ""
     metavar: str = "VALUE"
 
+    def show(self, experiment: Experiment) -> str:
+        """The text that reads back as what the experiment has."""
+        if self.name == "weights":
+            return f"{_text(experiment.low)}..{_text(experiment.high)}"
+        value = getattr(experiment, self.name)
+        return UNTIL_STABLE if self.name == "repeats" and not value else _text(value)
 
-def _number(name: str, title: str, low: float, high: float, whole: bool = True) -> Callable[[str], dict[str, Any]]:
+
+def _text(value: str | float) -> str:
+    """The shortest text that reads back as the same."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _number(name: str, low: float, high: float, whole: bool = True) -> Read:
     def read(text: str) -> dict[str, Any]:
         try:
             value = int(text.replace("_", "")) if whole else float(text)
         except ValueError:
-            raise Refused(f"{title} {shown(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
+            raise Refused(f"{name} {shown(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
-            raise Refused(f"{title} {brief(text)} is outside {low} to {high}; choose a value in between")
+            raise Refused(f"{name} {brief(text)} is outside {low} to {high}; choose a value in between")
         return {name: value}
 
     return read
 
 
-def _share(name: str, title: str, most: float) -> Callable[[str], dict[str, Any]]:
+def _share(name: str, title: str, most: float) -> Read:
     def read(text: str) -> dict[str, Any]:
         plain = text.strip()
         try:
@@ -79,16 +97,16 @@ def _weights(text: str) -> dict[str, Any]:
 
 
 def _repeats(text: str) -> dict[str, Any]:
-    return {"repeats": 0} if text.strip() == UNTIL_STABLE else _number("repeats", "repeats", 0, 1000)(text)
+    return {"repeats": 0} if text.strip() == UNTIL_STABLE else _number("repeats", 0, 1000)(text)
 
 
-def _flag(name: str, title: str) -> Callable[[str], dict[str, Any]]:
+def _flag(name: str, title: str, help: str) -> Field:
     def read(text: str) -> dict[str, Any]:
         if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
-            raise Refused(f"{title} {shown(text)} is neither yes nor no; give one of them")
+            raise Refused(f"{name} {shown(text)} is neither yes nor no; give one of them")
         return {name: text.lower() in ("yes", "true", "1")}
 
-    return read
+    return Field(name, title, help, read, lambda k, s: ("no", "yes"), metavar="YES|NO")
 
 
 def _device(text: str) -> dict[str, Any]:
@@ -96,12 +114,7 @@ def _device(text: str) -> dict[str, Any]:
     return {"device": text}
 
 
-def _plain(number: float) -> str:
-    """The shortest text that reads back as the same number."""
-    return str(int(number)) if number == int(number) else repr(float(number))
-
-
-def _word(name: str) -> Callable[[str], dict[str, Any]]:
+def _word(name: str) -> Read:
     return lambda text: {name: text}
 
 
@@ -110,102 +123,44 @@ def _kernel(text: str) -> dict[str, Any]:
     return {"kernel": text}
 
 
-def _yes_no(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
-    return ("no", "yes")
-
-
 FIELDS: tuple[Field, ...] = (
     Field(
         "kernel",
         "Kernel",
         "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known",
         _kernel,
-        lambda e: e.kernel,
         lambda k, s: (*registry(), AUTO.id),
         short="k",
         metavar="ID",
     ),
-    Field(
-        "n", "Vertices", "size of the graph, 1 to 65536", _number("n", "n", 1, 65536), lambda e: str(e.n), short="n", metavar="N"
-    ),
-    Field(
-        "file",
-        "Graph file",
-        f"read the graph from a file instead: {read_help()}",
-        _word("file"),
-        lambda e: e.file,
-        metavar="PATH",
-    ),
+    Field("n", "Vertices", "size of the graph, 1 to 65536", _number("n", 1, 65536), short="n", metavar="N"),
+    Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", _word("file"), metavar="PATH"),
     Field(
         "density",
         "Density",
         "probability of each edge: 0..1 or a percentage like 30%",
         _share("density", "density", 1),
-        lambda e: _plain(e.density),
         short="d",
         metavar="P",
     ),
-    Field(
-        "weights",
-        "Weights",
-        "range of edge weights, like 1..16",
-        _weights,
-        lambda e: f"{_plain(e.low)}..{_plain(e.high)}",
-        metavar="LOW..HIGH",
-    ),
-    Field(
-        "real",
-        "Real weights",
-        "real weights (multiples of 1/256) instead of integers",
-        _flag("real", "real"),
-        lambda e: "yes" if e.real else "no",
-        _yes_no,
-        metavar="YES|NO",
-    ),
+    Field("weights", "Weights", "range of edge weights, like 1..16", _weights, metavar="LOW..HIGH"),
+    _flag("real", "Real weights", "real weights (multiples of 1/256) instead of integers"),
     Field(
         "negative",
         "Negative",
         "share of negative edges (no negative cycles), 0..0.45",
         _share("negative", "negative share", MAX_NEGATIVE_SHARE),
-        lambda e: _plain(e.negative),
         metavar="SHARE",
     ),
-    Field(
-        "connected",
-        "Connected",
-        "force strong connectivity by the edges i -> i+1",
-        _flag("connected", "connected"),
-        lambda e: "yes" if e.connected else "no",
-        _yes_no,
-        metavar="YES|NO",
-    ),
-    Field(
-        "exact",
-        "Exact count",
-        "exactly density x n(n-1) edges instead of a coin toss for each",
-        _flag("exact", "exact"),
-        lambda e: "yes" if e.exact else "no",
-        _yes_no,
-        metavar="YES|NO",
-    ),
-    Field(
-        "seed",
-        "Seed",
-        "same seed, same graph, on every machine",
-        _number("seed", "seed", 0, MAX_SEED),
-        lambda e: str(e.seed),
-        short="s",
-        metavar="SEED",
-    ),
-    Field(
-        "dtype", "Type", "number type of the distances", _word("dtype"), lambda e: e.dtype, lambda k, s: k.dtypes, metavar="TYPE"
-    ),
+    _flag("connected", "Connected", "force strong connectivity by the edges i -> i+1"),
+    _flag("exact", "Exact count", "exactly density x n(n-1) edges instead of a coin toss for each"),
+    Field("seed", "Seed", "same seed, same graph, on every machine", _number("seed", 0, MAX_SEED), short="s", metavar="SEED"),
+    Field("dtype", "Type", "number type of the distances", _word("dtype"), lambda k, s: k.dtypes, metavar="TYPE"),
     Field(
         "tile",
         "Tile",
         "side of a square tile",
-        _number("tile", "tile", 1, 1024),
-        lambda e: str(e.tile),
+        _number("tile", 1, 1024),
         lambda k, s: tuple(map(str, k.tiles_for(s))),
         short="t",
         metavar="SIDE",
@@ -215,7 +170,6 @@ FIELDS: tuple[Field, ...] = (
         "Launch",
         "eager: launch by launch; graph: captured once as a CUDA graph",
         _word("launch"),
-        lambda e: e.launch,
         lambda k, s: ("eager",) if s else k.launch_modes,
         metavar="MODE",
     ),
@@ -224,25 +178,15 @@ FIELDS: tuple[Field, ...] = (
         "Memory",
         "where the matrix lives while the kernel runs",
         _word("memory"),
-        lambda e: e.memory,
         lambda k, s: ("device",) if s else k.memories,
         metavar="KIND",
     ),
-    Field(
-        "repeats",
-        "Repeats",
-        f"timed passes, or {UNTIL_STABLE}: until the median is",
-        _repeats,
-        lambda e: str(e.repeats or UNTIL_STABLE),
-        short="r",
-        metavar="COUNT",
-    ),
+    Field("repeats", "Repeats", f"timed passes, or {UNTIL_STABLE}: until the median is", _repeats, short="r", metavar="COUNT"),
     Field(
         "budget",
         "Budget",
         "at most this many seconds of timed passes",
-        _number("budget", "budget", 0.1, 3600, whole=False),
-        lambda e: _plain(e.budget),
+        _number("budget", 0.1, 3600, whole=False),
         metavar="SECONDS",
     ),
     Field(
@@ -250,9 +194,8 @@ FIELDS: tuple[Field, ...] = (
         "Verify",
         "auto, full (SciPy), sample (Dijkstra from some sources) or off",
         _word("verify"),
-        lambda e: e.verify,
         lambda k, s: ("auto", "full", "sample", "off"),
         metavar="HOW",
     ),
-    Field("device", "Device", "auto, a GPU's number, or simulator", _device, lambda e: e.device, metavar="DEVICE"),
+    Field("device", "Device", "auto, a GPU's number, or simulator", _device, metavar="DEVICE"),
 )

@@ -28,7 +28,7 @@ def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
     """As load, but arrays are not looked through before somebody asks; then Refused may leave as well."""
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
-    most = _usable() if form.arrays else MAX_BYTES
+    most = _usable() if form.says("ARRAYS") else MAX_BYTES
     try:
         with opened(path, name, most) as (file, size):
             graph = replace(form.load().read(Source(file, name, size, most, suffix, demand)), name=name)

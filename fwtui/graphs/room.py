@@ -25,9 +25,9 @@ def check_room(asked: GraphSpec, out: Path) -> None:
     form = written_as(out)
     needed = asked.n**2 * ITEMSIZE[asked.dtype]
     _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
-    if form.arrays and out.parent.is_dir():
+    if form.says("ARRAYS") and out.parent.is_dir():
         _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
-    text = _text_bytes(asked, form.arc_bytes)
+    text = _text_bytes(asked, form.says("ARC_BYTES"))
     if SURELY * text > MAX_BYTES:
         raise Refused(
             f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "

@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.formats import formats, written_as
+from fwtui.graphs.formats import written_as, written_suffixes
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.opening import MAX_BYTES
 
@@ -28,23 +28,25 @@ def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
     Raises Refused for text files over 256 MiB, real weights in .gr, drawings of more than 64 vertices, and what the disk refuses.
     """
     out, form = Path(path), written_as(path)
-    name = clean(out.name)
-    if form.most_drawn and graph.n > form.most_drawn:
-        raise Refused(f"{name} would draw {graph.n:,} vertices, more than {form.most_drawn}; choose a smaller n, or .gr")
+    name, most, arc_bytes = clean(out.name), form.says("MOST_DRAWN"), form.says("ARC_BYTES")
+    if most and graph.n > most:
+        raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
-    if form.arc_bytes and _least_bytes(graph, form.arc_bytes) > MAX_BYTES:
+    if arc_bytes and _least_bytes(graph, arc_bytes) > MAX_BYTES:
         raise _too_large(name)
     with whole_file(path) as file:
-        form.load().write(graph, file if form.arrays else _Limited(file, name))
+        form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name))
         return file.tell()
 
 
 def check_whole(out: Path, whole: bool) -> None:
     """Raises Refused where a format that knows whole weights alone, as DIMACS, would be given others."""
     form = written_as(out)
-    if form.whole and not whole:
-        others = " or ".join(" ".join(other.suffixes) for other in formats() if other.writes and other.reads and not other.whole)
-        raise Refused(f"{clean(out.name)} would have real weights, and {form} knows whole ones alone; choose {others}")
+    if form.says("WHOLE") and not whole:
+        others = (suffix for suffix, other in written_suffixes().items() if other.reads and not other.says("WHOLE"))
+        raise Refused(
+            f"{clean(out.name)} would have real weights, and {form} knows whole ones alone; choose {' or '.join(others)}"
+        )
 
 
 def picture(graph: GraphInput, most: int) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -64,39 +64,28 @@ class Condition:
         """The recorder wrote an end, and every line it counted is here and undamaged."""
         return self.end is not None and self.end.events == self.whole - 1 and not self.damaged and not self.torn
 
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """All whole lines of a session, header first, and how whole it is."""
-
-    header: Header
-    lines: list[Line]
-    damaged: int
-    torn: bool
-    closed: bool
-    dropped: int  # events lost before they reached the recorder
-    duration: float  # seconds
-    reason: str  # of the end; empty without one
-
-    @classmethod
-    def of(cls, header: Header, lines: list[Line], condition: Condition) -> Loaded:
-        """These lines, as whole as they were seen to be."""
-        end = condition.end
-        return cls(
-            header=header,
-            lines=lines,
-            damaged=condition.damaged,
-            torn=condition.torn,
-            closed=condition.closed,
-            dropped=end.dropped if end else 0,
-            duration=condition.duration,
-            reason=end.reason if end else "",
-        )
+    @property
+    def dropped(self) -> int:
+        """Events lost before they reached the recorder."""
+        return self.end.dropped if self.end else 0
 
     @property
     def complete(self) -> bool:
         """Closed, and nothing was lost on the way to the file."""
         return self.closed and not self.dropped
+
+    @property
+    def reason(self) -> str:
+        """Of the end; empty without one."""
+        return self.end.reason if self.end else ""
+
+
+@dataclass(slots=True)
+class Loaded(Condition):
+    """All whole lines of a session, header first, and how whole it is."""
+
+    header: Header = field(kw_only=True)
+    lines: list[Line] = field(kw_only=True)
 
 
 class Session:
@@ -113,33 +102,29 @@ class Session:
         if status.st_size > MAX_BYTES:
             raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; give a smaller session")
         self.size = status.st_size
-        self.header = self._read_header()
+        line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
+        self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
 
     def lines(self) -> Iterator[Line | Corrupt]:
         """Every line in file order, the header first; a damaged line is its Corrupt, a torn last one is left out."""
         return in_order(decode_lines(self._chunks()))
 
-    def condition(self) -> Condition:
-        """A fresh count for this session, to be shown every item of lines()."""
-        return Condition(torn=self.torn)
-
     def read_all(self, watch: Callable[[float], None] = lambda share: None) -> Loaded:
         """The whole session in memory. Raises Refused above two million lines.
 
         `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
         """
-        condition = self.condition()
-        lines: list[Line] = []
+        loaded = Loaded(self.torn, header=self.header, lines=[])
         for item in self.lines():
-            condition.see(item)
+            loaded.see(item)
             if isinstance(item, Line):
-                lines.append(item)
-                if len(lines) % WATCHED == 0:
+                loaded.lines.append(item)
+                if loaded.whole % WATCHED == 0:
                     watch(self._offset / self.size)
-            if len(lines) > MAX_LINES:
+            if loaded.whole > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-        return Loaded.of(self.header, lines, condition)
+        return loaded
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
@@ -152,10 +137,6 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _read_header(self) -> Header:
-        line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
-        return first_line(self.name, line if newline else b"")
 
     def _chunks(self) -> Iterator[bytes]:
         self._offset = offset = 0

@@ -83,7 +83,8 @@ class Inlet:
     def loaded(self, lines: list[Line]) -> Loaded:
         """What has come so far, as a file that ends there."""
         assert self.header is not None
-        return Loaded.of(self.header, lines, self.condition)
+        seen = self.condition
+        return Loaded(seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, header=self.header, lines=lines)
 
     def _chunks(self) -> Iterator[bytes]:
         size = 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from fwtui.common.errors import Corrupt
 from fwtui.sessions.reader import Condition, Session
-from fwtui.stream.events import Device, Event, Header, Planned, RunDone, RunStarted, Verdict
+from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 
 
 @dataclass(slots=True)
@@ -16,63 +17,40 @@ class Summary:
     header: Header
     condition: Condition
     runs: int = 0
-    kernels: list[str] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)  # vertices
+    kernels: dict[str, None] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)  # vertices
     best_rate: float | None = None  # relaxations per second, of verified runs only
     gpu: str = ""
 
 
 def summarise(session: Session) -> Summary:
     """Read all of an open session, in little memory."""
-    summary = Summary(session.header, session.condition())
-    kernels: dict[str, None] = {}
-    sizes: dict[int, None] = {}
-    rates = _Rates()
+    summary = Summary(session.header, Condition(session.torn))
+    vertices: dict[int, int] = {}  # by run
+    rates: dict[int, float] = {}
+    verified: set[int] = set()
     for item in session.lines():
         summary.condition.see(item)
-        if isinstance(item, Exception):
+        if isinstance(item, Corrupt):
             continue
-        event = item.event
-        if isinstance(event, RunStarted):
-            summary.runs += 1
-            kernels[event.experiment.kernel] = None
-        elif isinstance(event, Planned):
-            sizes[event.n] = None
-        elif isinstance(event, Device) and event.name:
-            summary.gpu = event.name
-        if isinstance(event, Event):
-            rates.see(event)
-    summary.kernels = list(kernels)
-    summary.sizes = list(sizes)
-    summary.best_rate = rates.best
+        match item.event:
+            case RunStarted(run=run, experiment=experiment):
+                summary.runs += 1
+                summary.kernels[experiment.kernel] = None
+                vertices.pop(run, None)  # a second run of that number starts from nothing
+                rates.pop(run, None)
+                verified.discard(run)
+            case Planned(run=run, n=n):
+                summary.sizes[n] = vertices[run] = n
+            case Device(name=name) if name:
+                summary.gpu = name
+            case Verdict(run=run, verdict="verified"):
+                verified.add(run)
+            case RunDone(run=run, median=median) if median and run in vertices:
+                rate = float(vertices[run]) ** 3 / median
+                if math.isfinite(rate):
+                    rates[run] = rate
+        event = item.event  # a verdict may come before or after its run's times
+        if isinstance(event, Verdict | RunDone) and event.run in verified and event.run in rates:
+            summary.best_rate = max(summary.best_rate or 0.0, rates[event.run])
     return summary
-
-
-class _Rates:
-    """The best rate so far; only a verified run has one, and its verdict may come before or after its times."""
-
-    def __init__(self) -> None:
-        self.best: float | None = None
-        self._vertices: dict[int, int] = {}
-        self._rates: dict[int, float] = {}
-        self._verified: set[int] = set()
-
-    def see(self, event: Event) -> None:
-        if isinstance(event, RunStarted):  # a second run of that number starts from nothing
-            self._vertices.pop(event.run, None)
-            self._rates.pop(event.run, None)
-            self._verified.discard(event.run)
-        elif isinstance(event, Planned):
-            self._vertices[event.run] = event.n
-        elif isinstance(event, Verdict) and event.verdict == "verified":
-            self._verified.add(event.run)
-            self._consider(event.run)
-        elif isinstance(event, RunDone) and event.median and event.run in self._vertices:
-            rate = float(self._vertices[event.run]) ** 3 / event.median
-            if math.isfinite(rate):
-                self._rates[event.run] = rate
-                self._consider(event.run)
-
-    def _consider(self, run: int) -> None:
-        if run in self._verified and run in self._rates:
-            self.best = max(self.best or 0.0, self._rates[run])

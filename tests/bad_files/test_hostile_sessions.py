@@ -20,7 +20,7 @@ import pytest
 from msgspec import inspect
 
 from fwtui.__main__ import main
-from fwtui.commands import COMMANDS
+from fwtui.commands import names
 from fwtui.commands.support import readme_parts
 from fwtui.sessions.folders import SUFFIX
 from fwtui.stream import codec, events
@@ -67,7 +67,7 @@ DOORS: dict[str, Door] = {
     "docs": lambda path, out: ["docs", "--check", str(out / "README.md")],
     "reproduce --from": lambda path, out: ["reproduce", "cs542200", "--from", str(path)],
 }
-if "compare" in COMMANDS:
+if "compare" in names():
     DOORS["compare"] = lambda path, out: ["compare", str(path), str(path)]
 
 

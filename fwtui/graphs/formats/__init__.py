@@ -14,60 +14,58 @@ and offers `read(source: Source) -> Adjacency | Unseen`, `write(graph: GraphInpu
 
 from __future__ import annotations
 
-from ast import literal_eval
 from functools import cache
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.common.outline import outlines
+from fwtui.common.outline import Outline, outlines
 from fwtui.common.text import clean, shown
 
 PACKED = (".gz", ".bz2", ".xz")
 
 
-class Format(NamedTuple):
-    """What a module of this folder says; see there."""
+class Format(Outline):
+    """What a module of this folder says."""
 
-    name: str
-    title: str
-    written: str
-    suffixes: tuple[str, ...]
-    reads: bool
-    writes: bool
-    arrays: bool
-    whole: bool
-    arc_bytes: int
-    most_drawn: int
+    def __str__(self) -> str:
+        return f"{self.title} {' '.join(self.suffixes)}"
+
+    @property
+    def title(self) -> str:
+        return self.strings("TITLE")[0]
+
+    @property
+    def written(self) -> str:
+        return (self.strings("WRITTEN") or self.strings("TITLE"))[0]
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return self.strings("SUFFIXES")
+
+    @property
+    def reads(self) -> bool:
+        return self.defines("read")
+
+    @property
+    def writes(self) -> bool:
+        return self.defines("write")
+
+    def says(self, constant: str) -> int:
+        """The number, or whether True, that a constant is; 0 where it is not set."""
+        return int(self.constants.get(constant, "0").replace("True", "1"))
 
     def load(self) -> Any:
         """The module."""
         return import_module(f"{__name__}.{self.name}")
 
-    def __str__(self) -> str:
-        return f"{self.title} {' '.join(self.suffixes)}"
-
 
 @cache
-def formats() -> tuple[Format, ...]:
+def formats() -> list[Format]:
     """Every format, in the order of lists."""
-    return tuple(
-        Format(
-            o.name,
-            literal_eval(o.constant("TITLE")),
-            literal_eval(o.constant("WRITTEN") or o.constant("TITLE")),
-            literal_eval(o.constant("SUFFIXES")),
-            o.defines("read"),
-            o.defines("write"),
-            o.constant("ARRAYS") == "True",
-            o.constant("WHOLE") == "True",
-            int(o.constant("ARC_BYTES") or 0),
-            int(o.constant("MOST_DRAWN") or 0),
-        )
-        for o in outlines(__path__)
-    )
+    return outlines(__path__, Format)
 
 
 def read_suffixes() -> dict[str, Format]:

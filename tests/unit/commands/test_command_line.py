@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
+from fwtui import commands
 from fwtui.__main__ import main
 from fwtui.commands import run as run_command
 from fwtui.commands.support.narrating import narrate
@@ -208,6 +210,48 @@ def test_help_lists_the_commands_and_exit_codes(tmp_path: Path) -> None:
     about = fwtui(tmp_path, "run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
     assert fwtui(tmp_path, "--version").stdout.startswith("python")
+
+
+HELLO = '''"""Say hello,
+and nothing else.
+
+More.
+"""
+
+ORDER = 45
+
+
+def add_arguments(parser):
+    parser.add_argument("--to", default="all")
+
+
+def execute(given):
+    print(f"hello {given.to}")
+    return 0
+'''
+
+
+def test_a_command_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "hello.py").write_text(HELLO)
+    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(folder)])
+    try:
+        assert main(["hello", "--to", "you"]) == 0 and capsys.readouterr().out == "hello you\n"
+    finally:
+        sys.modules.pop("fwtui.commands.hello", None)
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert "hello say hello, and nothing else solve shortest" in words
+
+
+def test_every_command_says_what_it_does_and_where_it_stands() -> None:
+    told = commands.helps()
+    assert next(iter(told)) == "dashboard" and len(told) > 20
+    for name, about in told.items():
+        module = importlib.import_module(f"fwtui.commands.{name}")
+        assert about and module.ORDER and callable(module.add_arguments) and callable(module.execute)
 
 
 def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:

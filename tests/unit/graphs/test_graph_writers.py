@@ -244,7 +244,7 @@ class TestCommand:
         for n, density in ((9, 1.0), (101, 0.3), (150, 0.9)):
             asked = Experiment(n=n, density=density, exact=True)
             size = write(generate(asked), tmp_path / f"g{suffix}")
-            assert 0.7 * size < room._text_bytes(asked, written_as(f"g{suffix}").arc_bytes) < size
+            assert 0.7 * size < room._text_bytes(asked, written_as(f"g{suffix}").says("ARC_BYTES")) < size
 
     def test_a_reader_that_goes_away_is_no_error(self) -> None:
         read_end, write_end = os.pipe()

@@ -36,7 +36,8 @@ class TestSummary:
         path = record(tmp_path / "s", device, *runs, planned(4, 1, 64), planned(4, 2, 64), planned(4, 3, 128))
         with open_session(path) as session:
             summary = summarise(session)
-        assert (summary.runs, summary.kernels, summary.sizes, summary.gpu) == (3, ["naive", "blocked"], [64, 128], "A GPU")
+        kernels, sizes = list(summary.kernels), list(summary.sizes)
+        assert (summary.runs, kernels, sizes, summary.gpu) == (3, ["naive", "blocked"], [64, 128], "A GPU")
         assert summary.best_rate is None
 
     @pytest.mark.parametrize(
