@@ -22,6 +22,7 @@ SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
+FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")  # fields that decide nothing of what is computed
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]

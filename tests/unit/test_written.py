@@ -70,7 +70,7 @@ class Live:
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=0.0, text=text))
 
-    def start(self, wanted: Experiment) -> int:
+    def start(self, wanted: Experiment, brief: bool = False) -> int:
         self.started.append(wanted.kernel)
         return 1
 
