@@ -12,9 +12,9 @@ from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import off_gpu, presets
 from fwtui.campaigns.reproduce.campaign import held
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
-from fwtui.campaigns.reproduce.execute import MOST_SECONDS, Performer, repeated
+from fwtui.campaigns.reproduce.performer import MOST_SECONDS, Performer, repeated
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.runs import LEFT_OUT, Results, ask, label
+from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
 from fwtui.commands.reproduce import lines
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
@@ -113,7 +113,7 @@ def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
 @pytest.mark.parametrize("name", presets())
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.campaigns.reproduce.cs542200.written", lambda graph, path: iter([None, ""]))
+    monkeypatch.setattr("fwtui.campaigns.reproduce.documents.cs542200.written", lambda graph, path: iter([None, ""]))
     live: Any = NoLive(Made())
     refused: list[str] = []
 

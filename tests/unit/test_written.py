@@ -12,10 +12,10 @@ import pytest
 from made_sessions import Made, int32
 
 from fwtui.campaigns.reproduce import graph_files as module
-from fwtui.campaigns.reproduce.execute import Performer
 from fwtui.campaigns.reproduce.graph_files import written
+from fwtui.campaigns.reproduce.performer import Performer
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.runs import Results, ask
+from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.files import read

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
+from fwtui.campaigns.reproduce.results import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
 from fwtui.live import counters
 from fwtui.live.protocols import DRAIN_EVERY, Session, finish
