@@ -6,13 +6,13 @@ everybody has a turn, then everybody has another (A B C A B C ...), and what the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from fwtui.analysis.estimate import GROWING
+from fwtui.analysis.estimate import known
 from fwtui.analysis.limits import Limit, limit_of
+from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.live.protocols import finish
@@ -25,7 +25,6 @@ TURN_SECONDS, MOST_PASSES = 1.0, 50  # of one turn
 MOST_SECONDS = 60.0  # that one pass may take
 SCOUT = {"cpu": 256, "cuda": 1024}  # size at which a kernel shows how fast it is, where it was not yet run
 UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, of what is not larger than that
-AROUND = 0.5  # seconds of a turn that do not grow with the matrix: building, compiling
 
 
 @dataclass
@@ -105,10 +104,9 @@ class Bench:
     def __init__(self, live: Live, rounds: int, seconds: float, say: Callable[[str], None]):
         self._live = live
         self._rounds = rounds
-        self._end = time.monotonic() + seconds
+        self._queue = Queue(live, seconds, brief=True, rates=UNKNOWN_RATE).go()
         self._say = say
         self.heats: list[Heat] = []
-        self._scouts: list[Entrant] = []
 
     def limit(self, entrant: Entrant) -> Limit | None:
         """What the device could do at most with such distances, at the clock of the last turn."""
@@ -132,21 +130,21 @@ class Bench:
         """Everybody who can take part, in turns, within that share of the time that is left."""
         heat = Heat(experiments[0].n, experiments[0].dtype)
         self.heats.append(heat)
-        end = time.monotonic() + share * max(0.0, self._end - time.monotonic())
-        self._admit(heat, experiments, end)
+        queue = self._queue.share(share)
+        self._admit(heat, experiments, queue)
         for turn in range(self._rounds):
             for entrant in list(heat.entrants):
-                if turn and time.monotonic() + self._one(entrant) + self._around(entrant) > end:
+                if turn and queue.expect(changed(entrant.experiment, repeats=1)).total > queue.left:
                     heat.cut_short = True
                     return heat
                 what = f"{entrant.name} ({config_of(entrant.experiment).words}), n {heat.n} {heat.dtype}"
                 self._say(f"round {turn + 1} of {self._rounds}: {what.replace(' (-)', '')}")
-                if not self._turn(entrant):
+                if why := self._turn(entrant):
                     heat.entrants.remove(entrant)
-                    heat.left_out.append((entrant.name, _why(entrant)))
+                    heat.left_out.append((entrant.name, why))
         return heat
 
-    def _admit(self, heat: Heat, experiments: Sequence[Experiment], end: float) -> None:
+    def _admit(self, heat: Heat, experiments: Sequence[Experiment], queue: Queue) -> None:
         """Who can run here, who is here, and for whom there is time: the shortest first, so that a slow one keeps nobody out."""
         able: list[Entrant] = []
         for wanted in experiments:
@@ -159,77 +157,45 @@ class Bench:
                 continue
             if any(config_of(entrant.experiment) == config_of(other.experiment) for other in able):
                 continue
-            if self._scouted(entrant):
-                able.append(entrant)
+            if why := self._scouted(entrant):
+                heat.left_out.append((entrant.name, why))
             else:
-                heat.left_out.append((entrant.name, _why(self._scouts[-1])))
-        left = end - time.monotonic()
-        admitted: list[Entrant] = []
+                able.append(entrant)
+        left = queue.left
         for entrant in sorted(able, key=self._needed):
-            one, needed = self._one(entrant), self._needed(entrant)
+            one, needed = queue.expect(entrant.experiment).one, self._needed(entrant)
             if one > MOST_SECONDS:
                 why = f"one pass is expected to take {one:.0f} s, more than {MOST_SECONDS:.0f}"
             elif needed > left:
                 why = f"expected to take {needed:.0f} s, and {max(0.0, left):.0f} s of its time are left; give --seconds more"
             else:
                 left -= needed
-                admitted.append(entrant)
+                heat.entrants.append(entrant)
                 continue
             heat.left_out.append((entrant.name, why))
-        heat.entrants = [entrant for entrant in able if entrant in admitted]
+        heat.entrants.sort(key=able.index)
 
-    def _scouted(self, entrant: Entrant) -> bool:
-        """Let a kernel that was not yet run do one small pass, so that its time can be told in advance; whether it could."""
+    def _scouted(self, entrant: Entrant) -> str:
+        """Let a kernel that was not yet run do one small pass, so that its time can be told in advance; why it could not."""
         n = SCOUT[kernel_named(entrant.name).backend]
-        if entrant.experiment.n <= n or self._before(entrant) is not None:
-            return True
+        if entrant.experiment.n <= n or known(self._live.model, entrant.experiment):
+            return ""
         self._say(f"how fast is {entrant.name}? n {n} {entrant.experiment.dtype}")
-        self._scouts.append(Entrant(changed(entrant.experiment, n=n, repeats=1)))
-        return self._turn(self._scouts[-1])
+        return self._queue.run(changed(entrant.experiment, n=n, repeats=1))[1]
 
     def _needed(self, entrant: Entrant) -> float:
-        """Seconds that all its turns are expected to take."""
-        warm_up = int(kernel_named(entrant.name).compiles)
-        return ((self._passes(entrant) + warm_up) * self._one(entrant) + self._around(entrant)) * self._rounds
+        """Seconds that all its turns are expected to take; only the first one compiles."""
+        turn = self._queue.expect(self._with_passes(entrant))
+        return turn.compiling + (turn.total - turn.compiling) * self._rounds
 
-    def _passes(self, entrant: Entrant) -> int:
-        """Passes in a turn: what was asked for, else one second's worth."""
-        fit = int(TURN_SECONDS / max(self._one(entrant), 1e-9))
-        return entrant.experiment.repeats or max(1, min(MOST_PASSES, fit))
+    def _with_passes(self, entrant: Entrant) -> Experiment:
+        """A turn: as many passes as were asked for, else one second's worth."""
+        fit = int(TURN_SECONDS / max(self._queue.expect(entrant.experiment).one, 1e-9))
+        return changed(entrant.experiment, repeats=entrant.experiment.repeats or max(1, min(MOST_PASSES, fit)))
 
-    def _before(self, entrant: Entrant) -> Entrant | None:
-        """The same kernel's turns at the largest size up to this one."""
-        everybody = [*self._scouts, *(other for heat in self.heats for other in heat.entrants)]
-        smaller = [other for other in everybody if other.name == entrant.name and other.seconds]
-        smaller = [other for other in smaller if other.experiment.n <= entrant.experiment.n]
-        return max(smaller, key=lambda e: e.experiment.n, default=None)
-
-    def _one(self, entrant: Entrant) -> float:
-        """Seconds of one pass, from its own turns, else from its largest smaller size, else from a guess."""
-        before = entrant if entrant.seconds else self._before(entrant)
-        n = entrant.experiment.n
-        if before is None or not before.seconds:
-            return n**3 / UNKNOWN_RATE[kernel_named(entrant.name).backend]
-        return before.seconds * (n / before.experiment.n) ** 3
-
-    def _around(self, entrant: Entrant) -> float:
-        """Seconds of a turn outside its passes: what grows with the matrix, from its last turn, else from a smaller size."""
-        before = entrant if entrant.seconds else self._before(entrant)
-        if before is None:
-            return AROUND
-        copies = sum(before.runs[-1].stage_seconds(name) or 0.0 for name in (*GROWING, "verify"))
-        return AROUND + copies * (entrant.experiment.n / before.experiment.n) ** 2
-
-    def _turn(self, entrant: Entrant) -> bool:
-        """One run of some passes; whether it came to an end."""
-        number = self._live.start(changed(entrant.experiment, repeats=self._passes(entrant)), brief=True)
-        finish(self._live)
-        run = self._live.model.runs.get(number)
+    def _turn(self, entrant: Entrant) -> str:
+        """One run of some passes; why it did not come to an end, or nothing."""
+        run, why = self._queue.run(self._with_passes(entrant))
         if run is not None:
             entrant.runs.append(run)
-        return run is not None and run.state == "done"
-
-
-def _why(entrant: Entrant) -> str:
-    done = entrant.runs[-1].done if entrant.runs else None
-    return done.message if done is not None and done.message else "the worker died"
+        return why

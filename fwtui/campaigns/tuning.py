@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from fwtui.analysis.estimate import scaled
+from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, settle
-from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import tuned
 from fwtui.machine.tuned import Config, Trial, config_of
@@ -66,18 +68,14 @@ def neighbours(kernel: Kernel, config: Config) -> Iterator[Config]:
     """Every configuration that differs from this one in a single choice."""
     for tile in kernel.tiles:
         if tile != config.tile:
-            yield _with(config, tile=tile)
+            yield replace(config, tile=tile)
     for launch in kernel.launch_modes:
         if launch != config.launch:
-            yield _with(config, launch=launch)
+            yield replace(config, launch=launch)
     for option in kernel.options:
         for value in option.values:
             if value != dict(config.options)[option.name]:
-                yield _with(config, options=tuple(sorted({**dict(config.options), option.name: value}.items())))
-
-
-def _with(config: Config, **changes: object) -> Config:
-    return Config(**{**{f: getattr(config, f) for f in config.__struct_fields__}, **changes})  # type: ignore[arg-type]
+                yield replace(config, options=tuple(sorted({**dict(config.options), option.name: value}.items())))
 
 
 def _takes(config: Config, experiment: Experiment) -> bool:
@@ -112,11 +110,10 @@ class Tuner:
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
         """Measure for at most so long, each problem its share of what is left; whether nothing is left to try."""
-        end = time.monotonic() + seconds
+        queue = Queue(self._live, seconds, brief=True).go()
         whole = True
         for place, problem in enumerate(problems):
-            share = max(0.0, end - time.monotonic()) / (len(problems) - place)
-            whole &= self._one(problem, time.monotonic() + share)
+            whole &= self._one(problem, queue.share(1 / (len(problems) - place)))
         return whole
 
     def best(self, problem: Problem) -> Trial | None:
@@ -126,7 +123,7 @@ class Tuner:
     def _of(self, problem: Problem) -> list[Trial]:
         return [trial for (of, _), trial in self.trials.items() if of == problem]
 
-    def _one(self, problem: Problem, end: float) -> bool:
+    def _one(self, problem: Problem, queue: Queue) -> bool:
         negative = self._experiment.negative if not problem.nonnegative else 0.0
         experiment = changed(self._experiment, n=problem.n, dtype=problem.dtype, negative=negative)
         skipped: dict[Config, None] = {}
@@ -135,13 +132,12 @@ class Tuner:
             config = next_config(self._kernels, experiment, {**known, **skipped})
             if config is None:
                 return not skipped
-            left = end - time.monotonic()
-            if left <= 0:
+            if not queue.left:
                 return False
-            if self._expected(problem, config) > min(left, MOST_SECONDS):
+            if self._expected(problem, config) > min(queue.left, MOST_SECONDS):
                 skipped[config] = None
                 continue
-            trial = self._measured(problem, config, config.applied(experiment))
+            trial = _measured(queue, problem, config, config.applied(experiment))
             before = self.best(problem)
             self.trials[problem, config] = trial
             tuned.save(self.trials.values(), self._backend, self._index)
@@ -156,32 +152,19 @@ class Tuner:
             if t.seconds and t.kernel == config.kernel and t.dtype == problem.dtype and t.n < problem.n
         ]
         nearest = max(smaller, key=lambda t: (t.n, t.config == config), default=None)
-        return (nearest.seconds or 0.0) * (problem.n / nearest.n) ** 3 if nearest is not None else 0.0
+        return scaled(nearest.seconds or 0.0, nearest.n, problem.n, self._backend) if nearest is not None else 0.0
 
-    def _measured(self, problem: Problem, config: Config, experiment: Experiment) -> Trial:
-        seconds, note = None, ""
-        try:
-            number = self._live.start(changed(experiment, budget=PASSES, repeats=0), brief=True)
-        except Refused as refusal:
-            note = str(refusal)
-        else:
-            finish(self._live)
-            run = self._live.model.runs.get(number)
-            done = run.done if run is not None else None
-            if run is None or run.state != "done" or done is None:
-                note = done.message if done is not None and done.message else "the worker died"
-            elif run.verified is not True:
-                note = run.verdict.how if run.verdict is not None else "not verified"
-            else:
-                seconds = run.seconds
-        return Trial(
-            n=problem.n,
-            dtype=problem.dtype,
-            nonnegative=problem.nonnegative,
-            kernel=config.kernel,
-            tile=config.tile,
-            options=dict(config.options),
-            launch=config.launch,
-            seconds=seconds,
-            note=note,
-        )
+
+def _measured(queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> Trial:
+    run, note = queue.run(changed(experiment, budget=PASSES, repeats=0))
+    if run is not None and not note and run.verified is not True:
+        note = run.verdict.how if run.verdict is not None else "not verified"
+    return Trial(
+        **problem._asdict(),
+        kernel=config.kernel,
+        tile=config.tile,
+        options=dict(config.options),
+        launch=config.launch,
+        seconds=run.seconds if run is not None and not note else None,
+        note=note,
+    )

@@ -7,14 +7,14 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from fwtui.campaigns.reproduce import MODULES, presets
+from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.answer_table import answered, lines
 from fwtui.campaigns.reproduce.campaign import held
 from fwtui.campaigns.reproduce.claim import Answer, Claim
 from fwtui.campaigns.reproduce.claim_recorder import record
-from fwtui.campaigns.reproduce.execute import Performer
+from fwtui.campaigns.reproduce.performer import Performer
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.runs import Results
+from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.support.narrating import narrate, say, say_incomplete
 from fwtui.commands.support.recording import add_recording, live_session
@@ -30,7 +30,7 @@ SAMPLING_HZ = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("document", choices=(*MODULES, ALL), metavar="NAME", help=f"{', '.join(MODULES)} or {ALL}")
+    parser.add_argument("document", choices=(*DOCUMENTS, ALL), metavar="NAME", help=f"{', '.join(DOCUMENTS)} or {ALL}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
     parser.add_argument("--json", action="store_true", help="one JSON object per claim on stdout")
     parser.add_argument("--counters", action="store_true", help="also hardware counters, profiled apart by ncu where it may")

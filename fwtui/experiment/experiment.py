@@ -27,6 +27,7 @@ MAX_WEIGHT = 2**16
 GENERATED = ("n", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
 HOW_COMPUTED = ("kernel", "dtype", "tile", "options", "launch", "memory")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
+FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _Float = Annotated[float, Meta(ge=-1e15, le=1e15)]

@@ -15,17 +15,6 @@ from fwtui.stream.model import Model
 DRAIN_EVERY = 0.02  # seconds
 
 
-class Driven(Protocol):
-    """What every driver needs of fwtui.live.session.Live."""
-
-    model: Model
-
-    @property
-    def busy(self) -> bool: ...
-    def start(self, experiment: Experiment) -> int: ...
-    def mark(self, text: str) -> None: ...
-
-
 class Drained(Protocol):
     """What waiting needs of fwtui.live.session.Live."""
 
@@ -34,7 +23,16 @@ class Drained(Protocol):
     def drain(self) -> int: ...
 
 
-class Session(Driven, Drained, Protocol):
+class Driven(Drained, Protocol):
+    """What every driver needs of fwtui.live.session.Live."""
+
+    model: Model
+
+    def start(self, experiment: Experiment, brief: bool = False) -> int: ...
+    def mark(self, text: str) -> None: ...
+
+
+class Session(Driven, Protocol):
     """What running several experiments needs of fwtui.live.session.Live."""
 
     recorder: Recorder | None

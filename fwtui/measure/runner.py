@@ -13,7 +13,7 @@ from fwtui.analysis.answers import RIGHT
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Cancelled, Check, Engine
 from fwtui.engine.verify import Verifier
-from fwtui.experiment.experiment import Experiment, changed, kernel_named
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure import answering, copies, statistics
@@ -24,7 +24,6 @@ from fwtui.stream import events
 from kernels import registry
 from kernels.plan import Copied, Kernel, Shape, Step
 
-FULL_CHECK_CPU, FULL_CHECK_GPU = 512, 2048  # largest n compared with SciPy cell by cell unless asked otherwise
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
 
 
@@ -176,7 +175,7 @@ class Runner:
     def _verify(
         self, teller: Teller, experiment: Experiment, engine: Engine, key: Key, graph: GraphInput, raw: np.ndarray
     ) -> None:
-        limit = FULL_CHECK_GPU if engine.target.backend == "cuda" else FULL_CHECK_CPU
+        limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
         with teller.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
             asked = experiment.kernel, _form(experiment)

@@ -50,7 +50,7 @@ class FakeLive:
         simulated = kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None
         return settle(experiment, simulated), simulated
 
-    def start(self, experiment: Experiment) -> int:
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
         if self.busy:
             raise Refused("a run is still going; cancel it or wait for its end")
         experiment, simulated = self.settled(experiment)

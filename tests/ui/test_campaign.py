@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim import HOLDS, Answer
 from fwtui.campaigns.reproduce.preset import Preset
-from fwtui.campaigns.reproduce.runs import ask
+from fwtui.campaigns.reproduce.results import ask
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events

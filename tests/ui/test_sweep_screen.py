@@ -12,6 +12,7 @@ from pressing import SIZES, WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
+from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.experiment.experiment import Experiment, settle
@@ -39,7 +40,7 @@ class ScriptedLive(FakeLive):
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=self.model.t, text=text))
 
-    def start(self, experiment: Experiment) -> int:
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
         number = super().start(experiment)
         asked = self.started[-1]
         rate = {16: 2e9, 32: 5e9, 64: 4e9, 128: 3e9}.get(asked.tile, 1e9) * (1 if asked.n > 64 else 0.4)
@@ -322,9 +323,7 @@ def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, 
         await go(pilot, "r")
         sweep = app.view.sweep
         assert sweep is not None
-        sweep._clock = lambda: 0.0
-        sweep.spent = 0.0
-        sweep._seen = 0.0
+        sweep.queue = Queue(sweep.source, sweep.queue.seconds, lambda: 0.0).go()
         await go(pilot, ticks=9)
         await go(pilot, "right", "right")
 

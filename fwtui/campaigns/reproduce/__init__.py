@@ -7,15 +7,9 @@ from collections.abc import Mapping
 
 from fwtui.campaigns.reproduce.preset import Preset
 
-MODULES = {
-    "lund-smith": "lund_smith.claims",
-    "henriod": "henriod",
-    "sing": "sing",
-    "cs542200": "cs542200",
-    "catinello": "catinello.claims",
-}
+DOCUMENTS = ("lund-smith", "henriod", "sing", "cs542200", "catinello")
 
 
 def presets() -> Mapping[str, Preset]:
     """Every document's preset by name."""
-    return {name: importlib.import_module(f"{__name__}.{module}").PRESET for name, module in MODULES.items()}
+    return {name: importlib.import_module(f"{__name__}.documents.{name.replace('-', '_')}").PRESET for name in DOCUMENTS}

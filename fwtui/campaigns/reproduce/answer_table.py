@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
 from fwtui.campaigns.reproduce.preset import Preset
-from fwtui.campaigns.reproduce.runs import Results
+from fwtui.campaigns.reproduce.results import Results
 
 COLUMNS = ("id", "claim", "document", "here", "answer")
 Row = tuple[Claim, Answer]

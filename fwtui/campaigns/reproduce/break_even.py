@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import sqrt
 
 from fwtui.campaigns.reproduce.claim import TOLERANCE, Answer, Judge, judged
-from fwtui.campaigns.reproduce.runs import Make, Missing, Results
+from fwtui.campaigns.reproduce.results import Make, Missing, Results
 from fwtui.campaigns.sweep.findings import bracket
 from fwtui.experiment.experiment import Experiment
 

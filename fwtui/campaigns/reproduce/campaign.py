@@ -7,9 +7,9 @@ from math import inf
 
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
-from fwtui.campaigns.reproduce.execute import Performer
+from fwtui.campaigns.reproduce.performer import Performer
 from fwtui.campaigns.reproduce.preset import Scale
-from fwtui.campaigns.reproduce.runs import Results
+from fwtui.campaigns.reproduce.results import Results
 from fwtui.live.protocols import Session
 from fwtui.stream import events
 from fwtui.stream.model import Model

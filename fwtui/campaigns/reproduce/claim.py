@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fwtui.campaigns.reproduce.runs import Make, Missing, Results, label
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, label
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.campaigns.reproduce.runs import Missing, Results, same
+from fwtui.campaigns.reproduce.results import Missing, Results, same
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.experiment import Experiment

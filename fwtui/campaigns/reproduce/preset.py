@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fwtui.campaigns.reproduce.claim import Claim
-from fwtui.campaigns.reproduce.runs import Make, Results
+from fwtui.campaigns.reproduce.results import Make, Results
 from fwtui.experiment.experiment import Experiment
 
 QUICK_SECONDS = 50.0

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from fwtui.analysis.estimate import one_pass, whole_run
+from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -49,19 +49,14 @@ class Sweep:
             raise Refused(f"{within:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
         self.source = source
         self.grid = grid
-        self.within = within
+        self.queue = Queue(source, within, clock)
         self.known = Known(source.model, earlier)
-        self.going = False
-        self.spent = 0.0
         self.current: Cell | None = None  # whose run is going
         self.left_out: dict[tuple[str, ...], str] = {}  # why cells were not run, by place
-        self._clock = clock
-        self._seen: float | None = None
 
     @property
-    def left(self) -> float:
-        """Seconds of its time that are left."""
-        return max(0.0, self.within - self.spent)
+    def going(self) -> bool:
+        return self.queue.going
 
     @property
     def done(self) -> int:
@@ -77,31 +72,22 @@ class Sweep:
         run = self.run(cell)
         return run is not None and run.state in ENDED
 
-    def expected(self) -> float:
-        """Seconds that the cells which are still to run will take, as far as can be told."""
-        return sum(whole_run(self.source.model, c.experiment) for c in self.grid.order if c.experiment and not self.ended(c))
-
     def start(self, within: float | None = None) -> None:
         """Begin, or go on; with a time, that is how much there is from now on."""
         if within is not None:
-            self.within = self.spent + within
+            self.queue.seconds = self.queue.spent + within
         self.left_out.clear()
-        self.going = True
-        self._seen = None
+        self.queue.go()
         self.source.mark(f"sweep {self.grid.words}")
 
     def cancel(self) -> None:
         """Stop the run that is going, and start no other one."""
-        self.going = False
+        self.queue.hold()
         if self.source.busy:
             self.source.cancel()
 
     def tick(self) -> None:
         """Start the next cell where the session is free."""
-        now = self._clock()
-        if self.going and self._seen is not None:
-            self.spent += now - self._seen
-        self._seen = now if self.going else None
         if self.source.busy:
             return
         if self.current is not None and not self.ended(self.current):
@@ -109,33 +95,24 @@ class Sweep:
             self.left_out[self.current.at] = "its run did not come to an end"
         self.current = None
         while self.going and self.current is None:
-            cell = self._next()
+            cell = next((c for c in self.grid.order if c.at not in self.left_out and not self.ended(c)), None)
             if cell is None or cell.experiment is None:
-                self.going = False
+                self.queue.hold()
                 return
-            try:
-                self.source.start(self._repeated(cell.experiment))
-            except Refused as refusal:
-                self.left_out[cell.at] = str(refusal)
+            seconds, left = self.queue.expect(cell.experiment).total, self.queue.left
+            if seconds > left:
+                why = f"expected to take {units.duration(seconds)}, and {units.duration(left)} are left"
+            else:
+                why = self.queue.start(self._repeated(cell.experiment))
+            if why:
+                self.left_out[cell.at] = why
             else:
                 self.current = cell
 
     def _repeated(self, experiment: Experiment) -> Experiment:
         """With as many passes as a verdict needs, where the run's own rules give fewer and its share of the time allows it."""
-        model = self.source.model
-        if experiment.repeats or ENOUGH * one_pass(model, experiment) <= experiment.budget:
+        if experiment.repeats or ENOUGH * self.queue.expect(experiment).one <= experiment.budget:
             return experiment
         repeated = changed(experiment, repeats=ENOUGH)
         waiting = sum(not self.ended(cell) and cell.at not in self.left_out for cell in self.grid.order)
-        return repeated if whole_run(model, repeated) <= self.left / max(waiting, 1) else experiment
-
-    def _next(self) -> Cell | None:
-        for cell in self.grid.order:
-            if cell.experiment is None or cell.at in self.left_out or self.ended(cell):
-                continue
-            seconds = whole_run(self.source.model, cell.experiment)
-            if seconds <= self.left:
-                return cell
-            told = f"expected to take {units.duration(seconds)}, and {units.duration(self.left)} are left"
-            self.left_out[cell.at] = told
-        return None
+        return repeated if self.queue.expect(repeated).total <= self.queue.left / max(waiting, 1) else experiment

@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 
 from fwtui.analysis.report import table
-from fwtui.campaigns.reproduce import MODULES, presets
+from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.answer_table import Row, answered
 from fwtui.campaigns.reproduce.campaign import BEGINS, Campaign, held
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
@@ -74,7 +74,7 @@ def answers(name: str, model: Model) -> Answered:
 def reproduced(model: Model) -> tuple[str, ...]:
     """The documents whose experiments this session holds."""
     found = (m.text.removeprefix(BEGINS).split(" ")[0] for m in model.markers if m.text.startswith(BEGINS))
-    return tuple(name for name in dict.fromkeys(found) if name in MODULES)
+    return tuple(name for name in dict.fromkeys(found) if name in DOCUMENTS)
 
 
 def whole(view: View) -> Model:
@@ -96,7 +96,7 @@ class Documents:
 
     def commands(self, view: View) -> Iterator[Command]:
         """What the palette offers: documents to reproduce, and claims that this session can answer."""
-        for name in MODULES if view.source is not None else ():
+        for name in DOCUMENTS if view.source is not None else ():
             for quick, words, how in KINDS:
                 yield Command(f"Reproduce: {name}{words}", partial(self.reproduce, view, name, quick), f"{how}; recorded")
         for name in reproduced(view.model):

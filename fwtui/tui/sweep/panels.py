@@ -47,7 +47,7 @@ class Status(Drawn[tuple[Sweep | None, tuple[object, ...]]]):
         pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
         pieces += readout.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
         pieces.append(f"{sweep.done:>5} of {total}")
-        pieces.append((f"   {units.clock(sweep.spent)} of {units.clock(sweep.within)}", MUTED))
+        pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
         if sweep.left_out:
             pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
         return [line(*pieces)]

@@ -96,7 +96,7 @@ class SweepScreen(Frame):
     def state(self) -> object:
         if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
             sweep = self.view.sweep
-            going = (sweep.going, int(sweep.spent)) if sweep is not None else None
+            going = (sweep.going, int(sweep.queue.spent)) if sweep is not None else None
             self._state = (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
         return self._state
 

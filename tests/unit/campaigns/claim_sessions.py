@@ -6,8 +6,8 @@ from typing import Any
 
 from made_sessions import Made, int16, int32
 
-from fwtui.campaigns.reproduce import sing
-from fwtui.campaigns.reproduce.runs import ask
+from fwtui.campaigns.reproduce.documents import sing
+from fwtui.campaigns.reproduce.results import ask
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from fwtui.campaigns.reproduce import presets
-from fwtui.campaigns.reproduce.runs import Results, ask
+from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.stream import events
 from fwtui.stream.model import Model

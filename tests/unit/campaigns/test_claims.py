@@ -6,9 +6,10 @@ import pytest
 from claim_sessions import HOLDING_AND_REFUTING, blocks, conflicts_counted, files, five, managed, pair
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui.campaigns.reproduce import henriod, off_gpu, presets
+from fwtui.campaigns.reproduce import off_gpu, presets
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
-from fwtui.campaigns.reproduce.runs import ask
+from fwtui.campaigns.reproduce.documents import henriod
+from fwtui.campaigns.reproduce.results import ask
 from fwtui.stream import events
 
 
@@ -183,8 +184,8 @@ def test_kernels_that_are_missing_are_named(claim: str, monkeypatch: pytest.Monk
     results = HOLDING_AND_REFUTING[claim][0].results if claim in HOLDING_AND_REFUTING else Made().results
     for module in (henriod, off_gpu):
         monkeypatch.setattr(module, "registry", dict)
-    monkeypatch.setattr("fwtui.campaigns.reproduce.runs.registry", dict)
-    monkeypatch.setattr("fwtui.campaigns.reproduce.catinello.kernels.registry", dict)
+    monkeypatch.setattr("fwtui.campaigns.reproduce.results.registry", dict)
+    monkeypatch.setattr("fwtui.campaigns.reproduce.documents.catinello.registry", dict)
     answer = CLAIMS[claim].answer(results)
     if claim not in ("HE3", "CS3", "CA8", "CA10", "SF11"):  # these look at runs, whatever kernels there are
         assert answer.verdict == UNTESTABLE and ("kernel missing" in answer.reason or "was run" in answer.reason), answer

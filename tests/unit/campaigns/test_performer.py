@@ -9,12 +9,13 @@ import msgspec
 import pytest
 from made_sessions import CLAIMS, Made, int32
 
+from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import off_gpu, presets
 from fwtui.campaigns.reproduce.campaign import held
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
-from fwtui.campaigns.reproduce.execute import MOST_SECONDS, Performer, expect
+from fwtui.campaigns.reproduce.performer import MOST_SECONDS, Performer, repeated
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.runs import LEFT_OUT, Results, ask, label
+from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
 from fwtui.commands.reproduce import lines
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
@@ -33,7 +34,7 @@ class NoLive:
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=0.0, text=text))
 
-    def start(self, wanted: Experiment) -> int:
+    def start(self, wanted: Experiment, brief: bool = False) -> int:
         self.started.append(wanted)
         self.made.add(wanted, wanted.n**3 / 1e9 if registry()[wanted.kernel].backend == "cpu" else 0.001 + wanted.n**3 / 1e12)
         return len(self.started)
@@ -61,12 +62,13 @@ def test_what_would_take_too_long_is_left_out_and_named() -> None:
 
 def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
     live: Any = NoLive(Made().add(ask("naive", 2048), 0.1))
-    assert expect(live, ask("naive", 4096)).one == pytest.approx(0.8)
-    assert [expect(live, ask("naive", n)).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
-    assert expect(live, ask("naive", 65536)).one > MOST_SECONDS
+    queue = Queue(live, 1.0)
+    assert queue.expect(ask("naive", 4096)).one == pytest.approx(0.8)
+    assert [repeated(queue, ask("naive", n)).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
+    assert queue.expect(ask("naive", 65536)).one > MOST_SECONDS
     # a small graph's time is the launches', which do not grow by the cube
     tiny: Any = NoLive(Made().add(ask("naive", 64), 0.001))
-    assert expect(tiny, ask("naive", 1024)).one == pytest.approx(0.001 * 16**2)
+    assert Queue(tiny, 1.0).expect(ask("naive", 1024)).one == pytest.approx(0.001 * 16**2)
 
 
 def test_nothing_is_run_twice_and_small_graphs_are_checked_in_full() -> None:
@@ -95,9 +97,13 @@ def test_what_was_run_before_does_not_count() -> None:
 def test_a_long_check_is_expected_once_for_each_graph() -> None:
     made = Made().add(ask("naive", 2048), 0.01, stages={"verify": 9.0})
     live: Any = NoLive(made)
-    assert expect(live, ask("katz-kider", 2048)).total < 5, "SciPy's distances of that graph are known"
-    assert expect(live, ask("katz-kider", 2048, seed=8)).total > 8
-    assert expect(live, ask("katz-kider", 4096, verify="sample")).total < 5
+
+    def total(wanted: Experiment) -> float:
+        return Queue(live, 1.0).expect(repeated(Queue(live, 1.0), wanted)).total
+
+    assert total(ask("katz-kider", 2048)) < 5, "SciPy's distances of that graph are known"
+    assert total(ask("katz-kider", 2048, seed=8)) > 8
+    assert total(ask("katz-kider", 4096, verify="sample")) < 5
 
 
 def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
@@ -111,11 +117,11 @@ def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
 @pytest.mark.parametrize("name", presets())
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.campaigns.reproduce.cs542200.written", lambda graph, path: iter([None, ""]))
+    monkeypatch.setattr("fwtui.campaigns.reproduce.documents.cs542200.written", lambda graph, path: iter([None, ""]))
     live: Any = NoLive(Made())
     refused: list[str] = []
 
-    def start(wanted: Experiment) -> int:
+    def start(wanted: Experiment, brief: bool = False) -> int:
         try:
             settle(wanted)
         except Refused as refusal:

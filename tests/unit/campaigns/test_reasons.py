@@ -6,10 +6,10 @@ import pytest
 from claim_sessions import pair
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui.campaigns.reproduce import causes, sing
-from fwtui.campaigns.reproduce.catinello import claims
+from fwtui.campaigns.reproduce import evidence
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE
-from fwtui.campaigns.reproduce.runs import Missing, ask
+from fwtui.campaigns.reproduce.documents import catinello, sing
+from fwtui.campaigns.reproduce.results import Missing, ask
 from fwtui.stream import events
 from kernels import registry
 
@@ -24,8 +24,8 @@ def naive_blocks(small: float, large: float, n: int = 4096) -> Made:
 
 def heights(best: int) -> Made:
     made = naive_blocks(1.6e9, 1.5e9)
-    simple = claims.by_threads("naive", 256)(4096)
-    for height in claims.HEIGHTS:
+    simple = catinello.by_threads("naive", 256)(4096)
+    for height in catinello.HEIGHTS:
         took = made.results.seconds(simple)
         made.add(int16("pseudo-blocked", 4096, results=height), took / 2 if height == best else took)
     return made
@@ -148,7 +148,7 @@ def test_readings_of_another_run_are_not_this_ones() -> None:
     assert made.results.gpm(other).integer_utilisation == 1.0
     with pytest.raises(Missing):
         made.results.gpm(wanted)
-    assert not causes.integer_bound(made.results, lambda n: ask("katz-kider", n))
+    assert not evidence.integer_bound(made.results, lambda n: ask("katz-kider", n))
 
 
 def test_a_run_by_another_launch_mode_or_tile_is_not_the_documents() -> None:

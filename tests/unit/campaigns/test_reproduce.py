@@ -11,10 +11,10 @@ import pytest
 from claim_sessions import by_tile
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui.campaigns.reproduce import break_even, henriod, off_gpu, sing
+from fwtui.campaigns.reproduce import break_even, off_gpu
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
-from fwtui.campaigns.reproduce.lund_smith import claims
-from fwtui.campaigns.reproduce.runs import Missing, Results, Time, ask
+from fwtui.campaigns.reproduce.documents import henriod, lund_smith, sing
+from fwtui.campaigns.reproduce.results import Missing, Results, Time, ask
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from kernels import registry
@@ -65,9 +65,9 @@ def test_two_gpus_are_compared_between_two_sessions() -> None:
 
 
 def test_index_patterns_of_the_staged_slices() -> None:
-    assert claims.conflict(cyclic=False, banks=16, broadcasts=False) == 4
-    assert claims.conflict(cyclic=True, banks=16, broadcasts=False) == 1
-    assert claims.conflict(cyclic=False, banks=32, broadcasts=True) == 1
+    assert lund_smith.conflict(cyclic=False, banks=16, broadcasts=False) == 4
+    assert lund_smith.conflict(cyclic=True, banks=16, broadcasts=False) == 1
+    assert lund_smith.conflict(cyclic=False, banks=32, broadcasts=True) == 1
     # without a GPU the pattern itself is the answer
     assert CLAIMS["LS11"].answer(Made(gpu=None).results).verdict == HOLDS
 

@@ -13,7 +13,7 @@ from fwtui.__main__ import main
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
 from fwtui.campaigns.reproduce.preset import Scale
-from fwtui.campaigns.reproduce.runs import Results
+from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands import OK, USAGE
 from fwtui.experiment.experiment import Experiment, changed
 

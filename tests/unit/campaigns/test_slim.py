@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import TELEMETRY_HZ, SlimRecorder, rounded
-from fwtui.campaigns.reproduce.runs import ask
+from fwtui.campaigns.reproduce.results import ask
 from fwtui.sessions.reader import load
 from fwtui.stream import events
 from fwtui.stream.codec import as_line

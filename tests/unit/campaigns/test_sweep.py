@@ -6,7 +6,7 @@ import pytest
 from made_sessions import Made
 from msgspec.structs import replace
 
-from fwtui.analysis.estimate import one_pass, whole_run
+from fwtui.analysis.estimate import expect, one_pass
 from fwtui.campaigns.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
 from fwtui.campaigns.sweep.grid import Grid, Known, levels
 from fwtui.campaigns.sweep.running import Sweep
@@ -43,7 +43,10 @@ class Session:
     def busy(self) -> bool:
         return self._ends is not None
 
-    def start(self, experiment: Experiment) -> int:
+    def drain(self) -> int:
+        return 0
+
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
         self.started.append(experiment)
         number = len(self.started)
         self._ends = self.clock + 2 * experiment.n**3 / self.rate
@@ -187,10 +190,10 @@ def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
         session.go(0.01)
     sweep.cancel()
     assert not session.busy and not sweep.going
-    spent = sweep.spent
+    spent = sweep.queue.spent
     session.go(100.0)
     sweep.tick()
-    assert sweep.spent == spent and len(session.started) == 2
+    assert sweep.queue.spent == spent and len(session.started) == 2
     sweep.start()
     finish(sweep, session)
     assert [e.n for e in session.started] == [32, 64, 64, 128] and sweep.done == 3
@@ -205,7 +208,7 @@ def test_what_will_not_fit_is_left_out_and_smaller_ones_have_their_turn() -> Non
     assert {e.n for e in session.started} == {32, 64} and len(session.started) == 6
     assert set(sweep.left_out) == {("512", tile) for tile in ("16", "32", "64")}
     assert all("expected to take" in why and "are left" in why for why in sweep.left_out.values())
-    assert sweep.spent < 20
+    assert sweep.queue.spent < 20
     sweep.start(within=5000.0)
     finish(sweep, session, step=1.0)
     assert sweep.done == 9 and not sweep.left_out
@@ -262,8 +265,8 @@ def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
     assert one_pass(made.model, CPU) == pytest.approx(256**3 / 1e9)
     made.add(settle(Experiment(kernel="tiled-cpu", n=128)), 0.1)
     assert one_pass(made.model, CPU) == pytest.approx(0.8)
-    assert whole_run(made.model, settle(Experiment(kernel="tiled-cpu", n=512))) >= 8 * 3 * 0.8
-    assert whole_run(made.model, settle(Experiment(kernel="tiled-cpu", n=256, repeats=20))) > 20 * 0.8
+    assert expect(made.model, settle(Experiment(kernel="tiled-cpu", n=512))).total >= 8 * 3 * 0.8
+    assert expect(made.model, settle(Experiment(kernel="tiled-cpu", n=256, repeats=20))).total > 20 * 0.8
 
 
 def test_axes_of_a_recording_are_those_that_differ() -> None:

@@ -12,10 +12,10 @@ import pytest
 from made_sessions import Made, int32
 
 from fwtui.campaigns.reproduce import graph_files as module
-from fwtui.campaigns.reproduce.execute import Performer
 from fwtui.campaigns.reproduce.graph_files import written
+from fwtui.campaigns.reproduce.performer import Performer
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.runs import Results, ask
+from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.files import read
@@ -70,7 +70,7 @@ class Live:
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=0.0, text=text))
 
-    def start(self, wanted: Experiment) -> int:
+    def start(self, wanted: Experiment, brief: bool = False) -> int:
         self.started.append(wanted.kernel)
         return 1
 

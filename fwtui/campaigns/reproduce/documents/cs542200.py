@@ -6,11 +6,10 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from fwtui.campaigns.reproduce import counter_readings
+from fwtui.campaigns.reproduce import evidence
 from fwtui.campaigns.reproduce.claim import (
     NOISE,
     TOLERANCE,
@@ -27,7 +26,7 @@ from fwtui.campaigns.reproduce.claim import (
 )
 from fwtui.campaigns.reproduce.graph_files import written
 from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.runs import TOO_LONG, Make, Missing, Results, ask, label, same
+from fwtui.campaigns.reproduce.results import TOO_LONG, Make, Missing, Results, asking, label, same
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, changed
 from kernels import registry
@@ -46,11 +45,9 @@ SLOW, WRONG = (2, 4), 8  # tiles that timed out there, and the one that gave wro
 WITHOUT_GPU = (4, 8)  # tiles and size for the simulator
 SIMULATED = 13
 NO_BRANCH = "Here the if is compiled into a comparison and a store that looks at its flag, without a branch"
-REST_SHARE, NEARLY_ALL = 0.98, 0.9
+NEARLY_ALL = 0.9
 
-
-def at(kernel: str, **more: object) -> Make:
-    return partial(ask, kernel, dtype="int32", **more)
+at = asking("int32")
 
 
 def runs(results: Results, scale: Scale) -> Iterator[Experiment | LeftOut | None]:
@@ -108,7 +105,7 @@ def tiles(results: Results) -> Answer:
     )
     cause = _results_a_thread(results, makes) if ratio > TABLE[8][1] / TABLE[32][1] * TOLERANCE else ""
     try:
-        gops = dict(zip(makes, counter_readings.gops(results, *makes.values())[1], strict=True))
+        gops = dict(zip(makes, evidence.gops(results, *makes.values())[1], strict=True))
     except Missing:
         return judged(holds, value, reason, "the GOPS need counters", cause)
     value += "; " + ", ".join(f"{tile}: {units.digits(g)} GOPS" for tile, g in gops.items())
@@ -123,7 +120,7 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
     each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
     words = f"A tile uses each number that it loads as often as it has rows; several results a thread ({each}) share indices"
     with suppress(Missing):
-        _, counts = counter_readings.integers(results, *makes.values())
+        _, counts = evidence.integers(results, *makes.values())
         told = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
         return f"{words}: {told} integer instructions a relaxation"
     return f"{words}; which of these gains how much needs counters"
@@ -133,7 +130,7 @@ def branches(results: Results) -> Answer:
     """CS5: that one change's time, and its integer instructions where counters were measured."""
     answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
     try:
-        n, (with_if, with_min) = counter_readings.integers(results, at(BRANCH), at(KATZ))
+        n, (with_if, with_min) = evidence.integers(results, at(BRANCH), at(KATZ))
     except Missing:
         return replace(answer, note="the instruction counts need counters")
     return replace(
@@ -234,7 +231,7 @@ def table(results: Results) -> Iterator[Figure]:
         with suppress(Missing):
             n = results.sizes(make)[-1]
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
-            rate = units.digits(counter_readings.gops(results, make)[1][0])
+            rate = units.digits(evidence.gops(results, make)[1][0])
         rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
     yield Figure("Blocking factor", tuple(rows))
 

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
-from fwtui.analysis.estimate import around, one_pass
+from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.runs import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
-from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.campaigns.reproduce.results import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
 from fwtui.live import counters
 from fwtui.live.protocols import DRAIN_EVERY, Session, finish
 from fwtui.stream import events
 from kernels import registry
 
-FULL_CHECK = {"cpu": 512, "cuda": 2048}  # vertices, as everywhere
-
-
-class Expected(NamedTuple):
-    """What a run will take."""
-
-    repeats: int
-    one: float  # seconds of one pass
-    total: float
+REPEATS = ((0.01, 20), (0.3, 5), (1.0, 3))  # passes shorter than so many seconds are taken so often, others twice
 
 
 class Performer:
@@ -34,10 +24,9 @@ class Performer:
         self._live = live
         self._preset = preset
         self._scale = scale
-        self._limit = limit
+        self._queue = Queue(live, limit).go()
         self._say = say
         self.results = Results(live.model, since=live.now)
-        self._begin = time.monotonic()
         self._left_out: set[str] = set()
         self._waits = False  # for what is not ready yet
         self._wanted: Iterator[Experiment | LeftOut | None] | None = None
@@ -94,22 +83,16 @@ class Performer:
         if not wanted.file and self._has(wanted):
             return False
         full = wanted.n <= FULL_CHECK[kernel.backend]
-        wanted = changed(wanted, verify=wanted.verify if full else "sample")
-        expected = expect(self._live, wanted)
-        spent = time.monotonic() - self._begin
+        wanted = repeated(self._queue, changed(wanted, verify=wanted.verify if full else "sample"))
+        expected, left = self._queue.expect(wanted), self._queue.left
         if expected.one > MOST_SECONDS:
-            return self._leave_out(label(wanted), f"expected to take {expected.one:.0f} s, {TOO_LONG}")
-        if spent + expected.total > self._limit:
-            why = (
-                f"expected to take {expected.total:.0f} s, and {max(0, self._limit - spent):.0f} of {self._limit:.0f} s are left"
-            )
-            return self._leave_out(label(wanted), why)
-        self._say(f"{label(wanted)}, about {expected.total:.0f} s")
-        try:
-            self._live.start(changed(wanted, repeats=expected.repeats))
-        except Refused as refusal:
-            return self._leave_out(label(wanted), str(refusal))
-        return True
+            why = f"expected to take {expected.one:.0f} s, {TOO_LONG}"
+        elif expected.total > left:
+            why = f"expected to take {expected.total:.0f} s, and {left:.0f} of {self._queue.seconds:.0f} s are left"
+        else:
+            self._say(f"{label(wanted)}, about {expected.total:.0f} s")
+            why = self._queue.start(wanted)
+        return self._leave_out(label(wanted), why) if why else True
 
     def _has(self, wanted: Experiment) -> bool:
         """Whether exactly that was run already: claims share runs."""
@@ -127,8 +110,7 @@ class Performer:
         return False
 
 
-def expect(live: Session, wanted: Experiment) -> Expected:
-    """The run's length, and how often it is worth repeating."""
-    one = one_pass(live.model, wanted)
-    repeats = 20 if one < 0.01 else 5 if one < 0.3 else 3 if one < 1 else 2
-    return Expected(repeats, one, around(live.model, wanted) + (repeats + 2) * one)  # and a warm-up and a phase pass
+def repeated(queue: Queue, wanted: Experiment) -> Experiment:
+    """As often as it is worth repeating."""
+    one = queue.expect(wanted).one
+    return changed(wanted, repeats=next((count for seconds, count in REPEATS if one < seconds), 2))

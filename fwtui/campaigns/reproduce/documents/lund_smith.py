@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from fwtui.analysis.data_sheet import fp32_flops
-from fwtui.campaigns.reproduce import causes, counter_readings, off_gpu
+from fwtui.campaigns.reproduce import evidence, off_gpu
 from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, compared, judged, near, said, speedup, times
-from fwtui.campaigns.reproduce.lund_smith.banks import conflict
-from fwtui.campaigns.reproduce.lund_smith.bus import TASK_BYTES, bus, memory_peak
-from fwtui.campaigns.reproduce.lund_smith.causes import both_steps, cyclic_order, fewer_instructions, slow_blocks
-from fwtui.campaigns.reproduce.lund_smith.kernels import (
-    CPU,
-    KATZ,
-    NAIVE,
-    NATURAL,
-    OPTIMIZED,
-    REGISTER,
-    ROW_MAJOR,
-    RUNGS,
-    STAGED,
-    at,
-)
 from fwtui.campaigns.reproduce.preset import Counted, Figure, Preset, Scale
-from fwtui.campaigns.reproduce.runs import Missing, Results, ask, later
+from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
 
+CPU, NAIVE, KATZ, OPTIMIZED, STAGED = "serial", "naive", "katz-kider", "optimized", "staged-load"
+REGISTER, ROW_MAJOR, NATURAL = "register-tile", "staged-row-major", "staged-natural"
+RUNGS = (NAIVE, KATZ, OPTIMIZED, STAGED)
+at = asking("float32")
 # Table 1: seconds by vertices, for the CPU and the four rungs
 TABLE: Mapping[int, tuple[float | None, ...]] = {
     1024: (2.405, 0.408, 0.108, 0.0428, 0.0274),
@@ -54,6 +44,11 @@ FORMS = (
     "what each of them gains was not measured apart"
 )
 PARAMETERS = 32  # bytes of shared memory that held a kernel's arguments on that generation
+COPY_BANDWIDTH, NAIVE_BANDWIDTH = 77e9, 42e9  # bytes/s, sections 2 and 5
+TASK_BYTES = 16  # that a task moves where nothing is kept: three words read, one written
+COUNTERS = "counters"
+SHARED = "Row k and column k come from caches, so that the memory moves less than the model says"
+BESIDE = "The kernel waits for more than the bus"
 
 
 def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
@@ -92,11 +87,11 @@ def computing(results: Results) -> Answer:
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
     worth, note = near(per_task, KATZ_FLOPS), "the limiter itself needs counters"
     holds = worth and share < 0.5
-    if bound := causes.integer_bound(results, at(KATZ)):
+    if bound := evidence.integer_bound(results, at(KATZ)):
         value, note = f"{value}; {bound}", ""
     with suppress(Missing):
-        n = results.counted_at(counter_readings.OP, "compute_share", at(KATZ))
-        compute, memory = (results.counter(ask(KATZ, n), counter_readings.OP, name) for name in ("compute_share", "dram_share"))
+        n = results.counted_at(evidence.OP, "compute_share", at(KATZ))
+        compute, memory = (results.counter(ask(KATZ, n), evidence.OP, name) for name in ("compute_share", "dram_share"))
         value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)} (n {n})"
         holds, note = holds and compute > memory, ""
     fewer = not worth and per_task < KATZ_FLOPS
@@ -141,8 +136,8 @@ def conflicts(results: Results) -> Answer:
     ratio = [compared(results, ask(name, n), ask(STAGED, n)).value for name in (NATURAL, ROW_MAJOR)]
     value = f"{pattern}; here {here[0]}- and {here[1]}-way; natural {times(ratio[0])}, row-major {times(ratio[1])} the time"
     with suppress(Missing):
-        natural, cyclic = (counter_readings.ways(results, at(name)) for name in (NATURAL, STAGED))
-        sectors = counter_readings.sectors(results, at(ROW_MAJOR)) / counter_readings.sectors(results, at(STAGED))
+        natural, cyclic = (evidence.ways(results, at(name)) for name in (NATURAL, STAGED))
+        sectors = evidence.sectors(results, at(ROW_MAJOR)) / evidence.sectors(results, at(STAGED))
         words = f"natural {natural:.3g}-way, cyclic {cyclic:.3g}-way, row-major {times(sectors)} the sectors per load"
         cause = BROADCAST if near(natural, 1) and near(cyclic, 1) and sectors > NOISE else ""
         return judged(near(natural, WAYS) and near(cyclic, 1) and sectors > NOISE, f"{words}; {value}", cause=cause)
@@ -191,6 +186,125 @@ def over_cpu(results: Results) -> Answer:
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.seconds(ask(STAGED, n))
     return judged(ratio > OVER_CPU, f"{times(ratio)} (n {n}, CPU {cpu.words})")
+
+
+def memory_peak(results: Results) -> float:
+    """Bytes per second that device memory could move. Raises Missing."""
+    if not results.device.peak_bytes_per_second:
+        raise Missing("the peak bandwidth of this device is not known")
+    return results.device.peak_bytes_per_second
+
+
+def bus(results: Results) -> Answer:
+    """LS6: what counters or GPM say of the memory and of computing, else the model's bandwidth.
+
+    Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows what the kernel does without the bus.
+    """
+    cached = results.device.l2_bytes or 0
+    beyond = [n for n in results.sizes(at(NAIVE)) if 4 * n * n > cached]
+    if not beyond:
+        raise Missing(f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")
+    least = NAIVE_BANDWIDTH / COPY_BANDWIDTH / TOLERANCE
+    measured = _measured(results, beyond)
+    if measured is not None:
+        dram, computing, n, teller = measured
+        value = (
+            f"{_model_share(results, n)[1]}, DRAM {units.percent(dram)}, computing {units.percent(computing)} by {teller} (n {n})"
+        )
+        reason = "the memory is not busy enough" if dram < least else "the bus is less busy than what computes"
+        full = computing >= evidence.FULL
+        waits = "its threads wait for what they asked for" if teller == COUNTERS else "it waits, for what needs counters"
+        cause = f"{SHARED}, and {'it computes all the time' if full else f'neither is full: {waits}'}"
+        return judged(least <= dram >= computing, value, reason, cause=cause)
+    share, value = _model_share(results, beyond[-1])
+    if share > 1:
+        reason = "the model's traffic is more than the bus can carry, so caches serve a part of it"
+        return judged(False, f"{value} (n {beyond[-1]})", reason, "the DRAM share itself needs counters", SHARED)
+    held = [n for n in results.sizes(at(NAIVE)) if n not in beyond]
+    if held and share >= least:
+        without = results.seconds(ask(NAIVE, beyond[-1])) / results.seconds(ask(NAIVE, held[-1])) * (held[-1] / beyond[-1]) ** 3
+        value = f"{value} (n {beyond[-1]}); {times(without)} the rate where the L2 cache holds all (n {held[-1]})"
+        reason = "without the bus it is hardly faster" if without < TOLERANCE else ""
+        return judged(without >= TOLERANCE, value, reason, "the DRAM share itself needs counters", BESIDE)
+    return judged(share >= least, f"{value} (n {beyond[-1]})", "", "the DRAM share itself needs counters")
+
+
+def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int, str] | None:
+    """Shares of memory's and of computing's peak for the naive kernel, the size and who says so: counters, else GPM."""
+    with suppress(Missing):
+        n = results.counted_at("relax", "dram_share", at(NAIVE))
+        if n in sizes:
+            dram, compute = (results.counter(ask(NAIVE, n), "relax", name) for name in ("dram_share", "compute_share"))
+            return dram, compute, n, COUNTERS
+    for n in reversed(sizes):
+        with suppress(Missing):
+            integer, dram = evidence.busy(results, at(NAIVE), n)
+            return dram, integer, n, "GPM"
+    return None
+
+
+def _model_share(results: Results, n: int) -> tuple[float, str]:
+    """Of what a copy in the device's memory reached, as the document has it, where the session holds that."""
+    limits = results.model.limits.get("cuda")
+    copied = limits.copy_bytes_per_second if limits is not None else None
+    share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or memory_peak(results))
+    return share, f"model {units.percent(share)} of {'a measured copy' if copied else 'the peak on the data sheet'}"
+
+
+def conflict(cyclic: bool, banks: int, broadcasts: bool) -> int:
+    """Threads of a half warp that one shared-memory bank must serve one after the other, the worse of the two tiles.
+
+    16 threads own a 4 x 4 tile; slices are stored as 4 x 4 tiles, row by row. Where same-word reads are
+    broadcast, only different words of one bank conflict; before, a half warp had to read one single word for that.
+    """
+    worst = 1
+    for step in range(4):
+        for i_aligned in (False, True):
+            words = []
+            for thread in range(16):
+                i, j = divmod(thread, 4)
+                k = (step + i + j) % 4 if cyclic else step
+                words.append(4 * i + k if i_aligned else 4 * k + j)
+            served = Counter(word % banks for word in (set(words) if broadcasts else words))
+            worst = max(worst, *served.values())
+    return worst
+
+
+def _bound(results: Results) -> str:
+    """What keeps the plain kernel busy, by counters, or else by GPM."""
+    return evidence.full(results, at(KATZ)) or evidence.integer_bound(results, at(KATZ))
+
+
+def fewer_instructions(results: Results, n: int) -> str:
+    """LS2: what the plain kernel does for every k; that this bounds it is said where counters or GPM bear it out."""
+    bound = _bound(results)
+    words = f"{KATZ} looks for its cells, fetches and stores them for every k, which {OPTIMIZED} does not"
+    return f"{words}, and {bound}" if bound else f"{words}; what that costs needs counters"
+
+
+def both_steps(results: Results, n: int) -> str:
+    """LS1 is LS2 and LS3 together."""
+    parts = evidence.gain(results, at(KATZ), at(OPTIMIZED), n), evidence.gain(results, at(OPTIMIZED), at(STAGED), n)
+    return f"That is {parts[0]} by {OPTIMIZED} (LS2) and {parts[1]} by the staged load (LS3)" if all(parts) else ""
+
+
+def cyclic_order(results: Results, n: int) -> str:
+    """LS3: what as little shared memory gains in the natural order."""
+    with suppress(Missing):
+        n = results.sizes(at(OPTIMIZED), at(NATURAL), at(STAGED))[-1]
+        found, order = evidence.gain(results, at(OPTIMIZED), at(NATURAL), n), evidence.gain(results, at(STAGED), at(NATURAL), n)
+        words = f"{NATURAL}, with as little shared memory, is {found} as fast as {OPTIMIZED} (n {n})"
+        return f"{words} and {order} as fast as {STAGED}, which differs in its cyclic order of k only (LS11)"
+    return ""
+
+
+def slow_blocks(results: Results, n: int) -> str:
+    """LS4: what the same algorithm gains with cheaper indices."""
+    found = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n)
+    bound = _bound(results)
+    words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {found} as fast as {NAIVE} (n {n})" if found else ""
+    words = ", and ".join(filter(None, (words, bound)))
+    return f"{words}. What caches do for {NAIVE} needs counters" if bound else words
 
 
 def table(results: Results) -> Iterator[Figure]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from fwtui.analysis.data_sheet import fp32_lanes
 from fwtui.campaigns.reproduce import break_even
@@ -22,7 +21,7 @@ from fwtui.campaigns.reproduce.claim import (
     times,
 )
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.runs import Make, Missing, Results, ask, same
+from fwtui.campaigns.reproduce.results import Missing, Results, asking, same
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -42,9 +41,7 @@ TWO_ADDRESSES = (
 )
 TINY_COMPUTING, LARGE_COMPUTING = 0.01, 0.9
 
-
-def at(kernel: str, **more: object) -> Make:
-    return partial(ask, kernel, dtype="int32", **more)
+at = asking("int32")
 
 
 def runs(results: Results, scale: Scale) -> Iterator[Experiment]:

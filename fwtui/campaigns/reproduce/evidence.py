@@ -1,4 +1,7 @@
-"""What a session bears out of why a kernel takes its time, in words; empty where it bears nothing out."""
+"""What a session bears out of why a kernel takes its time: by its times, GPM and hardware counters.
+
+Sentences are empty where it bears nothing out; numbers raise Missing.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from fwtui.campaigns.reproduce.claim import TOLERANCE, times
-from fwtui.campaigns.reproduce.runs import Make, Missing, Results
+from fwtui.campaigns.reproduce.results import Make, Missing, Results
 from fwtui.common import units
 from kernels.plan import WARP
 
@@ -15,6 +18,7 @@ LAUNCHES = 3  # of a round of the blocked kernels
 STARTED_ALIKE = 1.25  # rates of blocks of two sizes that the same thing may limit
 MOST_RESIDENT = 2048  # threads that a multiprocessor of any GPU holds at most
 ROWS = 8  # of threads in a block of 256
+OP = "rest"  # the op that decides a blocked kernel's time, whose counters are read
 
 
 def integer_bound(results: Results, *makes: Make) -> str:
@@ -95,3 +99,50 @@ def gain(results: Results, slow: Make, fast: Make, n: int) -> str:
     with suppress(Missing):
         return times(results.seconds(slow(n)) / results.seconds(fast(n)))
     return ""
+
+
+def ways(results: Results, make: Make) -> float:
+    """Wavefronts that its reads of shared memory took for each one that they would take without bank conflicts."""
+    taken, extra = _pair(results, make, "shared_load_wavefronts", "shared_load_conflicts")
+    if taken <= extra:
+        raise Missing("the counters of shared memory contradict each other")
+    return taken / (taken - extra)
+
+
+def sectors(results: Results, make: Make) -> float:
+    """Sectors of 32 bytes that one load from global memory asks for."""
+    asked, loads = _pair(results, make, "global_load_sectors", "global_load_requests")
+    if not asked or not loads:
+        raise Missing("the counters hold no load from global memory")
+    return asked / loads
+
+
+def gops(results: Results, *makes: Make) -> tuple[int, list[float]]:
+    """The largest size at which all of them were counted, and integer instructions over time of each there, in 1e9 per second."""
+    return _together(results, "gops", *makes)
+
+
+def integers(results: Results, *makes: Make) -> tuple[int, list[float]]:
+    """The largest size at which all of them were counted, and integer instructions a relaxation of each there."""
+    return _together(results, "integer_instructions_per_relaxation", *makes)
+
+
+def full(results: Results, make: Make) -> str:
+    """What counters say of a kernel that keeps something on the chip busy all the time; empty otherwise."""
+    with suppress(Missing):
+        n = results.counted_at(OP, "memory_share", make)
+        compute, moved, dram = (results.counter(make(n), OP, f"{what}_share") for what in ("compute", "memory", "dram"))
+        if max(compute, moved) >= FULL:
+            words = f"{make(n).kernel} keeps what computes {units.percent(compute)} busy, what fetches and stores"
+            return f"{words} {units.percent(moved)}, and the memory outside the chip {units.percent(dram)} (counters, n {n})"
+    return ""
+
+
+def _together(results: Results, key: str, *makes: Make) -> tuple[int, list[float]]:
+    n = results.counted_at(OP, key, *makes)
+    return n, [results.counter(make(n), OP, key) for make in makes]
+
+
+def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:
+    wanted = make(results.counted_at(OP, second, make))
+    return results.counter(wanted, OP, first), results.counter(wanted, OP, second)

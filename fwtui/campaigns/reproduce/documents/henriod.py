@@ -8,7 +8,7 @@ from functools import partial
 
 from fwtui.campaigns.reproduce.claim import Answer, Claim, Ratio, compared, judged, listed, near, times
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.runs import Make, Missing, Results, ask
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, changed
 from kernels import registry

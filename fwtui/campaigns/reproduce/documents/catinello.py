@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
-from fwtui.campaigns.reproduce import break_even, causes
-from fwtui.campaigns.reproduce.catinello.causes import not_memory, one_launch, room_for_two, starting
-from fwtui.campaigns.reproduce.catinello.kernels import (
-    BEST_HEIGHT,
-    BLOCKED,
-    BLOCKED_VECTOR,
-    CPU,
-    FIVE,
-    HEIGHTS,
-    IN_ONE,
-    PSEUDO,
-    SECONDS_AT_32,
-    SIMPLE,
-    SIMPLE_VECTOR,
-    THREADS,
-    TWO,
-    at,
-    by_threads,
-    offered,
-)
+from fwtui.campaigns.reproduce import break_even, evidence
 from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, compared, judged, near, no_faster, slower, times
 from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
-from fwtui.campaigns.reproduce.runs import Missing, Results, later, unusable
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, unusable
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
 
+CPU, SIMPLE, SIMPLE_VECTOR, PSEUDO = "serial", "naive", "naive-vector", "pseudo-blocked"
+BLOCKED, BLOCKED_VECTOR = "katz-kider", "blocked-vector"
+TWO, ONE = "two-matrix-blocked", "one-cooperative"
+HEIGHTS = (1, 2, 4, 8, 16, 32)
+BEST_HEIGHT, SECONDS_AT_32 = 4, 2.0
+THREADS = (64, 256, 1024)
+# his blocks are squares of threads, one for each cell of a tile, or for each four of a row
+SIDES = {BLOCKED: {64: 8, 256: 16, 1024: 32}, BLOCKED_VECTOR: {64: 16, 256: 32, 1024: 64}}
 STAGED, LAST = "staged-load", "kleene-base"  # rung of the documents
 LARGEST = 59392
 CELL = 2  # bytes
@@ -39,6 +29,28 @@ BREAK_EVEN, OVER_CPU = 70, 570
 DRASTIC = 2.0
 UNALIGNED = 4099  # rows of no multiple of 32
 DENSITY = 0.3
+at = asking("int16")
+IN_ONE = at(ONE, launch="eager")  # as he launches it
+
+
+def by_threads(kernel: str, threads: int) -> Make:
+    """The kernel as he varies it: the threads of a block decide its tile too (section 3.4)."""
+    tile = {"tile": SIDES[kernel][threads]} if kernel in SIDES else {}
+    return at(kernel, threads=threads, **tile)
+
+
+def offered(kernel: str, threads: int) -> bool:
+    """Whether the kernel has a tile for so many threads."""
+    return kernel not in SIDES or kernel not in registry() or SIDES[kernel][threads] in registry()[kernel].tiles
+
+
+FIVE = {
+    SIMPLE: at(SIMPLE),
+    SIMPLE_VECTOR: at(SIMPLE_VECTOR),
+    PSEUDO: at(PSEUDO, results=BEST_HEIGHT),
+    BLOCKED: by_threads(BLOCKED, 256),
+    BLOCKED_VECTOR: by_threads(BLOCKED_VECTOR, 256),
+}
 
 
 def candidates() -> list[str]:
@@ -140,7 +152,7 @@ def heights(results: Results) -> Answer:
     reason = "" if as_good else f"{best} is better than {BEST_HEIGHT}"
     cause = ""
     if alike and best < BEST_HEIGHT:
-        cause = causes.smaller_squares(results, makes, n, best, BEST_HEIGHT, bool(starting(results)))
+        cause = evidence.smaller_squares(results, makes, n, best, BEST_HEIGHT, bool(starting(results)))
     return judged(as_good and alike, value, reason if alike else "1 is not as simple", cause=cause)
 
 
@@ -207,8 +219,8 @@ def pitched(results: Results) -> Answer:
     except Missing:
         cause = ""
         if starting(results) and not ratio.faster:
-            rate = causes.blocks_a_second(results, plain, n)
-            cause = f"{starting(results)}, and plain rows start {causes.billions(rate)} (n {n}): transactions do not show"
+            rate = evidence.blocks_a_second(results, plain, n)
+            cause = f"{starting(results)}, and plain rows start {evidence.billions(rate)} (n {n}): transactions do not show"
         return judged(ratio.slower, value, "they are no slower", "transactions themselves need counters", cause)
     return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
 
@@ -221,6 +233,44 @@ def density(results: Results) -> Answer:
             share = run.graph.edges / (run.n * (run.n - 1))
             return judged(abs(share - DENSITY) < abs(share - (1 - DENSITY)), f"{units.percent(share)} of pairs at density 30 %")
     raise Missing("no graph of density 0.3 was generated")
+
+
+def starting(results: Results) -> str:
+    """Whether the simple kernel's time may be that of starting its blocks."""
+    return evidence.starting(results, by_threads(SIMPLE, 64), by_threads(SIMPLE, 256))
+
+
+def not_memory(results: Results, peak: float) -> str:
+    """What holds the simple kernel below the memory's limit, and a kernel of the same session that is above it."""
+    words = starting(results)
+    with suppress(Missing):
+        n = results.sizes(at(SIMPLE_VECTOR))[-1]
+        asked = results.find(at(SIMPLE_VECTOR)(n)).bandwidth or 0.0
+        if words and asked > peak:
+            words += f"; {SIMPLE_VECTOR}, which starts fewer, asks for {units.percent(asked / peak)} of the peak (n {n})"
+    return words
+
+
+def room_for_two(results: Results, n: int) -> str:
+    """CA6: whether the memory had time for a second matrix."""
+    bound = evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)) or _little_asked(results, n)
+    return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
+
+
+def _little_asked(results: Results, n: int) -> str:
+    """That the blocked kernel asks for less than half of what the memory could move, by its model; empty where it does not."""
+    with suppress(Missing):
+        asked, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.device.peak_bytes_per_second or 0.0
+        if 0 < asked < peak / 2:
+            return f"{BLOCKED} asks for {units.percent(asked / peak)} of the peak bandwidth (by its model, n {n})"
+    return ""
+
+
+def one_launch(results: Results, n: int) -> str:
+    """CA7: whether what one kernel gains may be the launches that it saves."""
+    rounds = -(-n // registry()[BLOCKED].tile_for(n))
+    words = evidence.saved_launches(results, IN_ONE, at(BLOCKED), at(SIMPLE), n, rounds)
+    return ", and ".join(filter(None, (words, evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)))))
 
 
 CLAIMS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -45,6 +46,11 @@ def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
     fields = {k: v for k, v in more.items() if k in Experiment.__struct_fields__}
     options = {k: v for k, v in more.items() if k not in fields}
     return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
+
+
+def asking(dtype: str) -> Callable[..., Make]:
+    """For one number type: a kernel and what else is chosen -> what to run by size."""
+    return partial(partial, ask, dtype=dtype)
 
 
 def later(rung: str, dtype: str) -> list[str]:

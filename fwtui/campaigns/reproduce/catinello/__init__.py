@@ -1,1 +1,0 @@
-"""A. S. Catinello, Parallel Floyd-Warshall, 2023."""
