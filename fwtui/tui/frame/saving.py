@@ -83,12 +83,12 @@ class Saved(Screen[None]):
 
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""
-        from fwtui.analysis import report
+        from fwtui.analysis.columns import PRINTED_HEAD, printed
 
         if not self.model.runs:
             return ()
         baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
-        return [report.COLUMNS, *(report.row(self.model, run, baseline) for run in self.model.runs.values())]
+        return [PRINTED_HEAD, *(printed(self.model, run, baseline) for run in self.model.runs.values())]
 
     def savable(self) -> list[str]:
         """The forms in which there is something to save."""
