@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 import msgspec
 
-from fwtui.analysis.report import COLUMNS, markdown, result, row
+from fwtui.analysis.columns import PRINTED_HEAD, printed
+from fwtui.analysis.report import markdown, result
 from fwtui.common.errors import Refused
 from fwtui.sessions.reader import Loaded
 from fwtui.stream import events
@@ -37,8 +38,8 @@ def human_rows(loaded: Loaded) -> list[Row]:
     model = Model()
     for line in loaded.lines:
         model.apply(line.event)
-    names = [name or "±" for name in COLUMNS]
-    return [dict(zip(names, row(model, run), strict=True)) for run in model.runs.values()]
+    names = [name or "±" for name in PRINTED_HEAD]
+    return [dict(zip(names, printed(model, run), strict=True)) for run in model.runs.values()]
 
 
 def _runs(model: Model, loaded: Loaded) -> list[Row]:

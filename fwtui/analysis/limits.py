@@ -52,6 +52,12 @@ def share_of_limit(model: Model, run: Run) -> float | None:
     return limit.share if limit is not None else None
 
 
+def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
+    """Effective bandwidth as a share of the GPU's peak; a CPU kernel is not held against the GPU's memory."""
+    peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None
+    return run.bandwidth / peak if run.bandwidth and peak else None
+
+
 def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:
     """The run's clock / the probe's, so that a throttled run is held against what the throttled device could do."""
     evidence = model.evidence(run) if run.backend == "cuda" else None

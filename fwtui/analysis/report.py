@@ -1,4 +1,4 @@
-"""A run as plain data and as a row of a table: what `fwtui run` and `fwtui replay` print."""
+"""A run as plain data, how it ended in words, and rows as tables."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis.compare import Comparison, Entrant
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.limits import limit_of
-from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
 from fwtui.stream.stages import STAGES
-
-SHOWN_DIGITS = 8  # of a checksum in a table: those of the sum that depends on where each distance is
 
 
 def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
@@ -140,63 +136,6 @@ def speedup(run: Run, against: Run | None) -> float | None:
     if against is None or not against.seconds or not run.seconds or run.wrong:
         return None
     return against.seconds / run.seconds
-
-
-COLUMNS = (
-    *("run", "kernel", "n", "tile", "dtype", "total", "", "rate", "of limit", "vs", "bandwidth", "of peak", "FLOP/task"),
-    *("phases", "checksum", "result"),
-)
-
-
-def row(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
-    """The run under COLUMNS, for people; `vs` is against a run of the kernel `baseline`."""
-    faster = speedup(run, baseline_run(model, run, baseline))
-    flops = flops_per_task(model, run)
-    peak = model.gpu.peak_bytes_per_second if model.gpu is not None and run.backend == "cuda" else None
-    share = run.bandwidth / peak if run.bandwidth is not None and peak else None
-    limit = limit_of(model, run)
-    return (
-        str(run.id),
-        f"{run.experiment.kernel} (auto)" if run.experiment.auto else run.experiment.kernel,
-        str(run.n),
-        str(run.experiment.tile or "-"),
-        run.experiment.dtype,
-        "not timed" if run.simulated else units.duration(run.seconds),
-        units.spread(run.done.spread if run.done is not None else None),
-        units.rate(run.rate),
-        units.percent(limit.share if limit is not None else None),
-        f"{units.digits(faster)}x" if faster is not None else "-",
-        units.bandwidth(run.bandwidth),
-        units.percent(share),
-        units.digits(flops) if flops is not None else units.ABSENT,
-        " ".join(f"{p.title} {units.percent(p.share)}" for p in run.phases) if len(run.phases) > 1 else "-",
-        run.verdict.checksum[:SHOWN_DIGITS] if run.verdict is not None and run.verdict.checksum else "-",
-        outcome(model, run),
-    )
-
-
-COMPARED = ("run", "kernel", "n", "tile", "dtype", "total", "", "vs", "from", "to", "verdict", "because")
-
-
-def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
-    """A run's comparison with the baseline under COMPARED; the baseline's own row has none."""
-    run = entrant.run
-    ends = ("", "")
-    if found is not None and found.ratio is not None:
-        ends = f"{units.digits(1 / found.ratio.high)}x", f"{units.digits(1 / found.ratio.low)}x"
-    return (
-        entrant.label,
-        run.experiment.kernel,
-        str(run.n),
-        str(run.experiment.tile or "-"),
-        run.experiment.dtype,
-        "not timed" if run.simulated else units.duration(run.seconds),
-        units.spread(run.done.spread if run.done is not None else None),
-        "baseline" if found is None else f"{units.digits(found.speedup)}x" if found.speedup is not None else "-",
-        *ends,
-        found.verdict if found is not None else "",
-        found.why if found is not None else "",
-    )
 
 
 def outcome(model: Model, run: Run) -> str:

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
-from fwtui.analysis.report import COMPARED, compared, table
+from fwtui.analysis.report import table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.common import units
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     chosen = _pairs([_entrants(text) for text in given.entrants])
-    rows: list[tuple[str, ...]] = [COMPARED]
+    rows: list[tuple[str, ...]] = [COMPARED_HEAD]
     below: list[str] = []
     slower, last = False, None
     for entrant, baseline in chosen:

@@ -7,7 +7,8 @@ import json
 import sys
 from collections.abc import Iterator
 
-from fwtui.analysis.report import COLUMNS, result, row, table
+from fwtui.analysis.columns import PRINTED_HEAD, printed
+from fwtui.analysis.report import result, table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
@@ -93,7 +94,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
 
 
 def _print_table(model: Model) -> None:
-    print("\n".join(table([COLUMNS, *(row(model, run) for run in model.runs.values())])))
+    print("\n".join(table([PRINTED_HEAD, *(printed(model, run) for run in model.runs.values())])))
 
 
 def _print_result(model: Model, run: Run) -> None:

@@ -14,7 +14,8 @@ import sys
 import msgspec
 
 from fwtui.analysis import answers
-from fwtui.analysis.report import COLUMNS, result, row, table
+from fwtui.analysis.columns import PRINTED_HEAD, Row, printed, texts
+from fwtui.analysis.report import result, table
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.support.narrating import narrate, say, show_progress
@@ -128,7 +129,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
     if live.recorder is not None:
         say(f"recording to {live.recorder.path}")
     worst = OK
-    rows: list[tuple[str, ...]] = [COLUMNS]
+    rows: list[tuple[str, ...]] = [PRINTED_HEAD]
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
@@ -145,8 +146,9 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
                         "\n".join([f"run {run.id}", *answers.lines(run.answers, answers.facts(run.answers, edges)), ""]),
                         flush=True,
                     )
-                rows.append(row(live.model, run, given.baseline))
-                say(f"run {run.id} {run.state}: {rows[-1][1]} n {rows[-1][2]} {rows[-1][5]} {rows[-1][-1]}")
+                rows.append(printed(live.model, run, given.baseline))
+                kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
+                say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
             elif outlet is None:
                 print(json.dumps(result(live.model, run, given.baseline)), flush=True)
         worst = worst or code

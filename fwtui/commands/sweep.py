@@ -10,8 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fwtui.analysis.columns import Row, texts
 from fwtui.analysis.compare import Entrant
-from fwtui.analysis.report import outcome, result, table
+from fwtui.analysis.report import result, table
 from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
@@ -177,15 +178,13 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
         if id(run) in told:
             continue
         told.add(id(run))
-        top = found.best_rates.get(run.n)
+        top, row = found.best_rates.get(run.n), Row(owners[id(run)], run)
         rows.append(
             (
                 *(value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown),
-                units.duration(run.seconds),
-                units.spread(run.done.spread if run.done is not None else None),
-                units.rate(run.rate),
+                *texts(row, "total", "spread", "rate"),
                 units.percent(run.rate / top if run.rate and top else None),
-                outcome(owners[id(run)], run),
+                *texts(row, "result"),
             )
         )
     return [*table(rows), "", *found.sentences, *left_out]

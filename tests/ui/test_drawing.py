@@ -13,7 +13,7 @@ import scenes
 from msgspec.structs import replace
 
 from fwtui import measure
-from fwtui.analysis.limits import limit_of
+from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream import events
@@ -202,12 +202,12 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
 
 def test_the_history_has_room_for_the_longest_results() -> None:
     for width in (118, 198):
-        names = dict(history.columns(width))
+        names = {column.key: cells for column, cells in history.columns(width)}
         assert names["result"] >= len("✓ verified · 16 rows · indicative") and "relax/s" in names
         assert sum(names.values()) + 2 * len(names) < width  # the scrollbar has one
         assert names["kernel"] == (16 if width == 118 else max(map(len, registry())))
     for width in (58, 78, 117):
-        names = dict(history.columns(width))
+        names = {column.key: cells for column, cells in history.columns(width)}
         assert "relax/s" not in names and sum(names.values()) + 2 * len(names) < width
     model = model_of(scenes.gpu_session())
     assert history.cells(model.runs[2], model, None)["relax/s"].plain == "1.79 T"
@@ -300,8 +300,8 @@ def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one(
     limit = limit_of(model, run)
     assert limit is not None
     assert history.cells(run, model, None)["of limit"].plain == units.percent(limit.share)
-    assert "of limit" in dict(history.columns(120)) and "of peak" not in dict(history.columns(120))
-    assert {"of limit", "of peak"} <= set(dict(history.columns(150)))
+    narrower, wider = ({column.key for column, _ in history.columns(width)} for width in (120, 150))
+    assert "of limit" in narrower and "of peak" not in narrower and {"of limit", "of peak"} <= wider
 
 
 def test_what_auto_picked_is_said_to_be_its_choice() -> None:
@@ -337,7 +337,7 @@ def test_phases_keep_their_places_before_they_are_known() -> None:
 def test_a_cpu_run_is_not_held_against_the_gpus_memory() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu")
     s = subject([scenes.header(), scenes.GPU, *told])
-    assert readout.peak_share(s) is None
+    assert share_of_peak(s.run, s.device) is None
     assert "of peak" not in readout.headline(s, 120).plain
 
 

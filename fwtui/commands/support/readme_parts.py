@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fwtui.analysis.limits import share_of_limit
+from fwtui.analysis.columns import Row, texts
 from fwtui.analysis.report import markdown
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
@@ -69,14 +69,12 @@ def champion(folder: Path | None = None) -> list[str]:
     verified = [run for run in model.runs.values() if run.state == "done" and run.verified and run.seconds]
     rows = [
         (
-            str(run.n),
-            run.experiment.dtype,
+            *texts(Row(model, run), "n", "dtype"),
             "any" if run.experiment.low < 0 or run.experiment.negative else "none negative",
             f"`{run.experiment.kernel}`",
-            str(run.experiment.tile or "-"),
+            *texts(Row(model, run), "tile"),
             _seconds(run),
-            units.rate(run.rate).removesuffix("relax/s"),
-            units.percent(share_of_limit(model, run)),
+            *texts(Row(model, run), "relax/s", "of limit"),
         )
         for run in sorted(verified, key=lambda run: run.n)
     ]
@@ -154,21 +152,13 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
     before: dict[str, Run] = {}  # by type
     for kernel in registry().values():
         run = _best(model, kernel.id)
-        dtype = run.experiment.dtype if run is not None else ""
-        rows.append(
-            (
-                f"`{kernel.id}`",
-                kernel.summary,
-                dtype or units.ABSENT,
-                _seconds(run),
-                units.rate(run.rate).removesuffix("relax/s") if run is not None else units.ABSENT,
-                units.percent(share_of_limit(model, run) if run is not None else None),
-                _times(before.get(dtype), run),
-                _times(_best(model, NAIVE, dtype), run),
-            )
-        )
-        if run is not None:
-            before[dtype] = run
+        if run is None:
+            rows.append((f"`{kernel.id}`", kernel.summary, *([units.ABSENT] * 6)))
+            continue
+        dtype, rate, limit = texts(Row(model, run), "dtype", "relax/s", "of limit")
+        gains = _times(before.get(dtype), run), _times(_best(model, NAIVE, dtype), run)
+        rows.append((f"`{kernel.id}`", kernel.summary, dtype, _seconds(run), rate, limit, *gains))
+        before[dtype] = run
     return rows
 
 
@@ -182,15 +172,13 @@ def _best(model: Model, kernel: str, dtype: str = "") -> Run | None:
     return min(runs, key=lambda run: run.seconds or 0.0, default=None)
 
 
-def _seconds(run: Run | None) -> str:
+def _seconds(run: Run) -> str:
     """The time, with a star where the run says that it is indicative."""
-    if run is None or run.done is None:
-        return units.ABSENT
-    return units.duration(run.seconds) + ("\\*" if run.done.indicative else "")
+    return units.duration(run.seconds) + ("\\*" if run.done is not None and run.done.indicative else "")
 
 
-def _times(slow: Run | None, fast: Run | None) -> str:
-    if slow is None or fast is None or not slow.seconds or not fast.seconds:
+def _times(slow: Run | None, fast: Run) -> str:
+    if slow is None or not slow.seconds or not fast.seconds:
         return units.ABSENT
     return f"{units.digits(slow.seconds / fast.seconds)}x"
 

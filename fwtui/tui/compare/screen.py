@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import DataTable
 
-from fwtui.analysis import report
+from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import Comparison, Entrant, compare
 from fwtui.analysis.race import course
 from fwtui.common.errors import Refused
@@ -113,8 +113,8 @@ class CompareScreen(Frame):
         entrants = self.entrants
         baseline = self.baseline(entrants)
         told = [(e, self._found(e, baseline)) for e in entrants if baseline is not None and e.label != baseline.label]
-        rows = [report.compared(baseline, None)] if baseline is not None else []
-        return [report.COMPARED, *rows, *(report.compared(*pair) for pair in told)] if rows else ()
+        rows = [compared(baseline, None)] if baseline is not None else []
+        return [COMPARED_HEAD, *rows, *(compared(*pair) for pair in told)] if rows else ()
 
     @property
     def entrants(self) -> list[Entrant]:

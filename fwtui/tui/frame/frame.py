@@ -129,12 +129,12 @@ class Frame(Screen[None]):
 
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""
-        from fwtui.analysis import report
+        from fwtui.analysis.columns import PRINTED_HEAD, printed
 
         if not self.model.runs:
             return ()
         baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
-        return [report.COLUMNS, *(report.row(self.model, run, baseline) for run in self.model.runs.values())]
+        return [PRINTED_HEAD, *(printed(self.model, run, baseline) for run in self.model.runs.values())]
 
     def point(self, panel: str) -> None:
         """Let the panel of that name (fwtui.learn.cue.PANELS) stand out, and no other; most places have none of them."""

@@ -9,10 +9,11 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Digits, Static
 
+from fwtui.analysis.limits import share_of_peak
 from fwtui.common import units
 from fwtui.stream.stages import doing
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.readout import Subject, peak_share
+from fwtui.tui.widgets.readout import Subject
 
 
 class Figure(NamedTuple):
@@ -49,7 +50,7 @@ def _compared(s: Subject, doubtful: bool) -> Figure:
     ratio = wording.speedup(s.run, s.baseline)
     if s.baseline is not None and ratio.endswith("x"):
         return Figure(ratio, f"as fast as run {s.baseline.id}, {s.baseline.title}", doubtful)
-    share = peak_share(s)
+    share = share_of_peak(s.run, s.device)
     if share is None:
         return NOTHING
     return Figure(units.percent(share), "of peak bandwidth (model)", doubtful)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis import answers
-from fwtui.analysis.limits import Limit
+from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream import events
@@ -104,7 +104,7 @@ def _headline(s: Subject, words: Headline) -> Content:
     if not words.shares:
         return line(*pieces)
     told = [(s.limit.share if s.limit is not None else None, " of limit")]
-    told.append((peak_share(s), " of peak bandwidth" if words.bandwidth else " of peak"))
+    told.append((share_of_peak(s.run, s.device), " of peak bandwidth" if words.bandwidth else " of peak"))
     for share, of in [one for one in told if one[0] is not None][: words.shares]:
         pieces += [words.gap, (units.percent(share), number), (of, MUTED)]
     ratio = wording.speedup(run, s.baseline)
@@ -225,12 +225,6 @@ def instrumentation(run: Run) -> list[str]:
     return [f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"]
 
 
-def peak_share(s: Subject) -> float | None:
-    """Effective bandwidth as a share of the device's peak; a CPU kernel is not held against the GPU's memory."""
-    peak = s.device.peak_bytes_per_second if s.device is not None and s.run.backend == "cuda" else None
-    return s.run.bandwidth / peak if s.run.bandwidth and peak else None
-
-
 def meters(s: Subject, width: int) -> list[Content]:
     """Bandwidth and occupancy: first what a model says, then what counters say."""
     run = s.run
@@ -242,7 +236,8 @@ def meters(s: Subject, width: int) -> list[Content]:
     struck = "strike" if wording.doubtful(run) else ""
     lines = [_limit(s, width, struck)]
     words = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
-    lines.append(_metered("bandwidth (model)", peak_share(s), units.bandwidth(run.bandwidth), words, width, struck))
+    share, moved = share_of_peak(run, s.device), units.bandwidth(run.bandwidth)
+    lines.append(_metered("bandwidth (model)", share, moved, words, width, struck))
     if not cuda:
         return lines
     dram = s.evidence.dram_utilisation if s.evidence is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fwtui.analysis.columns import short_dtype
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Entrant, judge
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
@@ -9,16 +10,11 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 
-SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
 SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 FLETCHER = "fletcher "
 VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?"}
-
-
-def short_dtype(dtype: str) -> str:
-    return SHORT_DTYPES.get(dtype, dtype)
 
 
 def graph_words(e: Experiment) -> str:

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis import limits
+from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.report import COLUMNS, result, row
+from fwtui.analysis.report import result
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import session as live_module
@@ -217,7 +218,7 @@ def test_a_run_is_held_against_the_fastest_form_that_is_right_for_it() -> None:
     model = Model()
     bare = run_of(model, "float32")
     assert limit_of(model, bare) is None and result(model, bare)["share_of_limit"] is None
-    assert row(model, bare)[COLUMNS.index("of limit")] == "n/a"
+    assert printed(model, bare)[PRINTED_HEAD.index("of limit")] == "n/a"
     model.apply(GPU)
     for dtype, low, form, rate in (
         ("float32", 1.0, "float32-two", 17e12),

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from fwtui.__main__ import main
+from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.data_sheet import FP32_LANES, fp32_flops
 from fwtui.analysis.occupancy import TABLE
-from fwtui.analysis.report import COLUMNS, result, row
+from fwtui.analysis.report import result
 from fwtui.commands import run as run_command
 from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
@@ -108,9 +109,9 @@ class TestReport:
         got = [(data["baseline"], data["speedup"]) for data in (result(made, run, "serial") for run in made.runs.values())]
         assert got[3:] == [(1, 4.0), (2, 3.0), (2, 3.0), (None, None), (1, None)]
         assert got[0] == (1, 1.0)
-        at = COLUMNS.index("vs")
-        assert [row(made, run, "serial")[at] for run in made.runs.values()][3:] == ["4.00x", "3.00x", "3.00x", "-", "-"]
-        assert row(made, made.runs[4])[at] == "-" and result(made, made.runs[4])["speedup"] is None
+        at = PRINTED_HEAD.index("vs")
+        assert [printed(made, run, "serial")[at] for run in made.runs.values()][3:] == ["4.00x", "3.00x", "3.00x", "-", "-"]
+        assert printed(made, made.runs[4])[at] == "-" and result(made, made.runs[4])["speedup"] is None
 
     def test_a_wrong_baseline_is_none(self) -> None:
         made = model({"kernel": "serial", "verdict": "wrong"}, {})
@@ -133,8 +134,8 @@ class TestReport:
 
     def test_the_checksum_is_in_the_table(self) -> None:
         made = model({})
-        assert row(made, made.runs[1])[COLUMNS.index("checksum")] == "01234567"
-        assert len(row(made, made.runs[1])) == len(COLUMNS)
+        assert printed(made, made.runs[1])[PRINTED_HEAD.index("checksum")] == "01234567"
+        assert len(printed(made, made.runs[1])) == len(PRINTED_HEAD)
 
 
 class TestStages:

@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fwtui.analysis import report
+from fwtui.analysis.columns import printed
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
 from fwtui.stream.history import History
 from fwtui.stream.model import Model, merged
 from fwtui.stream.run import MOST_TOLD, Run
+from fwtui.stream.stages import STAGES
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
 ANY_EVENT = STRATEGIES["any_event"]()
@@ -47,12 +49,12 @@ def everything(state: Model) -> None:
     """Look at all that a screen may look at."""
     for run in state.runs.values():
         state.evidence(run)
-        report.row(state, run)
+        printed(state, run)
         report.result(state, run)
         for name in dir(Run):
             if not name.startswith("_"):
                 getattr(run, name)
-        for name in report.STAGES:
+        for name in STAGES:
             run.stage_seconds(name)
     for name in ("run", "running", "reading", "gpu"):
         getattr(state, name)
@@ -196,7 +198,7 @@ def test_a_simulated_run_has_no_times() -> None:
     assert run.phases == () and run.verified is True
     assert the_run(stage).stage_seconds("warm-up") == 3.0
     state = folded([begun(), PLANNED])
-    row = report.row(state, run)
+    row = printed(state, run)
     assert "not timed" in row and row[-1].startswith("simulated: correct, not timed")
     assert not any("relax/s" in cell or " ms" in cell or "B/s" in cell for cell in row)
     data = report.result(state, run)

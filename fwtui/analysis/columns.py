@@ -1,0 +1,169 @@
+"""The columns of a run, from which every table of runs takes its own: what each is called and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fwtui.analysis.compare import Comparison, Entrant
+from fwtui.analysis.limits import share_of_limit, share_of_peak
+from fwtui.analysis.report import baseline_run, flops_per_task, outcome, speedup
+from fwtui.common import units
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+NONE = "-"  # where there is nothing to know; what is not known is n/a
+# tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, and those of two screens
+PRINTED, COMPARED, HISTORY, COMPARISON = "printed", "compared", "history", "comparison"
+NARROW, WIDE, WIDEST = 72, 118, 140  # cells of a screen
+CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
+SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+
+
+class Row(NamedTuple):
+    """A run, and what it is held against where there is something."""
+
+    model: Model
+    run: Run
+    baseline: Run | None = None
+    found: Comparison | None = None  # with the baseline
+    label: str = ""  # in the place of the run's number
+
+
+class Column(NamedTuple):
+    """One column: what it says of a run, and the tables that have it, each from so many cells of the screen on."""
+
+    key: str
+    title: str
+    value: Callable[[Row], Any]  # text is shown as it is
+    tables: Mapping[str, int]
+    unit: Callable[[Any], str] = str
+    cells: int = 8
+    right: bool = False
+    measured: bool = False  # struck through where the distances are not to be trusted
+    absent: str = units.ABSENT
+
+    def text(self, row: Row) -> str:
+        """What it says of a run."""
+        value = self.value(row)
+        return value if isinstance(value, str) else self.absent if value is None else self.unit(value)
+
+
+def short_dtype(dtype: str) -> str:
+    return SHORT_DTYPES.get(dtype, dtype)
+
+
+def _gain(ratio: float) -> str:
+    return f"{units.digits(ratio)}x"
+
+
+def _bare(rate: float) -> str:
+    """A rate whose unit is the column's title."""
+    return units.scaled(rate, "").rstrip()
+
+
+def _asked(row: Row) -> str:
+    return f"{row.run.experiment.kernel} (auto)" if row.run.experiment.auto else row.run.experiment.kernel
+
+
+def _n(row: Row) -> int | None:
+    return row.run.n or None
+
+
+def _tile(row: Row) -> int | None:
+    return row.run.experiment.tile or None
+
+
+def _total(row: Row) -> float | str | None:
+    return "not timed" if row.run.simulated else row.run.seconds
+
+
+def _spread(row: Row) -> float | None:
+    return row.run.done.spread if row.run.done is not None else None
+
+
+def _limit(row: Row) -> float | None:
+    return share_of_limit(row.model, row.run)
+
+
+def _peak(row: Row) -> float | None:
+    return share_of_peak(row.run, row.model.gpu)
+
+
+def _against(row: Row) -> float | str | None:
+    """How many times as fast as the baseline."""
+    if row.found is None:
+        return "baseline" if row.baseline is row.run else ""
+    return row.found.speedup
+
+
+def _end(row: Row, low: bool) -> float | str:
+    """An end of the 95 % interval of that."""
+    if row.found is None or row.found.ratio is None:
+        return ""
+    return 1 / (row.found.ratio.high if low else row.found.ratio.low)
+
+
+def _phases(row: Row) -> str | None:
+    told = [f"{phase.title} {units.percent(phase.share)}" for phase in row.run.phases]
+    return " ".join(told) if len(told) > 1 else None
+
+
+def _checksum(row: Row) -> str | None:
+    return row.run.verdict.checksum[:CHECKSUM_DIGITS] or None if row.run.verdict is not None else None
+
+
+_ALL = (
+    Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
+    Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
+    Column("asked", "kernel", _asked, {PRINTED: 0}),
+    Column("kernel", "kernel", lambda r: r.run.experiment.kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
+    Column("n", "n", _n, {PRINTED: 0, COMPARED: 0, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
+    Column("tile", "tile", _tile, {PRINTED: 0, COMPARED: 0, HISTORY: WIDE, COMPARISON: WIDE}, str, 4, True, absent=NONE),
+    Column("dtype", "dtype", lambda r: r.run.experiment.dtype, {PRINTED: 0, COMPARED: 0}),
+    Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), {HISTORY: WIDE, COMPARISON: WIDE}, cells=4),
+    Column("total", "total", _total, {PRINTED: 0, COMPARED: 0, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
+    Column("spread", "", _spread, {PRINTED: 0, COMPARED: 0, COMPARISON: WIDE}, units.spread, right=True, absent=""),
+    Column("rate", "rate", lambda r: r.run.rate, {PRINTED: 0}, units.rate),
+    Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
+    Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, _gain, absent=NONE),
+    Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0}, units.bandwidth),
+    Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
+    Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
+    Column("phases", "phases", _phases, {PRINTED: 0}, absent=NONE),
+    Column("against", "vs", _against, {COMPARED: 0}, _gain, absent=NONE),
+    Column("vs base", "vs base", _against, {COMPARISON: 0}, _gain, right=True, absent=NONE),
+    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}, _gain),
+    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}, _gain),
+    Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
+    Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}),
+    Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),
+    Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),
+)
+COLUMNS = {column.key: column for column in _ALL}
+
+
+def columns_of(table: str, width: int = 0) -> tuple[Column, ...]:
+    """The columns of that table, on a screen of so many cells."""
+    return tuple(column for column in _ALL if width >= column.tables.get(table, width + 1))
+
+
+def texts(row: Row, *keys: str) -> tuple[str, ...]:
+    """What those columns say of a run."""
+    return tuple(COLUMNS[key].text(row) for key in keys)
+
+
+PRINTED_HEAD, COMPARED_HEAD = (tuple(column.title for column in columns_of(table)) for table in (PRINTED, COMPARED))
+
+
+def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
+    """The run under PRINTED_HEAD, for people; `vs` is against a run of the kernel `baseline`."""
+    row = Row(model, run, baseline_run(model, run, baseline))
+    return tuple(column.text(row) for column in columns_of(PRINTED))
+
+
+def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
+    """A run's comparison with the baseline under COMPARED_HEAD; the baseline's own row has none."""
+    row = Row(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label)
+    return tuple(column.text(row) for column in columns_of(COMPARED))
