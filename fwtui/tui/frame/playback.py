@@ -119,10 +119,7 @@ class Playback:
         self._left()
 
     def next_run(self, count: int) -> None:
-        if count > 0:
-            self.player.next_run()
-        else:
-            self.player.previous_run()
+        self.player.go_run(count)
         self._left()
 
     def next_marker(self, count: int) -> None:
