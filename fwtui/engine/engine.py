@@ -44,12 +44,8 @@ def stretches(plan: Sequence[Step]) -> list[Stretch]:
     return [Stretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 
-class Pass(Protocol):
-    """A prepared way to run the whole plan once; may be repeated."""
-
-    def __call__(self, check: Check) -> float:
-        """Seconds from the first step's start to the last one's end. Raises Cancelled between steps where that is possible."""
-        ...
+# the whole plan once: seconds from the first step's start to the last one's end; raises Cancelled where that is possible
+Pass = Callable[[Check], float]
 
 
 class Engine(Protocol):

@@ -55,10 +55,8 @@ class Live:
         self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).index, identify)
         self._identify = identify
         self._counting: Counting | None = None
-        self._active: int | None = None  # run that the worker has not finished
+        self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1
-        self._probing = False  # the worker measures what a device can do at most
-        self._answering: int | None = None  # run about whose distances the worker was asked
         self._limited: set[tuple[str, int]] = set()  # devices whose limits the model has, where they are known
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
@@ -79,7 +77,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._probing or any(one is not None for one in (self._active, self._answering, self._counting))
+        return self._request is not None or self._counting is not None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
@@ -94,8 +92,6 @@ class Live:
         """
         self._refuse_if_busy()
         experiment, simulated = self.settled(experiment)
-        self._hire("simulator" if simulated else "real")
-        assert self._worker is not None
         gpu, backend = 0, kernel_named(experiment.kernel).backend
         if backend == "cuda" and not simulated:
             gpu = experiment.device_id.index
@@ -104,10 +100,8 @@ class Live:
             self.tell_limits(backend, gpu)
         run = self._next_run
         self._next_run += 1
-        self._active = run
         self.asked[run] = experiment
-        self._kill_at = None
-        self._worker.send(requests.encode(requests.Start(run, experiment, gpu, brief)))
+        self._ask(requests.Start(run, experiment, gpu, brief), simulated)
         return run
 
     def tell_limits(self, backend: str, gpu: int = 0) -> bool:
@@ -123,11 +117,8 @@ class Live:
     def measure_limits(self, backend: str, gpu: int = 0) -> None:
         """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
         self._refuse_if_busy()
-        self._hire("real")
-        assert self._worker is not None
-        self._probing = True
         self._limited.add((backend, gpu))
-        self._worker.send(requests.encode(requests.Probe(backend, gpu)))
+        self._ask(requests.Probe(backend, gpu))
 
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
@@ -146,23 +137,20 @@ class Live:
             raise Refused(reason)
         assert known.verdict is not None
         experiment, simulated = self.settled(self.asked[run])
-        self._hire("simulator" if simulated else "real")
-        assert self._worker is not None
-        self._answering = run
-        self._worker.send(requests.encode(requests.Answer(run, experiment, known.verdict.checksum, known.gpu)))
+        self._ask(requests.Answer(run, experiment, known.verdict.checksum, known.gpu), simulated)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (what does not stop is killed after two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
-        if self._probing and self._worker is not None:
-            self._worker.close(grace=0)
-            self._worker, self._probing = None, False
-        asked = self._active if self._active is not None else self._answering
-        if asked is None or self._worker is None or self._kill_at is not None:
+        if self._request is None or self._worker is None or self._kill_at is not None:
             return
-        self._worker.send(requests.encode(requests.Cancel(asked)))
-        self._kill_at = time.monotonic() + CANCEL_GRACE
+        if isinstance(self._request, requests.Probe):
+            self._worker.close(grace=0)
+            self._worker = self._request = None
+        else:
+            self._worker.send(requests.encode(requests.Cancel(self._request.run)))
+            self._kill_at = time.monotonic() + CANCEL_GRACE
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
         """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused."""
@@ -213,7 +201,7 @@ class Live:
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A run that is still going ends as cancelled."""
-        if self._worker is not None and (self._probing or self._active is not None or self._answering is not None):
+        if self._worker is not None and self._request is not None:
             self._worker.kill()
         children = [child for child in (self._worker, self._sampling.child) if child is not None]
         for child in children:
@@ -225,12 +213,9 @@ class Live:
         for child in children:
             child.close(grace=max(0.0, deadline - time.monotonic()))
             self._take(child)
-        if self._active is not None:
-            self.tell(events.RunDone(t=self.now, run=self._active, outcome="cancelled", message="the session ended"))
-            self._active = None
-        self._end_answering("the session ended")
-        self._worker = self._sampling.child = self._answering = None
-        self._probing = False
+        request, self._request = self._request, None
+        self._tell_end(request, "the session ended")
+        self._worker = self._sampling.child = None
         self.stop_recording(reason)
 
     def kill(self) -> None:
@@ -242,20 +227,27 @@ class Live:
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
             raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
-        if self._probing:
-            raise Refused("the limit is still being measured; cancel that or wait for its end")
-        if self._answering is not None:
-            raise Refused(f"the distances of run {self._answering} are being summarised; cancel that or wait for its end")
-        if self._active is not None:
-            raise Refused(f"run {self._active} is still going; cancel it or wait for its end")
+        match self._request:
+            case requests.Probe():
+                raise Refused("the limit is still being measured; cancel that or wait for its end")
+            case requests.Answer(run=run):
+                raise Refused(f"the distances of run {run} are being summarised; cancel that or wait for its end")
+            case requests.Start(run=run):
+                raise Refused(f"run {run} is still going; cancel it or wait for its end")
 
-    def _hire(self, kind: str) -> None:
+    def _ask(self, request: requests.Work, simulated: bool = False) -> None:
+        worker = self._hire("simulator" if simulated else "real")
+        self._request, self._kill_at = request, None
+        worker.send(requests.encode(request))
+
+    def _hire(self, kind: str) -> Child:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
             self._worker.close(grace=0.5)
             self._worker = None
         if self._worker is None:
             self._worker = Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
             self._worker_kind = kind
+        return self._worker
 
     def _take(self, child: Child | None) -> int:
         if child is None:
@@ -268,15 +260,19 @@ class Live:
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
             # before it is told: a signal that ends the program meanwhile must not make close() tell another end
-            if isinstance(line.event, events.RunDone) and line.event.run == self._active:
-                self._active = self._kill_at = None
-            if isinstance(line.event, events.Answers) and line.event.run == self._answering:
-                self._answering = self._kill_at = None
+            match self._request, line.event:
+                case (requests.Start(run=asked), events.RunDone(run=run)) | (
+                    requests.Answer(run=asked),
+                    events.Answers(run=run),
+                ) if run == asked:
+                    self._request = self._kill_at = None
             self._publish(line)
-            if isinstance(line.event, events.Limits) and line.event.complete and self._probing:
-                best, self._probing = limits.save(line.event), False
-                if best != line.event:
-                    self.tell(best)
+            match self._request, line.event:
+                case requests.Probe(), events.Limits(complete=True) as told:
+                    self._request = None
+                    best = limits.save(told)
+                    if best != told:
+                        self.tell(best)
         return taken
 
     def _watch_worker(self) -> None:
@@ -287,14 +283,12 @@ class Live:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        self._worker, self._probing = None, False
+        request, self._request, self._worker = self._request, None, None
+        run = request.run if isinstance(request, requests.Start) else None
         code = worker.exit_code or 0
-        run, self._active = self._active, None
         if self._kill_at is not None:
-            message = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
-            if run is not None:
-                self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=message))
-            self._end_answering("cancelled")
+            killed = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
+            self._tell_end(request, "cancelled" if run is None else killed)
         elif run is not None or code != 0:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
@@ -306,15 +300,18 @@ class Live:
                 self.tell(
                     events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
                 )
-        self._end_answering(f"the worker died ({epitaph(code)})")
+        if self._kill_at is None and run is None:
+            self._tell_end(request, f"the worker died ({epitaph(code)})")
         worker.close(grace=0)
         self._kill_at = None
 
-    def _end_answering(self, why: str) -> None:
-        """Tell whoever waits for a summary that there will be none."""
-        if self._answering is not None:
-            run, self._answering = self._answering, None
-            self.tell(events.Answers(t=self.now, run=run, note=why))
+    def _tell_end(self, request: requests.Work | None, why: str) -> None:
+        """Tell whoever waits for a run or a summary that nothing more comes."""
+        match request:
+            case requests.Start(run=run):
+                self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=why))
+            case requests.Answer(run=run):
+                self.tell(events.Answers(t=self.now, run=run, note=why))
 
     def _watch_counting(self) -> None:
         counting = self._counting

@@ -28,16 +28,13 @@ if TYPE_CHECKING:
     from fwtui.measure.runner import Runner
 
 
-Work = requests.Start | requests.Answer | requests.Probe
-
-
 class Worker:
     """Runs one experiment at a time; a thread listens meanwhile."""
 
     def __init__(self, descriptor: int, origin: float):
         self._descriptor = descriptor
         self._origin = origin
-        self._asked: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[tuple[str, int], Engine] = {}
         self._runner: Runner | None = None
@@ -70,7 +67,7 @@ class Worker:
                 if lost:
                     os._exit(0)
 
-    def _serve(self, request: Work) -> None:
+    def _serve(self, request: requests.Work) -> None:
         if isinstance(request, requests.Probe):
             from fwtui.measure.probe import measure
 
@@ -88,13 +85,13 @@ class Worker:
 
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
-            match requests.decode(line):
-                case (requests.Start() | requests.Answer() | requests.Probe()) as work:
-                    if isinstance(work, requests.Answer):
-                        self._cancelled.discard(work.run)  # what was cancelled may be asked again
-                    self._asked.put(work)
-                case requests.Cancel(run=run):
-                    self._cancelled.add(run)
+            request = requests.decode(line)
+            if isinstance(request, requests.Cancel):
+                self._cancelled.add(request.run)
+                continue
+            if isinstance(request, requests.Answer):
+                self._cancelled.discard(request.run)  # what was cancelled may be asked again
+            self._asked.put(request)
         os._exit(0)
 
     def _check(self, run: int) -> None:
@@ -130,7 +127,7 @@ class Worker:
         return engine
 
 
-def _failure(request: Work, sentence: str, t: float) -> events.Event:
+def _failure(request: requests.Work, sentence: str, t: float) -> events.Event:
     """The last event of a request that could not be served."""
     match request:
         case requests.Start(run=run):

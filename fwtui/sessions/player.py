@@ -180,13 +180,9 @@ class Player:
         self.pause()
         self._go(self._rounds, count)
 
-    def next_run(self) -> None:
-        """Jump to where the next run begins; stays where there is none."""
-        self._go(self._runs, 1)
-
-    def previous_run(self) -> None:
-        """Jump to where the run before this one begins, or this one if it is the first."""
-        self._go(self._runs, -1)
+    def go_run(self, count: int) -> None:
+        """Jump to where a run begins, so many runs on, or back when negative; stays where there is none."""
+        self._go(self._runs, count)
 
     def go_marker(self, count: int) -> None:
         """Jump so many markers on, or back when negative."""

@@ -1,56 +1,45 @@
-"""What is in a session, counted while it streams by."""
+"""What is in a session, folded while it streams by."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from fwtui.common.errors import Corrupt
 from fwtui.sessions.reader import Condition, Session
+from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
+from fwtui.stream.model import State
+
+_FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # few of any session: the rest need not be held in memory
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A session in a few words; kernels and sizes in order of appearance, each once."""
 
     header: Header
     condition: Condition
-    runs: int = 0
-    kernels: dict[str, None] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)  # vertices
-    best_rate: float | None = None  # relaxations per second, of verified runs only
-    gpu: str = ""
+    runs: int
+    kernels: tuple[str, ...]
+    sizes: tuple[int, ...]  # vertices
+    best_rate: float | None  # relaxations per second, of verified runs only
+    gpu: str
 
 
 def summarise(session: Session) -> Summary:
     """Read all of an open session, in little memory."""
-    summary = Summary(session.header, Condition(session.torn))
-    vertices: dict[int, int] = {}  # by run
-    rates: dict[int, float] = {}
-    verified: set[int] = set()
+    condition = Condition(session.torn)
+    state = State()
     for item in session.lines():
-        summary.condition.see(item)
-        if isinstance(item, Corrupt):
-            continue
-        match item.event:
-            case RunStarted(run=run, experiment=experiment):
-                summary.runs += 1
-                summary.kernels[experiment.kernel] = None
-                vertices.pop(run, None)  # a second run of that number starts from nothing
-                rates.pop(run, None)
-                verified.discard(run)
-            case Planned(run=run, n=n):
-                summary.sizes[n] = vertices[run] = n
-            case Device(name=name) if name:
-                summary.gpu = name
-            case Verdict(run=run, verdict="verified"):
-                verified.add(run)
-            case RunDone(run=run, median=median) if median and run in vertices:
-                rate = float(vertices[run]) ** 3 / median
-                if math.isfinite(rate):
-                    rates[run] = rate
-        event = item.event  # a verdict may come before or after its run's times
-        if isinstance(event, Verdict | RunDone) and event.run in verified and event.run in rates:
-            summary.best_rate = max(summary.best_rate or 0.0, rates[event.run])
-    return summary
+        condition.see(item)
+        if isinstance(item, Line) and isinstance(item.event, _FOLDED):
+            state = state.after(item.event)
+    runs = state.runs.values()
+    return Summary(
+        header=session.header,
+        condition=condition,
+        runs=len(runs),
+        kernels=tuple(dict.fromkeys(run.experiment.kernel for run in runs)),
+        sizes=tuple(dict.fromkeys(run.n for run in runs if run.padded)),
+        best_rate=max((run.rate for run in runs if run.verified and run.rate), default=None),
+        gpu=next((device.name for device in [*state.devices.values()][::-1] if device.name), ""),
+    )

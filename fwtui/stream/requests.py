@@ -42,7 +42,8 @@ class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
     run: RunId
 
 
-Request = Start | Answer | Probe | Cancel
+Work = Start | Answer | Probe
+Request = Work | Cancel
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Request)
 

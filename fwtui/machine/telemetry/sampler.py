@@ -116,21 +116,8 @@ class Sampler:
         if gpu is None:
             return events.Device(t=t, gpu=index, present=False, note=reason)
         facts = gpu.facts()
-        return events.Device(
-            t=t,
-            gpu=index,
-            name=facts.name,
-            compute_capability=facts.compute_capability,
-            multiprocessors=facts.multiprocessors,
-            memory_bytes=facts.memory_bytes,
-            peak_bytes_per_second=facts.peak_bytes_per_second,
-            max_clock_mhz=facts.max_clock_mhz,
-            power_limit_watts=facts.power_limit_watts,
-            driver=facts.driver,
-            cuda=facts.cuda,
-            uuid=facts.uuid if identify else "",
-            note=facts.note,
-        )
+        told = {name: getattr(facts, name) for name in events.Device.__struct_fields__ if hasattr(facts, name)}
+        return events.Device(**{**told, "uuid": facts.uuid if identify else ""}, t=t, gpu=index)
 
     def _telemetry(self, index: int, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
         # energy adds up: four digits of a long session would hide a short run

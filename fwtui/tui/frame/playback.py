@@ -124,7 +124,7 @@ class Playback:
         return self._go_to(lambda: self.player.step_round(count), _none("round of a phase pass is told", count))
 
     def next_run(self, count: int) -> str:
-        return self._go_to(self.player.next_run if count > 0 else self.player.previous_run, _none("run begins", count))
+        return self._go_to(lambda: self.player.go_run(count), _none("run begins", count))
 
     def next_marker(self, count: int) -> str:
         return self._go_to(lambda: self.player.go_marker(count), _none("marker stands", count))

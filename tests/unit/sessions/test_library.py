@@ -36,8 +36,7 @@ class TestSummary:
         path = record(tmp_path / "s", device, *runs, planned(4, 1, 64), planned(4, 2, 64), planned(4, 3, 128))
         with open_session(path) as session:
             summary = summarise(session)
-        kernels, sizes = list(summary.kernels), list(summary.sizes)
-        assert (summary.runs, kernels, sizes, summary.gpu) == (3, ["naive", "blocked"], [64, 128], "A GPU")
+        assert (summary.runs, summary.kernels, summary.sizes, summary.gpu) == (3, ("naive", "blocked"), (64, 128), "A GPU")
         assert summary.best_rate is None
 
     @pytest.mark.parametrize(
@@ -52,7 +51,11 @@ class TestSummary:
             ([started(1, 1), planned(1, 1, 2**60), verdict(2, 1), done(3, 1, 5e-324)], None),
             ([verdict(2, 1), done(3, 1, 0.5)], None),
             ([started(1, 1), planned(1, 1, 10), verdict(2, 1), started(3, 1), done(4, 1, 0.5)], None),
-            ([planned(1, r, 100) for r in (1, 2)] + [verdict(2, r) for r in (1, 2)] + [done(3, 1, 0.5), done(4, 2, 0.25)], 4e6),
+            (
+                [line for run in (1, 2) for line in (started(1, run), planned(1, run, 100), verdict(2, run))]
+                + [done(3, 1, 0.5), done(4, 2, 0.25)],
+                4e6,
+            ),
         ],
     )
     def test_only_verified_runs_have_a_rate(self, tmp_path: Path, lines: list[codec.Line], best: float | None) -> None:

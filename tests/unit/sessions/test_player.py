@@ -136,16 +136,16 @@ def test_steps_pass_over_telemetry() -> None:
 
 def test_jumping_between_runs() -> None:
     player = Player(session_lines())
-    player.previous_run()
+    player.go_run(-1)
     assert player.index == 0
     for index, position in ((2, 1.0), (6, 10.0), (6, 10.0)):
-        player.next_run()
+        player.go_run(1)
         assert (player.index, player.position) == (index, position)
     player.seek(12.0)
-    player.next_run()
+    player.go_run(1)
     assert player.index == 8
     for index in (2, 2):
-        player.previous_run()
+        player.go_run(-1)
         assert player.index == index
 
 
@@ -174,6 +174,6 @@ def test_nothing_to_play() -> None:
     assert player.tick(0.0) == player.tick(1.0) == []
     player.step(1)
     player.step(-1)
-    player.next_run()
+    player.go_run(1)
     player.seek(5.0)
     assert (player.index, player.position, player.duration, player.playing) == (0, 0.0, 0.0, False)
