@@ -18,7 +18,6 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import longest
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
 from fwtui.graphs.limits import MAX_WEIGHT
-from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import arc_kernels, launching, matrix_kernels
 from fwtui.solver.clock import Clock
@@ -257,58 +256,37 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
     """The graph on the engine's device. None where the host has to look through it: where there is no room for it beside its
     distances, for numbers that float64 may not hold, and for what may be no graph.
     """
-    parts = _parts(graph)
-    if parts is None or not graph.n or (not isinstance(parts, np.ndarray) and not len(parts.targets)):
+    if isinstance(graph, Unseen):
+        parts = graph.parts
+    else:
+        parts = graph.arcs if graph.dense is None else graph.dense if simple(graph.dense) else None
+    if parts is None:
         return None
-    free = engine.free_bytes()
-    if free is not None and _size(parts) + _MATRICES * 4 * (graph.n + _PADDING) ** 2 > free - KEPT_FREE:
+    arrays = [parts] if isinstance(parts, np.ndarray) else list(parts)
+    free, size = engine.free_bytes(), sum(array.nbytes for array in arrays) + _MATRICES * 4 * (graph.n + _PADDING) ** 2
+    if isinstance(parts, Rows):
+        size += _INDEX * len(parts.targets)
+    if not arrays[-1].size or (free is not None and size > free - KEPT_FREE):
         return None
     launching.compiling()  # of calls before this one
     clock.lap("prepare")
     with compiled():
-        there = _room(parts, engine)
+        from kernels.numba_door.device import cuda
+
+        orders = ["C" if array.flags.c_contiguous else "F" for array in arrays]
+        there = [cuda.device_array(a.shape, a.dtype, order=o, stream=engine.stream) for a, o in zip(arrays, orders, strict=True)]
         clock.lap("allocate")
-        for array, part in zip(there, [parts] if isinstance(parts, np.ndarray) else parts, strict=True):
+        for array, part in zip(there, arrays, strict=True):
             array.copy_to_device(part, stream=engine.stream)
         engine.synchronize()
         clock.lap("copy in")
-        carried = Matrix(there[0], engine, graph) if isinstance(parts, np.ndarray) else _arcs(graph, parts, there, engine)
+        if isinstance(parts, Rows):
+            rows, there[0] = there[0], cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
+            blocks = min(graph.n, launching.BLOCKS)
+            launching.launch(arc_kernels.functions().rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
+        dense = isinstance(parts, np.ndarray)
+        carried = Matrix(there[0], engine, graph) if dense else ArcList(graph.n, (there[0], there[1], there[2]), engine, graph)
     clock.lap("prepare", launching.compiling())
     facts = carried.facts
-    unsure = carried.bad or (carried.unclear and isinstance(parts, np.ndarray) and isinstance(graph, Unseen))
+    unsure = carried.bad or (carried.unclear and dense and isinstance(graph, Unseen))
     return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried
-
-
-def _parts(graph: Adjacency | Unseen) -> np.ndarray | Rows | Arcs | None:
-    if isinstance(graph, Unseen):
-        return graph.parts
-    return graph.arcs if graph.dense is None else graph.dense if simple(graph.dense) else None
-
-
-def _size(parts: np.ndarray | Rows | Arcs) -> int:
-    """Bytes that it takes on a device."""
-    if isinstance(parts, np.ndarray):
-        return parts.nbytes
-    return sum(part.nbytes for part in parts) + (_INDEX * len(parts.targets) if isinstance(parts, Rows) else 0)
-
-
-def _room(parts: np.ndarray | Rows | Arcs, engine: Engine) -> list[Any]:
-    """Device arrays of the same shapes, types and orders."""
-    from kernels.numba_door.device import cuda
-
-    arrays = [parts] if isinstance(parts, np.ndarray) else parts
-    orders = ["C" if array.flags.c_contiguous else "F" for array in arrays]
-    return [
-        cuda.device_array(a.shape, a.dtype, order=order, stream=engine.stream) for a, order in zip(arrays, orders, strict=True)
-    ]
-
-
-def _arcs(graph: Adjacency | Unseen, parts: Rows | Arcs, there: list[Any], engine: Engine) -> ArcList:
-    from kernels.numba_door.device import cuda
-
-    first, targets, weights = there
-    if isinstance(parts, Rows):
-        rows, first = first, cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
-        blocks = min(graph.n, launching.BLOCKS)
-        launching.launch(arc_kernels.functions().rows_of, blocks, engine.stream, rows, np.int32(graph.n), first)
-    return ArcList(graph.n, (first, targets, weights), engine, graph)

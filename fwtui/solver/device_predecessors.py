@@ -9,7 +9,7 @@ import numpy as np
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.experiment.experiment import GRID
-from fwtui.graphs.bounds import Facts, limit
+from fwtui.graphs.bounds import Facts, exact_up_to
 from fwtui.solver import launching
 from fwtui.solver.clock import Clock
 from fwtui.solver.number_type import far_of
@@ -26,7 +26,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     that have negative weights in them.
     """
     negative = (facts.low or 0) < 0
-    if dtype == "float32" and not (facts.exact_sums and largest < limit(facts, dtype) / (2 if negative else 1)):
+    if dtype == "float32" and not (facts.exact_sums and exact_up_to(facts, largest)):
         if negative or not 0 < largest < np.inf:
             return None
         scale = 2.0 ** (_ROUNDED_BITS - np.ceil(np.log2(largest)))
