@@ -13,16 +13,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn import placeholders
-from fwtui.learn.course import (
-    MOST_AFTERWARDS,
-    MOST_COLUMNS,
-    MOST_LINES,
-    Course,
-    Step,
-    course_folder,
-    load_course,
-    paragraphs,
-)
+from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
 from fwtui.learn.questions import Answer, Choice
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model

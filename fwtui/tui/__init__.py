@@ -60,11 +60,7 @@ def run_dashboard(
 
 
 def run_replay(
-    what: Path | Listener,
-    speed: float = 1.0,
-    start: float = 0.0,
-    max_gap: float | None = None,
-    settings: Settings | None = None,
+    what: Path | Listener, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
 ) -> int:
     """Replay a session, read or still heard, from `start` seconds and return the exit code.
 
@@ -109,12 +105,7 @@ def run_stream(
 
 
 def render(
-    path: Path,
-    at: float | None,
-    size: tuple[int, int],
-    out: Path,
-    screen: str = "run",
-    settings: Settings | None = None,
+    path: Path, at: float | None, size: tuple[int, int], out: Path, screen: str = "run", settings: Settings | None = None
 ) -> None:
     """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
 

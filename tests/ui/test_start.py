@@ -71,3 +71,11 @@ async def test_children_begin_when_something_is_seen(live: FakeLive, monkeypatch
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: told.count("drain") > 2)
     assert told.index("frame") < told.index("drain")
+
+
+async def test_a_tick_does_not_reach_screens_that_are_taken_down(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await keyed(pilot)
+        screen = dashboard.screen
+    dashboard._screen_stacks[dashboard.current_mode].append(screen)  # as it is while the program ends
+    dashboard.tick()

@@ -8,6 +8,7 @@ from rich.segment import Segment
 from textual import events as ui
 from textual.binding import Binding
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -47,6 +48,8 @@ class Chart(Arrowed, Widget, can_focus=True):
         *(f"chart--series-{number}{strong}" for number in range(len(COLOURS)) for strong in ("", "-strong")),
     }
 
+    _at: reactive[int | None] = reactive(None)  # the stop under the cursor
+
     class Chosen(Message):
         """Enter or a click on a value: a series and a point of the figure."""
 
@@ -62,7 +65,6 @@ class Chart(Arrowed, Widget, can_focus=True):
         super().__init__(id=id)
         self._figure = figure or Figure()
         self._hint = hint
-        self._at: int | None = None  # the stop under the cursor
 
     def allow_focus(self) -> bool:
         return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
@@ -144,22 +146,17 @@ class Chart(Arrowed, Widget, can_focus=True):
         if not stops:
             return
         start = (-1 if direction > 0 else stops) if self._at is None else min(self._at, stops - 1)
-        self._place(min(stops - 1, max(0, start + direction)))
+        self._at = min(stops - 1, max(0, start + direction))
 
     def action_cursor_to(self, place: int) -> None:
         stops = len(self.drawing.stops)
         if stops:
-            self._place(place % stops)
+            self._at = place % stops
 
     def action_choose(self) -> None:
         stop = self.stop
         if stop is not None:
             self.post_message(self.Chosen(self, *stop.points[0]))
-
-    def _place(self, at: int | None) -> None:
-        if at != self._at:
-            self._at = at
-            self.refresh()
 
     def nearest(self, x: int, y: int) -> int | None:
         """The stop nearest to a cell of the widget, as its place among the stops."""
@@ -178,15 +175,15 @@ class Chart(Arrowed, Widget, can_focus=True):
         )
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
-        self._place(self.nearest(event.x, event.y))
+        self._at = self.nearest(event.x, event.y)
 
     def on_leave(self) -> None:
         if not self.has_focus:
-            self._place(None)
+            self._at = None
 
     def on_blur(self) -> None:
-        self._place(None)
+        self._at = None
 
     def on_click(self, event: ui.Click) -> None:
-        self._place(self.nearest(event.x, event.y))
+        self._at = self.nearest(event.x, event.y)
         self.action_choose()

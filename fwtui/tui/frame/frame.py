@@ -462,10 +462,7 @@ class Frame(Screen[None]):
             binding = active.binding
             if active.enabled and active.node is self and binding.tooltip:  # Textual's own have none
                 words = f"{binding.description}: {binding.tooltip}"
-                yield palette.Command(words, partial(self._do, binding.action))
+                # not before the palette is closed
+                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action))
         for name in saving.savable(self):
             yield palette.Command(f"Save {saving.FORMS[name].title}", partial(saving.save_soon, self, name))
-
-    def _do(self, action: str) -> None:
-        # not before the palette is closed
-        self.call_later(self.run_action, action)

@@ -1,25 +1,19 @@
-"""What the command palette offers besides the keys: kernels to choose and sessions to replay."""
+"""The command palette, and the commands that screens and the application put into it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
-
-from kernels import registry
-from kernels.auto import AUTO
-
-UNITS = {"cpu": "CPU", "cuda": "GPU"}
 
 
 class Command(NamedTuple):
     """Its words are data (file names are), so the palette gets them as Content."""
 
     words: str
-    run: Callable[[], None]
+    run: Callable[[], object]
     help: str | None = None
 
 
@@ -57,15 +51,3 @@ class Palette(CommandPalette):
         commands = self.query_one(CommandList)
         if commands.option_count and commands.scrollable_content_region:
             super()._action_command_list(action)
-
-
-def kernels(choose: Callable[[str], None]) -> Iterator[Command]:
-    for kernel in (*registry().values(), AUTO):
-        where = f" ({kernel.backend})" if kernel is not AUTO else ""
-        yield Command(f"Kernel: {kernel.id}", partial(choose, kernel.id), f"{kernel.title}{where}")
-
-
-def limits(measure: Callable[[str], None], backends: Iterable[str]) -> Iterator[Command]:
-    for backend in backends:
-        words = f"Measure what this {UNITS[backend]} can do at most"
-        yield Command(words, partial(measure, backend), "the limit that rates are shown as a share of; kept for later")

@@ -28,7 +28,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.learn.course_guide import COURSE_KEYS, CourseGuide
 from fwtui.tui.learn.course_words import CourseWords
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
-from fwtui.tui.learn.step_words import LessonWords, Shown, StepWords, place
+from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
@@ -180,10 +180,10 @@ class LearnScreen(Frame):
             self.action_weight()
 
     @property
-    def _place(self):
-        agreement = self._agreement
-        of_this = agreement[1] if agreement is not None and agreement[0] == self.stepping.edition else None
-        return place(self.stepping, of_this, self._comparing == self.stepping.edition)
+    def _place(self) -> Place:
+        s, found = self.stepping, self._agreement
+        agreement = found[1] if found is not None and found[0] == s.edition else None
+        return Place(s, (s.edition, s.position, s.row, s.column), agreement, self._comparing == s.edition)
 
     def on_distance_grid_marked(self, event: DistanceGrid.Marked) -> None:
         event.stop()

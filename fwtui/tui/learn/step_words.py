@@ -27,10 +27,6 @@ class Place:
     comparing: bool
 
 
-def place(stepping: Stepping, agreement: Agreement | None, comparing: bool) -> Place:
-    return Place(stepping, (stepping.edition, stepping.position, stepping.row, stepping.column), agreement, comparing)
-
-
 class StepWords(Drawn[Place]):
     """Which step of which round this is, and what it did to the marked cell."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -21,8 +22,9 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.background import in_background
-from fwtui.tui.frame import bindings, palette
+from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import FormScreen
+from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.session_screen import SessionScreen
@@ -30,7 +32,11 @@ from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.drawn import MUTED, line
 from fwtui.tui.widgets.form import ExperimentForm
+from kernels import registry
+from kernels.auto import AUTO
 from kernels.plan import Kernel
+
+UNITS = {"cpu": "CPU", "cuda": "GPU"}
 
 
 class RunScreen(SessionScreen):
@@ -74,8 +80,8 @@ class RunScreen(SessionScreen):
             Static(Content("EXPERIMENT"), classes="heading", markup=False),
             ExperimentForm(self.draft),
             Horizontal(
-                Button(Content(f"Run  {self.key_of('run')}"), id="run", compact=True, variant="primary"),
-                Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True),
+                Button(Content(f"Run  {self.key_of('run')}"), id="run", compact=True, variant="primary", action="screen.run"),
+                Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True, action="screen.cancel"),
                 id="buttons",
             ),
             id="left",
@@ -183,13 +189,6 @@ class RunScreen(SessionScreen):
         event.stop()
         self.action_run()
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        if event.button.id == "run":
-            self.action_run()
-        else:
-            self.action_cancel()
-
     def action_run(self) -> None:
         try:
             if self.view.campaign is not None:
@@ -277,18 +276,22 @@ class RunScreen(SessionScreen):
         self.query_one(ExperimentForm).sync()
         self._check(self.draft.errors())
 
-    def commands(self) -> Iterator[palette.Command]:
+    def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        yield from palette.kernels(self.choose)
-        if not self.view.busy:
-            yield from palette.limits(self.measure, ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",))
+        for kernel in (*registry().values(), AUTO):
+            where = f" ({kernel.backend})" if kernel is not AUTO else ""
+            yield Command(f"Kernel: {kernel.id}", partial(self.choose, kernel.id), f"{kernel.title}{where}")
+        backends = ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",)
+        for backend in backends if not self.view.busy else ():
+            words = f"Measure what this {UNITS[backend]} can do at most"
+            yield Command(words, partial(self.measure, backend), "the limit that rates are shown as a share of; kept for later")
 
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
         with self.saying():
             device = DeviceId.parse(self.draft.text("device"))
             self.source.measure_limits(backend, device.index if backend == "cuda" else 0)
-            self.say(f"measuring what this {palette.UNITS[backend]} can do at most; some ten seconds")
+            self.say(f"measuring what this {UNITS[backend]} can do at most; some ten seconds")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         busy = self.view.busy

@@ -36,15 +36,13 @@ class Part(Drawn["Subject | None"]):
 class Title(Part):
     """Which run, and its verdict."""
 
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else [readout.title(subject, width)]
+    said = staticmethod(lambda subject, width: [readout.title(subject, width)])
 
 
 class Headline(Part):
     """The numbers that matter most, and what it is doing."""
 
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else [readout.headline(subject, width), *readout.progress(subject, width)]
+    said = staticmethod(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)])
 
 
 class Phases(Part):

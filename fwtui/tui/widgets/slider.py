@@ -10,6 +10,7 @@ from rich.style import Style
 from textual import events as ui
 from textual.binding import Binding
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -40,6 +41,9 @@ class Slider(Arrowed, Widget, can_focus=True):
     """
     COMPONENT_CLASSES: ClassVar = {f"slider--{part}" for part in ("title", "value", "filled", "track")}
 
+    value: reactive[int] = reactive(0)
+    high: reactive[int] = reactive(0)
+
     class Changed(Message):
         """The user moved it, or its turn has come."""
 
@@ -54,34 +58,28 @@ class Slider(Arrowed, Widget, can_focus=True):
     def __init__(self, title: str, low: int, high: int, step: int, text: Callable[[int], str], *, id: str):
         super().__init__(id=id)
         self.title = title
-        self.low, self.high, self.step = low, high, step
+        self.low, self.step = low, step
         self._text = text
-        self._value = low
+        self.set_reactive(Slider.value, low)
+        self.set_reactive(Slider.high, high)
         self._dragged = False
-
-    @property
-    def value(self) -> int:
-        return self._value
 
     def show(self, value: int, high: int | None = None) -> None:
         """Stand at this value, without telling anybody."""
-        high = self.high if high is None else high
-        if (value, high) != (self._value, self.high):
-            self.high = high
-            self._value = min(max(value, self.low), high)
-            self.refresh()
+        self.high = self.high if high is None else high
+        self.value = min(max(value, self.low), self.high)
 
     def _bar(self) -> tuple[int, int]:
         """Cells of the bar, and the knob's place in it."""
         cells = max(0, self.size.width - TITLE - VALUE - 1)
-        share = (self._value - self.low) / max(self.high - self.low, 1)
+        share = (self.value - self.low) / max(self.high - self.low, 1)
         return cells, round(share * (cells - 1)) if cells else 0
 
     def render_line(self, y: int) -> Strip:
         cells, knob = self._bar()
         segments = [
             Segment(f"{self.title:<{TITLE}.{TITLE}}", self._part("title")),
-            Segment(f"{self._text(self._value):>{VALUE}} ", self._part("value")),
+            Segment(f"{self._text(self.value):>{VALUE}} ", self._part("value")),
         ]
         if cells:
             segments.append(Segment("━" * knob, self._part("filled")))
@@ -94,7 +92,7 @@ class Slider(Arrowed, Widget, can_focus=True):
 
     def action_move(self, direction: int) -> None:
         # onto a whole step, also from a value between two of them
-        steps = (self._value - self.low) / self.step
+        steps = (self.value - self.low) / self.step
         place = int(steps) + direction if direction > 0 or steps == int(steps) else int(steps)
         self._move(self.low + place * self.step)
 
@@ -103,9 +101,8 @@ class Slider(Arrowed, Widget, can_focus=True):
 
     def _move(self, value: int) -> None:
         value = min(max(value, self.low), self.high)
-        if value != self._value:
-            self._value = value
-            self.refresh()
+        if value != self.value:
+            self.value = value
             self.post_message(self.Changed(self))
 
     def on_focus(self) -> None:
