@@ -1,4 +1,4 @@
-"""`fwtui docs`: what the README says of kernels, made from the kernels and from a recorded session; and the format's schema."""
+"""`fwtui docs`: what the READMEs say of kernels, made from the kernels and from recorded sessions; and the format's schema."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from fwtui.commands import OK, WRONG
 from fwtui.commands.narrating import say
 from fwtui.commands.pictures import redraw
-from fwtui.commands.readme_parts import README, rewrite, update
+from fwtui.commands.readme_parts import READMES, ROOT, rewrite, update
 from fwtui.sessions import schema
 
 
@@ -16,14 +16,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="change nothing; exit 1 where the file differs from what would be written"
     )
-    parser.add_argument("file", nargs="?", default=str(README), help="default: the README.md of this source tree")
+    parser.add_argument("file", nargs="?", type=Path, help="default: README.md and kernels/README.md of this source tree")
 
 
 def execute(given: argparse.Namespace) -> int:
-    path = Path(given.file)
-    changed = [path.name] if rewrite(path, check=given.check) else []
-    changed += redraw(path, check=given.check)
-    if path == README and update(schema.path(), schema.text(), check=given.check):
+    changed: list[str] = []
+    for path in READMES if given.file is None else [given.file]:
+        if rewrite(path, check=given.check):
+            changed.append(str(path.relative_to(ROOT)) if path in READMES else path.name)
+        changed += redraw(path, check=given.check)
+    if given.file is None and update(schema.path(), schema.text(), check=given.check):
         changed.append(schema.FILE)
     for name in changed:
         said = "is not what `fwtui docs` makes; run it" if given.check else "made again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +124,8 @@ def test_several_results_per_thread() -> None:
     assert_all(cases, "verified")
 
 
-RUNG, PART = (
-    str(Path(__file__).resolve().parents[2] / f"kernels/{name}.py") for name in ("k45_katz_kider", "parts/blocked_tiles")
-)
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+RUNG, PART = (str(KERNELS / file) for file in ("k45_katz_kider.py", "parts/blocked_tiles.py"))
 LOADED = "        cuda.syncthreads()\n        for k in range(tile):"
 RELAXED = "                own[r, x] = via\n"
 MINIMUM = "\n                r = int32(y + s * stride)\n                own[r, x] = min"
@@ -217,3 +217,10 @@ def test_a_block_gets_one_shared_array_for_each_line() -> None:
 def test_the_tiles_of_the_simulator_are_small() -> None:
     for kernel in CUDA:
         assert all(tile * tile <= 64 for tile in kernel.tiles_for(True))
+
+
+def test_the_readmes_example_works(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (KERNELS / "README.md").read_text(), re.DOTALL)
+    path = tmp_path / "example.py"
+    path.write_text(example)
+    assert_all([{"kernel": "", "path": str(path), "n": n, "tile": 1, "dtype": "int16"} for n in (3, 9)], "verified")
