@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
 from kernels.parts import blocked
-from kernels.plan import Kernel, Program, Shape, Step, Target
+from kernels.plan import Program, Shape, Step, Target
 
 cuda: Any
+rest_corner: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -24,14 +24,13 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
+    global cuda, rest_corner
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.blocked_tiles import program, rest_corner
 
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    block = (tile, threads_of(shape) // tile)
-    stride, results = block[1], tile // block[1]
+    tile, stride = blocked.block_of(shape)
+    results = tile // stride
 
     @jit
     def rest(distance, p):
@@ -40,14 +39,7 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
         base = int32(p * tile)
-        row = int32(cuda.blockIdx.y)
-        column = int32(cuda.blockIdx.x)
-        if row >= p:
-            row += int32(1)
-        if column >= p:
-            column += int32(1)
-        top = int32(row * tile)
-        left = int32(column * tile)
+        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
         for s in range(results):
             r = int32(y + s * stride)
             to[r, x] = distance[top + r, base + x]
@@ -59,17 +51,13 @@ def build(shape: Shape, target: Target) -> Program:
                 # a load and a store that leave the multiprocessor, for one addition and one minimum
                 distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape), "rest": Op(rest, block, lambda args: (others, others))}
-    return CudaProgram(shape, target, ops)
+    return program(shape, target, rest)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="blocked-global",
     title="Blocked, own tile in global memory",
-    backend="cuda",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
-    phases=blocked.PHASES,
     plan=plan,
     build=build,
     summary="The panels are in shared memory, but the tile that they improve is read and written in global memory for each k.",
@@ -79,8 +67,4 @@ KERNEL = Kernel(
         "back. Nobody else looks at those values in between: the trips are for nothing. A cache shortens the loads, "
         "but every store still has to be sent on its way. The next rungs fetch the tile once and write it once."
     ),
-    tiles=(8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
 )

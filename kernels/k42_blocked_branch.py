@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
 from kernels.parts import blocked
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.plan import Program, Shape, Target
 
 cuda: Any
+load_rest: Any
+rest_corner: Any
+store: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
+    global cuda, load_rest, rest_corner, store
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.blocked_tiles import load_rest, program, rest_corner, store
 
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    block = (tile, threads_of(shape) // tile)
-    stride, results = block[1], tile // block[1]
+    tile, stride = blocked.block_of(shape)
+    results = tile // stride
 
     @jit
     def rest(distance, p):
@@ -28,20 +29,8 @@ def build(shape: Shape, target: Target) -> Program:
         middle = cuda.shared.array((tile, tile), number)
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
-        base = int32(p * tile)
-        row = int32(cuda.blockIdx.y)
-        column = int32(cuda.blockIdx.x)
-        if row >= p:
-            row += int32(1)
-        if column >= p:
-            column += int32(1)
-        top = int32(row * tile)
-        left = int32(column * tile)
-        for s in range(results):
-            r = int32(y + s * stride)
-            to[r, x] = distance[top + r, base + x]
-            middle[r, x] = distance[base + r, left + x]
-            own[r, x] = distance[top + r, left + x]
+        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        load_rest(own, to, middle, distance, distance, int32(p * tile), top, left, tile, stride)
         cuda.syncthreads()
         for k in range(tile):
             for s in range(results):
@@ -50,22 +39,15 @@ def build(shape: Shape, target: Target) -> Program:
                 # a comparison that sets a flag, and a store that waits for it, instead of one minimum
                 if via < own[r, x]:
                     own[r, x] = via
-        for s in range(results):
-            r = int32(y + s * stride)
-            distance[top + r, left + x] = own[r, x]
+        store(distance, top, left, own, tile, stride)
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape), "rest": Op(rest, block, lambda args: (others, others))}
-    return CudaProgram(shape, target, ops)
+    return program(shape, target, rest)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="blocked-branch",
     title="Blocked, if instead of min",
-    backend="cuda",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="The same three tiles in shared memory; a comparison decides whether to store, instead of storing the minimum.",
     lesson=(
@@ -75,8 +57,4 @@ KERNEL = Kernel(
         "instruction would do, but a store that is not wanted does not happen. Which of the two weighs more is a question for "
         "the machine at hand: compare with the next blocked rung, which differs in these lines alone."
     ),
-    tiles=(8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
 )

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
 from kernels.parts import blocked
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.plan import Cost, Program, Rect, Shape, Step, Target
 
 cuda: Any
+load_panel: Any
+load_rest: Any
+relax_panel: Any
+relax_rest: Any
+store: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -42,21 +46,18 @@ def _area(rect: Rect) -> int:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
+    global cuda, load_panel, load_rest, relax_panel, relax_rest, store
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.parts.blocked_tiles import load_panel, load_rest, pivot_and_panels, relax_panel, relax_rest, store
     from kernels.programs.cuda_program import Args, CudaProgram, Op
 
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    block = (tile, threads_of(shape) // tile)
-    stride, results = block[1], tile // block[1]
+    tile, stride = block = blocked.block_of(shape)
 
     @jit
     def panels(distance, p, side):
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
-        x = int32(cuda.threadIdx.x)
-        y = int32(cuda.threadIdx.y)
         base = int32(p * tile)
         at = int32(cuda.blockIdx.x)
         # right of and below the pivot counting starts after it; in one launch for all, every block must step over it
@@ -68,32 +69,16 @@ def build(shape: Shape, target: Target) -> Program:
             left = int32(at * tile)
         else:
             top = int32(at * tile)
-        for s in range(results):
-            r = int32(y + s * stride)
-            closed[r, x] = distance[base + r, base + x]
-            own[r, x] = distance[top + r, left + x]
+        load_panel(own, closed, distance, distance, base, top, left, tile, stride)
         cuda.syncthreads()
-        for k in range(tile):
-            for s in range(results):
-                r = int32(y + s * stride)
-                if side < 2:
-                    via = number(closed[r, k] + own[k, x])
-                else:
-                    via = number(own[r, k] + closed[k, x])
-                if via < own[r, x]:
-                    own[r, x] = via
-            cuda.syncthreads()
-        for s in range(results):
-            r = int32(y + s * stride)
-            distance[top + r, left + x] = own[r, x]
+        relax_panel(own, closed, side < 2, number, tile, stride)
+        store(distance, top, left, own, tile, stride)
 
     @jit
     def rest(distance, p, side):
         own = cuda.shared.array((tile, tile), number)
         to = cuda.shared.array((tile, tile), number)
         middle = cuda.shared.array((tile, tile), number)
-        x = int32(cuda.threadIdx.x)
-        y = int32(cuda.threadIdx.y)
         base = int32(p * tile)
         row = int32(cuda.blockIdx.y)
         column = int32(cuda.blockIdx.x)
@@ -103,19 +88,10 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(p + 1)
         top = int32(row * tile)
         left = int32(column * tile)
-        for s in range(results):
-            r = int32(y + s * stride)
-            to[r, x] = distance[top + r, base + x]
-            middle[r, x] = distance[base + r, left + x]
-            own[r, x] = distance[top + r, left + x]
+        load_rest(own, to, middle, distance, distance, base, top, left, tile, stride)
         cuda.syncthreads()
-        for k in range(tile):
-            for s in range(results):
-                r = int32(y + s * stride)
-                own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
-        for s in range(results):
-            r = int32(y + s * stride)
-            distance[top + r, left + x] = own[r, x]
+        relax_rest(own, to, middle, number, tile, stride)
+        store(distance, top, left, own, tile, stride)
 
     others = shape.padded // tile - 1
 
@@ -129,18 +105,14 @@ def build(shape: Shape, target: Target) -> Program:
     def rest_grid(args: Args) -> tuple[int, int]:
         return tiles(args[0], args[1] % 2), tiles(args[0], args[1] // 2)
 
-    pivot = pivot_and_panels(shape)["pivot"]
-    return CudaProgram(
-        shape, target, {"pivot": pivot, "panels": Op(panels, block, panels_grid), "rest": Op(rest, block, rest_grid)}
-    )
+    ops = {**pivot_and_panels(shape), "panels": Op(panels, block, panels_grid), "rest": Op(rest, block, rest_grid)}
+    return CudaProgram(shape, target, ops)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="blocked-many-launches",
     title="Blocked, many launches",
-    backend="cuda",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
-    phases=blocked.PHASES,
     plan=plan,
     build=build,
     summary="Each side of the pivot and each quadrant of the rest is a launch of its own: up to nine a round instead of three.",
@@ -152,8 +124,4 @@ KERNEL = Kernel(
         "are too small to fill a GPU at all. One launch over everything that may run at once lets the hardware deal out the "
         "blocks."
     ),
-    tiles=(8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
 )

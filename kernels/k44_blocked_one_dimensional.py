@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.k45_katz_kider import THREADS, pivot_and_panels, threads_of
 from kernels.parts import blocked
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.plan import Program, Shape, Target
 
 cuda: Any
+rest_corner: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
+    global cuda, rest_corner
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.blocked_tiles import program, rest_corner
 
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    cells = tile * tile
-    threads = threads_of(shape)
+    tile, stride = blocked.block_of(shape)
+    cells, threads = tile * tile, tile * stride
     results = cells // threads
 
     @jit
@@ -29,14 +28,7 @@ def build(shape: Shape, target: Target) -> Program:
         middle = cuda.shared.array(cells, number)
         t = int32(cuda.threadIdx.x)
         base = int32(p * tile)
-        row = int32(cuda.blockIdx.y)
-        column = int32(cuda.blockIdx.x)
-        if row >= p:
-            row += int32(1)
-        if column >= p:
-            column += int32(1)
-        top = int32(row * tile)
-        left = int32(column * tile)
+        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
         for s in range(results):
             q = int32(t + s * threads)
             to[q] = distance[top + q // tile, base + q % tile]
@@ -52,18 +44,13 @@ def build(shape: Shape, target: Target) -> Program:
             q = int32(t + s * threads)
             distance[top + q // tile, left + q % tile] = own[q]
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape), "rest": Op(rest, (threads, 1), lambda args: (others, others))}
-    return CudaProgram(shape, target, ops)
+    return program(shape, target, rest, (threads, 1))
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="blocked-one-dimensional",
     title="Blocked, 1-D threads",
-    backend="cuda",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="In the third phase the threads of a block are a line; each finds row and column of its cells by division.",
     lesson=(
@@ -74,8 +61,4 @@ KERNEL = Kernel(
         "instructions remain beside each relaxation, which itself is only an addition and a minimum. The first two phases "
         "are the next rungs', so that this one change is what a comparison shows."
     ),
-    tiles=(8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
 )

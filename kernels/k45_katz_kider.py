@@ -2,105 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernels.parts import blocked
-from kernels.plan import Kernel, Option, Program, Shape, Target
-
-if TYPE_CHECKING:
-    from kernels.programs.cuda_program import Op
+from kernels.plan import Program, Shape, Target
 
 cuda: Any
-THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells")
-
-
-def threads_of(shape: Shape) -> int:
-    """Threads per block: as asked, but never more than the tile has cells."""
-    return min(shape.option("threads"), shape.tile**2)
-
-
-def pivot_and_panels(shape: Shape) -> dict[str, Op]:
-    """The first two phases, which the rungs that change the third one share."""
-    global cuda
-    from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import Op
-
-    number = NUMBER[shape.dtype]
-    tile = shape.tile
-    block = (tile, threads_of(shape) // tile)
-    # each thread owns the cells y, y + stride, ... of its column
-    stride, results = block[1], tile // block[1]
-
-    @jit
-    def pivot(distance, p):
-        own = cuda.shared.array((tile, tile), number)
-        x = int32(cuda.threadIdx.x)
-        y = int32(cuda.threadIdx.y)
-        base = int32(p * tile)
-        for s in range(results):
-            r = int32(y + s * stride)
-            own[r, x] = distance[base + r, base + x]
-        cuda.syncthreads()
-        for k in range(tile):
-            for s in range(results):
-                r = int32(y + s * stride)
-                via = number(own[r, k] + own[k, x])
-                # row k and column k do not change in step k, so nobody reads what another writes
-                if via < own[r, x]:
-                    own[r, x] = via
-            cuda.syncthreads()
-        for s in range(results):
-            r = int32(y + s * stride)
-            distance[base + r, base + x] = own[r, x]
-
-    @jit
-    def panels(distance, p):
-        own = cuda.shared.array((tile, tile), number)
-        closed = cuda.shared.array((tile, tile), number)
-        x = int32(cuda.threadIdx.x)
-        y = int32(cuda.threadIdx.y)
-        base = int32(p * tile)
-        at = int32(cuda.blockIdx.x)
-        if at >= p:
-            at += int32(1)
-        top = base
-        left = base
-        if cuda.blockIdx.y == 0:
-            left = int32(at * tile)
-        else:
-            top = int32(at * tile)
-        for s in range(results):
-            r = int32(y + s * stride)
-            closed[r, x] = distance[base + r, base + x]
-            own[r, x] = distance[top + r, left + x]
-        cuda.syncthreads()
-        for k in range(tile):
-            for s in range(results):
-                r = int32(y + s * stride)
-                if cuda.blockIdx.y == 0:
-                    via = number(closed[r, k] + own[k, x])
-                else:
-                    via = number(own[r, k] + closed[k, x])
-                if via < own[r, x]:
-                    own[r, x] = via
-            cuda.syncthreads()
-        for s in range(results):
-            r = int32(y + s * stride)
-            distance[top + r, left + x] = own[r, x]
-
-    others = shape.padded // tile - 1
-    return {"pivot": Op(pivot, block, lambda args: (1, 1)), "panels": Op(panels, block, lambda args: (others, 2))}
+load_rest: Any
+rest_corner: Any
+store: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
+    global cuda, load_rest, rest_corner, store
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.blocked_tiles import load_rest, program, rest_corner, store
 
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    block = (tile, threads_of(shape) // tile)
-    stride, results = block[1], tile // block[1]
+    tile, stride = blocked.block_of(shape)
+    # each thread owns the cells y, y + stride, ... of its column
+    results = tile // stride
 
     @jit
     def rest(distance, p):
@@ -109,42 +30,23 @@ def build(shape: Shape, target: Target) -> Program:
         middle = cuda.shared.array((tile, tile), number)
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
-        base = int32(p * tile)
-        row = int32(cuda.blockIdx.y)
-        column = int32(cuda.blockIdx.x)
-        if row >= p:
-            row += int32(1)
-        if column >= p:
-            column += int32(1)
-        top = int32(row * tile)
-        left = int32(column * tile)
-        for s in range(results):
-            r = int32(y + s * stride)
-            to[r, x] = distance[top + r, base + x]
-            middle[r, x] = distance[base + r, left + x]
-            own[r, x] = distance[top + r, left + x]
+        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        load_rest(own, to, middle, distance, distance, int32(p * tile), top, left, tile, stride)
         # the panels are closed: no barrier is needed between the steps of k
         cuda.syncthreads()
         for k in range(tile):
             for s in range(results):
                 r = int32(y + s * stride)
                 own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
-        for s in range(results):
-            r = int32(y + s * stride)
-            distance[top + r, left + x] = own[r, x]
+        store(distance, top, left, own, tile, stride)
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape), "rest": Op(rest, block, lambda args: (others, others))}
-    return CudaProgram(shape, target, ops)
+    return program(shape, target, rest)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="katz-kider",
     title="Katz-Kider",
-    backend="cuda",
     papers=("G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="Three phases of tiles, each loaded into shared memory once and used `tile` times.",
     lesson=(
@@ -153,9 +55,6 @@ KERNEL = Kernel(
         "phases only the last has work for the whole GPU; the pivot occupies a single multiprocessor."
     ),
     tiles=(2, 4, 8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     preference=20,
 )

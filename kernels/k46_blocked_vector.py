@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.parts import blocked
-from kernels.plan import Kernel, Option, Program, Shape, Target
+from kernels.plan import Option, Program, Shape, Target
 
+beside: Any
+copy: Any
 cuda: Any
+keep_less: Any
 load4: Any
 store4: Any
-keep_less: Any
 LANES = 4
 
 
@@ -21,9 +23,10 @@ def threads_of(shape: Shape) -> int:
 
 def build(shape: Shape, target: Target) -> Program:
     # globals, not closures: numba's disk cache misses for ever where a kernel closes over compiled functions
-    global cuda, load4, store4, keep_less
+    global beside, copy, cuda, keep_less, load4, store4
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit, load4, store4
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.blocked_tiles import beside, program
+    from kernels.programs.cuda_program import Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -31,6 +34,12 @@ def build(shape: Shape, target: Target) -> Program:
     wide = tile // LANES
     block = (wide, threads_of(shape) // wide)
     stride, results = block[1], tile // block[1]
+
+    @jit(device=True, inline="always")
+    def copy(to, at, source, there):
+        """Four cells in one load and one store."""
+        a, b, c, d = load4(source, there)
+        store4(to, at, a, b, c, d)
 
     @jit(device=True, inline="always")
     def keep_less(own, at, a, b, c, d):
@@ -53,8 +62,7 @@ def build(shape: Shape, target: Target) -> Program:
         base = p * tile
         for s in range(results):
             r = int32(y + s * stride)
-            a, b, c, d = load4(distance, (base + r) * n + base + x)
-            store4(own, r * tile + x, a, b, c, d)
+            copy(own, r * tile + x, distance, (base + r) * n + base + x)
         cuda.syncthreads()
         for k in range(tile):
             a, b, c, d = load4(own, k * tile + x)
@@ -65,8 +73,7 @@ def build(shape: Shape, target: Target) -> Program:
             cuda.syncthreads()
         for s in range(results):
             r = int32(y + s * stride)
-            a, b, c, d = load4(own, r * tile + x)
-            store4(distance, (base + r) * n + base + x, a, b, c, d)
+            copy(distance, (base + r) * n + base + x, own, r * tile + x)
 
     @jit
     def panels(distance, p):
@@ -76,21 +83,17 @@ def build(shape: Shape, target: Target) -> Program:
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
         base = p * tile
-        at = int32(cuda.blockIdx.x)
-        if at >= p:
-            at += int32(1)
+        at = beside(cuda.blockIdx.x, p) * tile
         top = base
         left = base
         if cuda.blockIdx.y == 0:
-            left = at * tile
+            left = at
         else:
-            top = at * tile
+            top = at
         for s in range(results):
             r = int32(y + s * stride)
-            a, b, c, d = load4(distance, (base + r) * n + base + x)
-            store4(closed, r * tile + x, a, b, c, d)
-            a, b, c, d = load4(distance, (top + r) * n + left + x)
-            store4(own, r * tile + x, a, b, c, d)
+            copy(closed, r * tile + x, distance, (base + r) * n + base + x)
+            copy(own, r * tile + x, distance, (top + r) * n + left + x)
         cuda.syncthreads()
         for k in range(tile):
             for s in range(results):
@@ -105,8 +108,7 @@ def build(shape: Shape, target: Target) -> Program:
             cuda.syncthreads()
         for s in range(results):
             r = int32(y + s * stride)
-            a, b, c, d = load4(own, r * tile + x)
-            store4(distance, (top + r) * n + left + x, a, b, c, d)
+            copy(distance, (top + r) * n + left + x, own, r * tile + x)
 
     @jit
     def rest(distance, p):
@@ -117,22 +119,13 @@ def build(shape: Shape, target: Target) -> Program:
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
         base = p * tile
-        row = int32(cuda.blockIdx.y)
-        column = int32(cuda.blockIdx.x)
-        if row >= p:
-            row += int32(1)
-        if column >= p:
-            column += int32(1)
-        top = row * tile
-        left = column * tile
+        top = beside(cuda.blockIdx.y, p) * tile
+        left = beside(cuda.blockIdx.x, p) * tile
         for s in range(results):
             r = int32(y + s * stride)
-            a, b, c, d = load4(distance, (top + r) * n + base + x)
-            store4(to, r * tile + x, a, b, c, d)
-            a, b, c, d = load4(distance, (base + r) * n + left + x)
-            store4(middle, r * tile + x, a, b, c, d)
-            a, b, c, d = load4(distance, (top + r) * n + left + x)
-            store4(own, r * tile + x, a, b, c, d)
+            copy(to, r * tile + x, distance, (top + r) * n + base + x)
+            copy(middle, r * tile + x, distance, (base + r) * n + left + x)
+            copy(own, r * tile + x, distance, (top + r) * n + left + x)
         cuda.syncthreads()
         for k in range(tile):
             # one 64-bit load brings what four threads of the scalar kernel load one by one
@@ -146,28 +139,17 @@ def build(shape: Shape, target: Target) -> Program:
                 store4(own, r * tile + x, e, f, g, h)
         for s in range(results):
             r = int32(y + s * stride)
-            a, b, c, d = load4(own, r * tile + x)
-            store4(distance, (top + r) * n + left + x, a, b, c, d)
+            copy(distance, (top + r) * n + left + x, own, r * tile + x)
 
     others = shape.padded // tile - 1
-    return CudaProgram(
-        shape,
-        target,
-        {
-            "pivot": Op(pivot, block, lambda args: (1, 1)),
-            "panels": Op(panels, block, lambda args: (others, 2)),
-            "rest": Op(rest, block, lambda args: (others, others)),
-        },
-    )
+    first = {"pivot": Op(pivot, block, lambda args: (1, 1)), "panels": Op(panels, block, lambda args: (others, 2))}
+    return program(shape, target, rest, block, first)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="blocked-vector",
     title="Blocked, four cells at a time",
-    backend="cuda",
     papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, section 2.5",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="Three tiles in shared memory, 16-bit distances, and each load or store moves four of them.",
     lesson=(
@@ -179,8 +161,6 @@ KERNEL = Kernel(
     ),
     dtypes=("int16",),
     tiles=(8, 16, 32, 64),
-    default_tile=32,
     options=(Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells, four or more"),),
-    launch_modes=("eager", "graph"),
     preference=40,
 )

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.k45_katz_kider import THREADS, threads_of
 from kernels.parts import blocked
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target, crossing
+from kernels.plan import Cost, Program, Rect, Shape, Step, Target, crossing
 
+beside: Any
 cuda: Any
-relax_tile: Any
+load: Any
+load_panel: Any
+load_rest: Any
+panel_corner: Any
+relax_in_order: Any
+relax_rest: Any
+rest_corner: Any
+store: Any
 # what a multiprocessor of every supported generation can hold at least
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
@@ -39,29 +46,25 @@ def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # a global, not a closure: numba's disk cache misses for ever where one closure calls another
-    global cuda, relax_tile
+    global beside, cuda, load, load_panel, load_rest, panel_corner, relax_in_order, relax_rest, rest_corner, store
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from kernels.parts.blocked_tiles import (
+        beside,
+        load,
+        load_panel,
+        load_rest,
+        panel_corner,
+        relax_in_order,
+        relax_rest,
+        rest_corner,
+        store,
+    )
     from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    threads = threads_of(shape)
-    # each thread owns the cells y, y + stride, ... of its column
-    stride, results = threads // tile, tile**2 // threads
+    tile, stride = block = blocked.block_of(shape)
+    threads = tile * stride
     resident = blocks_per_multiprocessor(shape, threads)
-
-    @jit(device=True, inline="always")
-    def relax_tile(own, first, second, number, tile, stride, results, x, y):
-        """The tile `own` through tile vertices, a barrier after each: `own` may be `first` or `second` too."""
-        for k in range(tile):
-            for s in range(results):
-                r = int32(y + s * stride)
-                via = number(first[r, k] + second[k, x])
-                # row k and column k do not change in step k, so nobody reads what another writes
-                if via < own[r, x]:
-                    own[r, x] = via
-            cuda.syncthreads()
 
     @jit(launch_bounds=(threads, resident))
     def rounds(distance, begin, end):
@@ -69,83 +72,47 @@ def build(shape: Shape, target: Target) -> Program:
         first = cuda.shared.array((tile, tile), number)
         second = cuda.shared.array((tile, tile), number)
         grid = cuda.cg.this_grid()
-        x = int32(cuda.threadIdx.x)
-        y = int32(cuda.threadIdx.y)
         block = int32(cuda.blockIdx.x)
         blocks = int32(cuda.gridDim.x)
         others = int32(distance.shape[0] // tile - 1)
         for p in range(begin, end):
             base = int32(p * tile)
             if block == 0:
-                for s in range(results):
-                    r = int32(y + s * stride)
-                    own[r, x] = distance[base + r, base + x]
+                load(own, distance, base, base, tile, stride)
                 cuda.syncthreads()
-                relax_tile(own, own, own, number, tile, stride, results, x, y)
-                for s in range(results):
-                    r = int32(y + s * stride)
-                    distance[base + r, base + x] = own[r, x]
+                relax_in_order(own, own, own, number, tile, stride)
+                store(distance, base, base, own, tile, stride)
             # every other block of the grid has waited here for the pivot
             grid.sync()
             for t in range(block, int32(2 * others), blocks):
-                at = int32(t // 2)
-                if at >= p:
-                    at += int32(1)
-                top = base
-                left = base
-                if t % 2 == 0:
-                    left = int32(at * tile)
-                else:
-                    top = int32(at * tile)
-                for s in range(results):
-                    r = int32(y + s * stride)
-                    first[r, x] = distance[base + r, base + x]
-                    own[r, x] = distance[top + r, left + x]
+                at = int32(beside(t // 2, p) * tile)
+                top, left = panel_corner(base, at, t % 2 == 0)
+                load_panel(own, first, distance, distance, base, top, left, tile, stride)
                 cuda.syncthreads()
                 if t % 2 == 0:
-                    relax_tile(own, first, own, number, tile, stride, results, x, y)
+                    relax_in_order(own, first, own, number, tile, stride)
                 else:
-                    relax_tile(own, own, first, number, tile, stride, results, x, y)
-                for s in range(results):
-                    r = int32(y + s * stride)
-                    distance[top + r, left + x] = own[r, x]
+                    relax_in_order(own, own, first, number, tile, stride)
+                store(distance, top, left, own, tile, stride)
             grid.sync()
             for t in range(block, int32(others * others), blocks):
-                row = int32(t // others)
-                column = int32(t % others)
-                if row >= p:
-                    row += int32(1)
-                if column >= p:
-                    column += int32(1)
-                top = int32(row * tile)
-                left = int32(column * tile)
-                for s in range(results):
-                    r = int32(y + s * stride)
-                    first[r, x] = distance[top + r, base + x]
-                    second[r, x] = distance[base + r, left + x]
-                    own[r, x] = distance[top + r, left + x]
+                top, left = rest_corner(int32(t // others), int32(t % others), p, tile)
+                load_rest(own, first, second, distance, distance, base, top, left, tile, stride)
                 cuda.syncthreads()
-                # the panels are closed: no barrier is needed between the steps of k
-                for k in range(tile):
-                    for s in range(results):
-                        r = int32(y + s * stride)
-                        own[r, x] = min(own[r, x], number(first[r, k] + second[k, x]))
-                for s in range(results):
-                    r = int32(y + s * stride)
-                    distance[top + r, left + x] = own[r, x]
+                relax_rest(own, first, second, number, tile, stride)
+                store(distance, top, left, own, tile, stride)
                 # the next tile of this block overwrites the panels that others may still read
                 cuda.syncthreads()
             grid.sync()
 
     # the simulator's grid barrier holds back one block only
     blocks = 1 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
-    return CudaProgram(shape, target, {"rounds": Op(rounds, (tile, stride), lambda args: (blocks, 1))})
+    return CudaProgram(shape, target, {"rounds": Op(rounds, block, lambda args: (blocks, 1))})
 
 
-KERNEL = Kernel(
+KERNEL = blocked.rung(
     id="one-cooperative",
     title="Blocked, one cooperative launch",
-    backend="cuda",
     papers=(
         "A. S. Catinello, Parallel Floyd-Warshall, 2023, section 4",
         "G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",
@@ -164,10 +131,6 @@ KERNEL = Kernel(
         "phase alone, so fewer of its blocks are on a multiprocessor at a time, and while some of their threads wait there are "
         "fewer others to go on with."
     ),
-    tiles=(8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     off_gpu=False,
 )

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.parts import blocked
-from kernels.parts.tiles import RESULTS, pivot_and_panels
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.parts.blocked import RESULTS
+from kernels.plan import Program, Shape, Target
 
 cuda: Any
+rest_cells: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
+    global cuda, rest_cells
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.flat_tiles import program, rest_cells
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -32,17 +33,8 @@ def build(shape: Shape, target: Target) -> Program:
         n = uint32(distance.shape[1])
         x = uint32(cuda.threadIdx.x)
         y = uint32(cuda.threadIdx.y)
-        base = uint32(p)
-        row = uint32(cuda.blockIdx.y)
-        column = uint32(cuda.blockIdx.x)
-        if row >= base:
-            row = uint32(row + 1)
-        if column >= base:
-            column = uint32(column + 1)
         mine = uint32(y * tile + x)
-        from_row = uint32((row * tile + y) * n + base * tile + x)
-        from_column = uint32((base * tile + y) * n + column * tile + x)
-        here = uint32((row * tile + y) * n + column * tile + x)
+        from_row, from_column, here = rest_cells(p, n, tile, x, y)
         # nobody else's cells, at indices that the compiler can tell apart: it keeps them in registers through all k
         for m in range(RESULTS):
             to[mine + m * step] = matrix[from_row + m * rows * n]
@@ -59,18 +51,13 @@ def build(shape: Shape, target: Target) -> Program:
         for m in range(RESULTS):
             matrix[here + m * rows * n] = own[mine + m * step]
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape), "rest": Op(rest, (tile, rows), lambda args: (others, others))}
-    return CudaProgram(shape, target, ops)
+    return program(shape, target, rest, (tile, rows))
 
 
-KERNEL = Kernel(
+KERNEL = blocked.optimized(
     id="optimized",
     title="Optimized & blocked",
-    backend="cuda",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="Katz-Kider again, 256 threads and three tiles, with every instruction that is not a relaxation cut down.",
     lesson=(
@@ -81,7 +68,4 @@ KERNEL = Kernel(
         "loop over k out flat, fetches four neighbours of the column panel with one instruction, and as nobody else touches a "
         "thread's four cells, it carries them in registers from the first k to the last. The algorithm has not changed at all."
     ),
-    tiles=(32,),
-    default_tile=32,
-    launch_modes=("eager", "graph"),
 )

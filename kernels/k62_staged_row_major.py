@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.parts import blocked
-from kernels.parts.tiles import pivot_and_panels, shares
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.parts.cell_order import shares
+from kernels.plan import Program, Shape, Target
 
+beside: Any
 cuda: Any
 cell: Any
 to_at: Any
@@ -32,9 +33,9 @@ def middle_word(k: Any, j: Any, tile: Any) -> Any:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, cell, to_at, middle_at
+    global beside, cuda, cell, to_at, middle_at
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts.flat_tiles import beside, program
 
     cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
     number = NUMBER[shape.dtype]
@@ -53,12 +54,8 @@ def build(shape: Shape, target: Target) -> Program:
         n = uint32(distance.shape[1])
         t = uint32(cuda.threadIdx.x)
         base = uint32(p)
-        row = uint32(cuda.blockIdx.y)
-        column = uint32(cuda.blockIdx.x)
-        if row >= base:
-            row = uint32(row + 1)
-        if column >= base:
-            column = uint32(column + 1)
+        row = beside(cuda.blockIdx.y, base)
+        column = beside(cuda.blockIdx.x, base)
         i, j = cell(t, across)
         here = uint32((row * tile + i) * n + column * tile + j)
         for r in range(rows):
@@ -87,18 +84,13 @@ def build(shape: Shape, target: Target) -> Program:
             for c in range(columns):
                 matrix[here + r * down * n + c * across] = own[r * columns + c]
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape), "rest": Op(rest, (threads, 1), lambda args: (others, others))}
-    return CudaProgram(shape, target, ops)
+    return program(shape, target, rest, (threads, 1))
 
 
-KERNEL = Kernel(
+KERNEL = blocked.optimized(
     id="staged-row-major",
     title="Staged load, row-major",
-    backend="cuda",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.2",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="Shared memory holds only four columns of one panel and four rows of the other at a time.",
     lesson=(
@@ -108,7 +100,4 @@ KERNEL = Kernel(
         "of them waits for memory, others compute. The price is two barriers for each slice, and a bad shape: in a "
         "row-major matrix four columns are 16 bytes from each of 32 rows, and memory delivers pieces of at least 32 bytes."
     ),
-    tiles=(32,),
-    default_tile=32,
-    launch_modes=("eager", "graph"),
 )

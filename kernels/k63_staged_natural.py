@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.parts import blocked
-from kernels.parts.tiles import order_of, pivot_and_panels, shares
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.parts.cell_order import shares
+from kernels.plan import Program, Shape, Target
 
+beside: Any
 cuda: Any
 cell: Any
-to_at: Any
 middle_at: Any
+to_at: Any
 SLICE = 4
 RESULTS = 16
 
@@ -38,9 +39,10 @@ def first_k(i: Any, j: Any, cyclic: bool) -> Any:
 
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     """The staged kernel; `cyclic` turns each thread's order of k by its place in the 4x4 block."""
-    global cuda, cell, to_at, middle_at
+    global beside, cuda, cell, middle_at, to_at
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts import flat_tiles
+    from kernels.parts.flat_tiles import beside
 
     cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
     number = NUMBER[shape.dtype]
@@ -60,12 +62,8 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
         side = uint32(distance.shape[1] // tile)
         t = uint32(cuda.threadIdx.x)
         base = uint32(p)
-        row = uint32(cuda.blockIdx.y)
-        column = uint32(cuda.blockIdx.x)
-        if row >= base:
-            row = uint32(row + 1)
-        if column >= base:
-            column = uint32(column + 1)
+        row = beside(cuda.blockIdx.y, base)
+        column = beside(cuda.blockIdx.x, base)
         from_row = uint32((row * side + base) * tile * tile)
         from_column = uint32((base * side + column) * tile * tile)
         here = uint32((row * side + column) * tile * tile)
@@ -98,22 +96,17 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
                 block = ((i + r * down) >> 2) * blocks + ((j + c * across) >> 2)
                 matrix[here + block * 16 + ((i + r * down) & 3) * 4 + ((j + c * across) & 3)] = own[r * columns + c]
 
-    others = shape.padded // tile - 1
-    ops = {**pivot_and_panels(shape, tiled=True), "rest": Op(rest, (threads, 1), lambda args: (others, others))}
-    return CudaProgram(shape, target, ops, order=order_of(shape))
+    return flat_tiles.program(shape, target, rest, (threads, 1), tiled=True)
 
 
 def build(shape: Shape, target: Target) -> Program:
     return program(shape, target, cyclic=False)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.optimized(
     id="staged-natural",
     title="Staged load, 4x4 blocks",
-    backend="cuda",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="The matrix lies in memory as 32x32 tiles of 4x4 blocks, so four rows and four columns are both whole pieces.",
     lesson=(
@@ -124,8 +117,5 @@ KERNEL = Kernel(
         "four turns for such a load. Today shared memory hands any number of words to all who want them, as long as the words "
         "themselves are in different banks: the conflict that the next rung avoids may no longer be there."
     ),
-    tiles=(32,),
-    default_tile=32,
-    launch_modes=("eager", "graph"),
     matrices=2,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernels.k63_staged_natural import program
 from kernels.parts import blocked
-from kernels.plan import Kernel, Program, Shape, Target
+from kernels.plan import Program, Shape, Target
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -12,13 +12,10 @@ def build(shape: Shape, target: Target) -> Program:
     return program(shape, target, cyclic=True)
 
 
-KERNEL = Kernel(
+KERNEL = blocked.optimized(
     id="staged-load",
     title="Staged load",
-    backend="cuda",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
-    phases=blocked.PHASES,
-    plan=blocked.plan,
     build=build,
     summary="As before, but each thread begins a slice at k = (i + j) mod 4 and goes round, so that no two ask the same bank.",
     lesson=(
@@ -29,9 +26,6 @@ KERNEL = Kernel(
         "a thread's next four values lie side by side, and one instruction can load them. Compare the two, by time and by "
         "the counter of bank conflicts."
     ),
-    tiles=(32,),
-    default_tile=32,
-    launch_modes=("eager", "graph"),
     matrices=2,
     preference=30,
 )

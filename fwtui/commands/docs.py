@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.pictures import redraw
-from fwtui.commands.support.readme_parts import README, rewrite, update
+from fwtui.commands.support.readme_parts import READMES, ROOT, rewrite, update
 from fwtui.sessions import schema
 
 ORDER = 200
@@ -20,14 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="change nothing; exit 1 where the file differs from what would be written"
     )
-    parser.add_argument("file", nargs="?", default=str(README), help="default: the README.md of this source tree")
+    parser.add_argument("file", nargs="?", type=Path, help="default: every README of this source tree that has such parts")
 
 
 def execute(given: argparse.Namespace) -> int:
-    path = Path(given.file)
-    changed = [path.name] if rewrite(path, check=given.check) else []
-    changed += redraw(path, check=given.check)
-    if path == README and update(schema.path(), schema.text(), check=given.check):
+    changed: list[str] = []
+    for path in READMES if given.file is None else [given.file]:
+        if rewrite(path, check=given.check):
+            changed.append(str(path.relative_to(ROOT)) if path in READMES else path.name)
+        changed += redraw(path, check=given.check)
+    if given.file is None and update(schema.path(), schema.text(), check=given.check):
         changed.append(schema.FILE)
     for name in changed:
         said = "is not what `fwtui docs` makes; run it" if given.check else "made again"

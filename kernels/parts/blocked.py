@@ -1,12 +1,22 @@
-"""The plan that all three-phase blocked kernels share (Venkataraman, Sahni, Mukhopadhyaya 2003; Katz and Kider 2008)."""
+"""What all three-phase blocked kernels say of themselves: their plan and their form (Venkataraman, Sahni, Mukhopadhyaya 2003;
+Katz and Kider 2008).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from kernels.plan import Cost, Rect, Shape, Step
+from kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
 
 PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
+RESULTS = 4  # cells per thread in the first two phases of the optimised rungs
+THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns tile^2 / threads cells")
+
+
+def block_of(shape: Shape) -> tuple[int, int]:
+    """Threads across and down: as many as asked for, but never more than the tile has cells."""
+    return shape.tile, min(shape.option("threads"), shape.tile**2) // shape.tile
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -38,3 +48,17 @@ def _but(rect: Rect, low: int, high: int, across: bool) -> Iterator[Rect]:
         (rect._replace(right=low), rect._replace(left=high)) if across else (rect._replace(bottom=low), rect._replace(top=high))
     )
     return (r for r in parts if r.bottom > r.top and r.right > r.left)
+
+
+# a rung of the GPU, and what most of them have
+rung = partial(
+    Kernel,
+    backend="cuda",
+    phases=PHASES,
+    plan=plan,
+    tiles=(8, 16, 32),
+    default_tile=32,
+    options=(THREADS,),
+    launch_modes=("eager", "graph"),
+)
+optimized = partial(rung, tiles=(32,), options=())

@@ -87,9 +87,7 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
         if door in ("list", "docs"):
             (shelf / f"ladder{SUFFIX}").symlink_to(path)
         if door == "docs":
-            readme = (ROOT / "README.md").read_text(encoding="utf-8")
-            # its pictures are of other sessions
-            (out / "README.md").write_text(readme.replace("<!-- picture:", "<!-- no picture:"), encoding="utf-8")
+            (out / "README.md").write_text((ROOT / "kernels" / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
         kept = os.dup(0)
         if door == "replay -":
             # a FIFO would be waited for, as is right: what is piped in is read to its end

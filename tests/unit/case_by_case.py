@@ -14,7 +14,8 @@ from kernels.plan import Kernel
 
 
 def kernel_in(path: str) -> Kernel:
-    """The kernel that a file defines."""
+    """The kernel that a file defines, which may import what lies beside it."""
+    sys.path.append(str(Path(path).parent))
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)

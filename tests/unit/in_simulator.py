@@ -88,3 +88,18 @@ def mutant(source: str, old: str, new: str, occurrence: int) -> str:
     parts = source.split(old)
     assert len(parts) > occurrence + 1, f"the kernel's source no longer has {old!r} {occurrence + 1} times"
     return old.join(parts[: occurrence + 1]) + new + old.join(parts[occurrence + 1 :])
+
+
+def mutant_file(folder: Path, number: int, rung: str, broken: str, old: str, new: str, occurrence: int) -> str:
+    """A copy of a rung's file that is broken, or that is made with a broken copy of a file of kernels/parts."""
+    text = Path(rung).read_text()
+    if broken == rung:
+        text = mutant(text, old, new, occurrence)
+    else:
+        (folder / f"part{number}.py").write_text(mutant(Path(broken).read_text(), old, new, occurrence))
+        imported = f"from kernels.parts.{Path(broken).stem} import"
+        assert imported in text, f"{rung} no longer says {imported!r}"
+        text = text.replace(imported, f"from part{number} import")
+    path = folder / f"mutant{number}.py"
+    path.write_text(text)
+    return str(path)

@@ -1,6 +1,7 @@
-"""The parts of the README that could go stale: made from the registry and from a recorded session, between markers.
+"""The parts of the READMEs that could go stale: made from the registry and from a recorded session, between markers.
 
-A part begins with `<!-- NAME: made by fwtui docs -->` and ends with `<!-- end of NAME -->`, each on a line of its own.
+A part begins with `<!-- NAME: made by fwtui docs -->` and ends with `<!-- end of NAME -->`, each on a line of its own; it is
+made in every README that has these lines.
 """
 
 from __future__ import annotations
@@ -21,20 +22,29 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from kernels import registry
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+ROOT = Path(__file__).resolve().parents[3]
+README = ROOT / "README.md"
+READMES = (README, ROOT / "kernels" / "README.md", ROOT / "sessions" / "README.md")
 LADDER_N = 4096  # vertices: every rung is compared at this size
 LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
 NAIVE = "naive"
 
 
 def rewrite(path: Path, check: bool = False) -> bool:
-    """Put every part into the file; returns whether that changes it. With `check` the file is left alone. Raises Refused."""
+    """Put every part that the file has a place for into it; returns whether that changes it.
+
+    With `check` the file is left alone. Raises Refused where it has no such place, or half of one.
+    """
     try:
         before = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"{path.name} cannot be read: {why(error)}; run this in a source tree, or name the file") from None
+    here = {name: lines for name, lines in PARTS.items() if any(mark in before for mark in _marks(name))}
+    if not here:
+        wanted = " or ".join(repr(_marks(name)[0].strip()) for name in PARTS)
+        raise Refused(f"{path.name} has no line {wanted}; put it where the part goes, and its end below it")
     after = before
-    for name, lines in PARTS.items():
+    for name, lines in here.items():
         after = _replaced(after, name, lines(), path.name)
     return update(path, after, check)
 
@@ -113,8 +123,13 @@ PARTS: dict[str, Callable[[], list[str]]] = {
 }
 
 
+def _marks(name: str) -> tuple[str, str]:
+    """The lines that a part stands between."""
+    return f"<!-- {name}: made by fwtui docs -->\n", f"<!-- end of {name} -->\n"
+
+
 def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:
-    begin, end = f"<!-- {name}: made by fwtui docs -->\n", f"<!-- end of {name} -->\n"
+    begin, end = _marks(name)
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
         raise Refused(
             f"{file} does not have one line {begin.strip()!r} before one line {end.strip()!r}; put them where the part goes"

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from fwtui.__main__ import main
+from fwtui.commands import docs
 from fwtui.commands.support import readme_parts
-from fwtui.commands.support.readme_parts import LADDER_N, README, champion, ladder, rewrite
+from fwtui.commands.support.readme_parts import LADDER_N, PARTS, READMES, champion, ladder, rewrite
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
@@ -161,6 +162,29 @@ class TestRewrite:
         session(readme.parent, "b", "ladder", run(1, "naive", 0.2), created="2030-01-01T00:00:00Z")
         assert main(["docs", "--check", str(readme)]) == 1, "a newer session makes it stale"
 
+    def test_a_part_without_a_place_is_not_made(self, readme: Path) -> None:
+        readme.write_text("# B\n<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\nlast\n")
+        assert rewrite(readme) is True
+        text = readme.read_text()
+        assert list(cells(text.splitlines())) == list(registry()) and text.endswith("<!-- end of kernels -->\nlast\n")
+        assert "course" not in text and rewrite(readme) is False
+
+    def test_check_looks_at_every_readme_of_the_source_tree(
+        self, readme: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        other = readme.parent / "kernels" / "README.md"
+        other.parent.mkdir()
+        other.write_text("<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\n")
+        for module in (docs, readme_parts):
+            monkeypatch.setattr(module, "READMES", (readme, other))
+            monkeypatch.setattr(module, "ROOT", readme.parent)
+        monkeypatch.setattr(docs.schema, "path", lambda: readme.parent / "schema.json")
+        assert main(["docs"]) == 0 == main(["docs", "--check"])
+        other.write_text(other.read_text().replace("| `naive` |", "| `naiver` |"))
+        capsys.readouterr()
+        assert main(["docs", "--check"]) == 1
+        assert capsys.readouterr().err == "fwtui: kernels/README.md is not what `fwtui docs` makes; run it\n"
+
     @pytest.mark.parametrize(
         "text",
         [
@@ -180,5 +204,11 @@ class TestRewrite:
         assert "README.md cannot be read: no such file" in capsys.readouterr().err
 
 
-def test_the_readme_is_up_to_date() -> None:
-    assert rewrite(README, check=True) is False, "run `fwtui docs`"
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
+def test_the_readmes_are_up_to_date(readme: Path) -> None:
+    assert rewrite(readme, check=True) is False, "run `fwtui docs`"
+
+
+def test_every_part_has_a_place() -> None:
+    for name in PARTS:
+        assert any(f"<!-- {name}: made by fwtui docs -->" in readme.read_text() for readme in READMES), name

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_simulator import answers
+from in_simulator import answers, mutant_file
 
 from kernels import k30_naive, k31_two_matrices, k32_naive_vector, k33_pseudo_blocked, k52_two_matrix_blocked, k53_one_cooperative
 from kernels.parts import blocked
@@ -79,23 +79,25 @@ def test_every_option_and_row_length_is_right_in_the_simulator() -> None:
     assert [size for _, size in told[:4]] == [[5, 5], [5, 32], [9, 9], [9, 64]]
 
 
+PART = str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")
+# the module, what is replaced, by what, and the case; replaced in that part of it, where the case names one
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "the open pivot of the input": (
         k52_two_matrix_blocked,
-        "= to[base + r, base + x]",
-        "= source[base + r, base + x]",
+        "load_panel(own, closed, source, to,",
+        "load_panel(own, closed, source, source,",
         {"tile": 4},
     ),
     "the open panels of the input": (
         k52_two_matrix_blocked,
-        "first[r, x] = to[top + r, base + x]\n            second[r, x] = to[",
-        "first[r, x] = source[top + r, base + x]\n            second[r, x] = source[",
+        "load_rest(own, first, second, source, to,",
+        "load_rest(own, first, second, source, source,",
         {"tile": 4},
     ),
     "the output as input": (
         k52_two_matrix_blocked,
-        "own[r, x] = source[top + r, left + x]",
-        "own[r, x] = to[top + r, left + x]",
+        "second, source, to, base",
+        "second, to, to, base",
         {"tile": 4},
     ),
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
@@ -117,9 +119,9 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "one round too few": (k53_one_cooperative, "range(begin, end)", "range(begin, end - 1)", {"tile": 4}),
     "no barrier in a tile": (
         k53_one_cooperative,
-        "own[r, x] = via\n            cuda.syncthreads()",
+        "own[r, x] = via\n        cuda.syncthreads()",
         "own[r, x] = via",
-        {"tile": 4},
+        {"tile": 4, "part": PART},
     ),
     "only the first tiles of a block": (
         k53_one_cooperative,
@@ -133,12 +135,10 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
 def test_broken_rungs_are_caught(tmp_path: Path) -> None:
     cases = []
     for number, (module, old, new, changes) in enumerate(MUTANTS.values()):
-        source = Path(module.__file__).read_text()
-        assert old in source, old
-        path = tmp_path / f"mutant{number}.py"
-        path.write_text(source.replace(old, new))
+        changes = dict(changes)
+        path = mutant_file(tmp_path, number, module.__file__, changes.pop("part", module.__file__), old, new, 0)
         dtype = "int16" if module is k32_naive_vector else "int32"
-        cases.append(case(module, 14 if "tile" in changes else 6, dtype, path=path, **changes))
+        cases.append(case(module, 14 if "tile" in changes else 6, dtype, path=Path(path), **changes))
     told = dict(zip(MUTANTS, simulated(cases), strict=True))
     assert not [name for name, (right, _) in told.items() if right]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -299,3 +300,14 @@ def test_adding_a_file_adds_a_kernel(another_rung: Path) -> None:
     (another_rung / "k98_twin.py").write_text(source.format("serial"))
     with pytest.raises(ValueError, match="share an id"):
         registry.__wrapped__()
+
+
+def test_the_readmes_example_is_a_sound_rung(another_rung: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (Path(kernels.__path__[0]) / "README.md").read_text(), re.DOTALL)
+    (another_rung / "k98_example.py").write_text(example)
+    kernel = registry.__wrapped__()["square-blocks"]
+    test_every_plan_is_sound(kernel)
+    test_stepwise_plans_have_the_same_sums(kernel)
+    test_bytes_follow_the_itemsize(kernel)
+    test_what_a_plan_reads_and_writes_is_enough_for_floyd_warshall(kernel, 13)
+    test_every_kernel_says_what_it_is(kernel)

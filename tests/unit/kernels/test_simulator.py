@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from in_simulator import answers, in_simulator, mutant
+from in_simulator import answers, in_simulator, mutant_file
 
-from kernels import k45_katz_kider, registry
+from kernels import registry
 
 CUDA = [k for k in registry().values() if k.backend == "cuda"]
 # around a tile, odd ones, and several tiles a side where the tile is small
@@ -123,40 +124,38 @@ def test_several_results_per_thread() -> None:
     assert_all(cases, "verified")
 
 
+KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+RUNG, PART = (str(KERNELS / file) for file in ("k45_katz_kider.py", "parts/blocked_tiles.py"))
 LOADED = "        cuda.syncthreads()\n        for k in range(tile):"
-BARE = "        for k in range(tile):"
-RELAXED = "                    own[r, x] = via\n"
+RELAXED = "                own[r, x] = via\n"
 MINIMUM = "\n                r = int32(y + s * stride)\n                own[r, x] = min"
-MUTANTS: dict[str, tuple[str, str, int]] = {  # what is replaced, by what, and which of its occurrences
-    "no barrier after the pivot is loaded": (LOADED, BARE, 0),
-    "no barrier after the panels are loaded": (LOADED, BARE, 1),
-    "no barrier after the rest is loaded": (LOADED, BARE, 2),
-    "no barrier between the steps of the pivot": (RELAXED + "            cuda.syncthreads()\n", RELAXED, 0),
-    "a stale panel": ("middle[r, x] = distance[base + r, left + x]", "middle[r, x] = distance[top + r, left + x]", 0),
-    "the other panel": ("to[r, x] = distance[top + r, base + x]", "to[r, x] = distance[base + r, left + x]", 0),
-    "one k too few in the rest": ("for k in range(tile):", "for k in range(tile - 1):", 2),
-    "one k too few in the pivot": ("for k in range(tile):", "for k in range(tile - 1):", 0),
-    "the pivot's own row in the rest": ("if row >= p:", "if row > p:", 0),
-    "the pivot among the panels": ("if at >= p:", "if at > p:", 0),
-    "a grid one block short": ("(others, others))", "(others, max(1, others - 1)))", 0),
-    "only a thread's first result": ("results):" + MINIMUM, "1):" + MINIMUM, 0),
+MUTANTS: dict[str, tuple[str, str, str, int]] = {  # the file, what is replaced, by what, and which of its occurrences
+    "no barrier after the pivot is loaded": (PART, "cuda.syncthreads()\n        relax_in_order(", "relax_in_order(", 0),
+    "no barrier after the panels are loaded": (PART, "cuda.syncthreads()\n        relax_panel(", "relax_panel(", 0),
+    "no barrier after the rest is loaded": (RUNG, LOADED, "        for k in range(tile):", 0),
+    "no barrier between the steps of the pivot": (PART, RELAXED + "        cuda.syncthreads()\n", RELAXED, 0),
+    "a stale panel": (PART, "middle[r, x] = made[base + r, left + x]", "middle[r, x] = made[top + r, left + x]", 0),
+    "the other panel": (PART, "to[r, x] = made[top + r, base + x]", "to[r, x] = made[base + r, left + x]", 0),
+    "one k too few in the rest": (RUNG, "for k in range(tile):", "for k in range(tile - 1):", 0),
+    "one k too few in the pivot": (PART, "for k in range(tile):", "for k in range(tile - 1):", 0),
+    "the pivot's own row in the rest": (PART, "row = beside(row, p)", "row = beside(row, p + 1)", 0),
+    "the pivot among the panels": (PART, "beside(cuda.blockIdx.x, p)", "beside(cuda.blockIdx.x, p + 1)", 0),
+    "a grid one block short": (PART, "(others, others))", "(others, max(1, others - 1)))", 0),
+    "only a thread's first result": (RUNG, "results):" + MINIMUM, "1):" + MINIMUM, 0),
 }  # fmt: skip
 
 
 def test_broken_kernels_are_caught(tmp_path: Path) -> None:
-    assert k45_katz_kider.__file__ is not None
-    source = Path(k45_katz_kider.__file__).read_text()
     cases: list[dict[str, Any]] = []
     # a race may come out right by luck, and a graph may not need what is missing: seven graphs
-    unchanged: dict[str, tuple[str, str, int]] = {"unchanged": ("for k in range(tile):", "for k in range(tile):", 0)}
-    for number, what in enumerate({**unchanged, **MUTANTS}.values()):
-        path = tmp_path / f"mutant{number}.py"
-        path.write_text(mutant(source, *what))
-        threads = 8 if MINIMUM in what[1] else 16
+    unchanged = {f"unchanged {Path(file).stem}": (file, "for k", "for k", 0) for file in (RUNG, PART)}
+    for number, (file, old, new, occurrence) in enumerate({**unchanged, **MUTANTS}.values()):
+        path = mutant_file(tmp_path, number, RUNG, file, old, new, occurrence)
+        threads = 8 if MINIMUM in old else 16
         cases.append(
             {
                 "kernel": "",
-                "path": str(path),
+                "path": path,
                 "n": 12,
                 "tile": 4,
                 "dtype": "int32",
@@ -166,9 +165,9 @@ def test_broken_kernels_are_caught(tmp_path: Path) -> None:
             }
         )
     for case in cases:
-        case["times"] = 3 if case is cases[0] else 7
-    told = dict(zip(("unchanged", *MUTANTS), verdicts(cases), strict=True))
-    assert told.pop("unchanged") == ["verified"] * 3
+        case["times"] = 3 if case in cases[:2] else 7
+    told = dict(zip((*unchanged, *MUTANTS), verdicts(cases), strict=True))
+    assert [told.pop(name) for name in unchanged] == [["verified"] * 3] * 2
     missed = [name for name, verdict in told.items() if verdict[-1] == "verified"]
     assert not missed
 
@@ -218,3 +217,10 @@ def test_a_block_gets_one_shared_array_for_each_line() -> None:
 def test_the_tiles_of_the_simulator_are_small() -> None:
     for kernel in CUDA:
         assert all(tile * tile <= 64 for tile in kernel.tiles_for(True))
+
+
+def test_the_readmes_example_works(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (KERNELS / "README.md").read_text(), re.DOTALL)
+    path = tmp_path / "example.py"
+    path.write_text(example)
+    assert_all([{"kernel": "", "path": str(path), "n": n, "tile": 1, "dtype": "int16"} for n in (3, 9)], "verified")

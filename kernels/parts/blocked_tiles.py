@@ -1,0 +1,170 @@
+"""What the blocked rungs do with tiles in shared memory: compiled functions, and the first two phases made of them.
+
+A block is tile x stride threads, x across. A thread owns the cells (y, x), (y + stride, x), ... of every tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kernels.numba_door.device import NUMBER, cuda, int32, jit
+from kernels.parts.blocked import block_of
+from kernels.plan import Program, Shape, Target
+from kernels.programs.cuda_program import CudaProgram, Op
+
+
+@jit(device=True, inline="always")
+def beside(at, p):
+    """Which tile of a line a block takes where the line's tile p is left out."""
+    at = int32(at)
+    if at >= p:
+        at += int32(1)
+    return at
+
+
+@jit(device=True, inline="always")
+def panel_corner(base, at, across):
+    """The first row and column of a tile that begins at vertex `at` of the pivot's row (`across`) or column."""
+    top = base
+    left = base
+    if across:
+        left = at
+    else:
+        top = at
+    return top, left
+
+
+@jit(device=True, inline="always")
+def rest_corner(row, column, p, tile):
+    """The first row and column of a tile of the rest, counted without row p and column p of tiles."""
+    row = beside(row, p)
+    column = beside(column, p)
+    return int32(row * tile), int32(column * tile)
+
+
+@jit(device=True, inline="always")
+def load(own, matrix, top, left, tile, stride):
+    """A tile of the matrix to shared memory."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        own[r, x] = matrix[top + r, left + x]
+
+
+@jit(device=True, inline="always")
+def load_panel(own, closed, source, made, base, top, left, tile, stride):
+    """A tile of the pivot's row or column as it was, and the pivot tile that this round has made."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        closed[r, x] = made[base + r, base + x]
+        own[r, x] = source[top + r, left + x]
+
+
+@jit(device=True, inline="always")
+def load_rest(own, to, middle, source, made, base, top, left, tile, stride):
+    """Any other tile as it was, and what this round has made of the pivot's column and row beside it."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        to[r, x] = made[top + r, base + x]
+        middle[r, x] = made[base + r, left + x]
+        own[r, x] = source[top + r, left + x]
+
+
+@jit(device=True, inline="always")
+def store(matrix, top, left, own, tile, stride):
+    """A tile back to its place in the matrix."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        matrix[top + r, left + x] = own[r, x]
+
+
+@jit(device=True, inline="always")
+def relax_in_order(own, first, second, number, tile, stride):
+    """The tile `own` through tile vertices, a barrier after each: `own` may be `first` or `second` too."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            via = number(first[r, k] + second[k, x])
+            # row k and column k do not change in step k, so nobody reads what another writes
+            if via < own[r, x]:
+                own[r, x] = via
+        cuda.syncthreads()
+
+
+@jit(device=True, inline="always")
+def relax_panel(own, closed, across, number, tile, stride):
+    """The tile `own` of the pivot's row (`across`) or column, a barrier after each k."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            if across:
+                via = number(closed[r, k] + own[k, x])
+            else:
+                via = number(own[r, k] + closed[k, x])
+            if via < own[r, x]:
+                own[r, x] = via
+        cuda.syncthreads()
+
+
+@jit(device=True, inline="always")
+def relax_rest(own, to, middle, number, tile, stride):
+    """The tile `own` through tile vertices, in any order: what it is made of does not change."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
+
+
+def pivot_and_panels(shape: Shape) -> dict[str, Op]:
+    """The first two phases, which the rungs that change the third one share."""
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    block = block_of(shape)
+    stride = block[1]
+
+    @jit
+    def pivot(distance, p):
+        own = cuda.shared.array((tile, tile), number)
+        base = int32(p * tile)
+        load(own, distance, base, base, tile, stride)
+        cuda.syncthreads()
+        relax_in_order(own, own, own, number, tile, stride)
+        store(distance, base, base, own, tile, stride)
+
+    @jit
+    def panels(distance, p):
+        own = cuda.shared.array((tile, tile), number)
+        closed = cuda.shared.array((tile, tile), number)
+        base = int32(p * tile)
+        at = int32(beside(cuda.blockIdx.x, p) * tile)
+        top, left = panel_corner(base, at, cuda.blockIdx.y == 0)
+        load_panel(own, closed, distance, distance, base, top, left, tile, stride)
+        cuda.syncthreads()
+        relax_panel(own, closed, cuda.blockIdx.y == 0, number, tile, stride)
+        store(distance, top, left, own, tile, stride)
+
+    others = shape.padded // tile - 1
+    return {"pivot": Op(pivot, block, lambda args: (1, 1)), "panels": Op(panels, block, lambda args: (others, 2))}
+
+
+def program(
+    shape: Shape, target: Target, rest: Any, block: tuple[int, int] | None = None, first: Mapping[str, Op] | None = None
+) -> Program:
+    """All three phases: `rest` in blocks like `block`, after the pivot and the panels above or those in `first`."""
+    others = shape.padded // shape.tile - 1
+    third = Op(rest, block or block_of(shape), lambda args: (others, others))
+    return CudaProgram(shape, target, {**(first or pivot_and_panels(shape)), "rest": third})
