@@ -47,4 +47,5 @@ def test_a_program_of_its_own_starts_at_rest_and_works_awake() -> None:
     words += "rest = gc_pause.rest; gc_pause.rest = lambda: (rest(), told.append(gc.isenabled())); "
     words += "__main__.main(); print(json.dumps([told, gc.isenabled(), gc.get_freeze_count() > 1000]), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-P", "-c", words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stderr) == [[False], True, True]
