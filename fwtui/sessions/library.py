@@ -10,7 +10,7 @@ from pathlib import Path
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
-from fwtui.sessions.reader import TooNew, load, open_session
+from fwtui.sessions.reader import Condition, TooNew, load, open_session
 from fwtui.sessions.summary import summarise
 from fwtui.stream.events import Header
 from fwtui.stream.model import Model
@@ -148,7 +148,6 @@ def _entry(path: Path, origin: str) -> Entry:
     except OSError as error:
         return Entry(path, origin, problem=why(error))
     condition = summary.condition
-    dropped = condition.end.dropped if condition.end else 0
     return Entry(
         path=path,
         origin=origin,
@@ -159,18 +158,18 @@ def _entry(path: Path, origin: str) -> Entry:
         sizes=summary.sizes,
         best_rate=summary.best_rate,
         duration=condition.duration,
-        complete=condition.closed and not dropped,
+        complete=condition.complete,
         gpu=summary.gpu,
-        problem=_problem(condition.damaged, condition.closed, dropped),
+        problem=_problem(condition),
     )
 
 
-def _problem(damaged: int, closed: bool, dropped: int) -> str:
-    if damaged:
-        return f"{damaged} damaged line{'' if damaged == 1 else 's'} left out"
-    if not closed:
+def _problem(c: Condition) -> str:
+    if c.damaged:
+        return f"{c.damaged} damaged line{'' if c.damaged == 1 else 's'} left out"
+    if not c.closed:
         return "incomplete"
-    return f"{dropped} events dropped" if dropped else ""
+    return f"{c.dropped} events dropped" if c.dropped else ""
 
 
 def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:

@@ -64,39 +64,23 @@ class Condition:
         """The recorder wrote an end, and every line it counted is here and undamaged."""
         return self.end is not None and self.end.events == self.whole - 1 and not self.damaged and not self.torn
 
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """All whole lines of a session, header first, and how whole it is."""
-
-    header: Header
-    lines: list[Line]
-    damaged: int
-    torn: bool
-    closed: bool
-    dropped: int  # events lost before they reached the recorder
-    duration: float  # seconds
-    reason: str  # of the end; empty without one
-
-    @classmethod
-    def of(cls, header: Header, lines: list[Line], condition: Condition) -> Loaded:
-        """These lines, as whole as they were seen to be."""
-        end = condition.end
-        return cls(
-            header=header,
-            lines=lines,
-            damaged=condition.damaged,
-            torn=condition.torn,
-            closed=condition.closed,
-            dropped=end.dropped if end else 0,
-            duration=condition.duration,
-            reason=end.reason if end else "",
-        )
+    @property
+    def dropped(self) -> int:
+        """Events lost before they reached the recorder."""
+        return self.end.dropped if self.end else 0
 
     @property
     def complete(self) -> bool:
         """Closed, and nothing was lost on the way to the file."""
         return self.closed and not self.dropped
+
+
+@dataclass(slots=True, kw_only=True)
+class Loaded(Condition):
+    """All whole lines of a session, header first, and how whole it is."""
+
+    header: Header
+    lines: list[Line]
 
 
 class Session:
@@ -129,17 +113,16 @@ class Session:
 
         `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
         """
-        condition = self.condition()
-        lines: list[Line] = []
+        loaded = Loaded(header=self.header, lines=[], torn=self.torn)
         for item in self.lines():
-            condition.see(item)
+            loaded.see(item)
             if isinstance(item, Line):
-                lines.append(item)
-                if len(lines) % WATCHED == 0:
+                loaded.lines.append(item)
+                if len(loaded.lines) % WATCHED == 0:
                     watch(self._offset / self.size)
-            if len(lines) > MAX_LINES:
+            if len(loaded.lines) > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-        return Loaded.of(self.header, lines, condition)
+        return loaded
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""

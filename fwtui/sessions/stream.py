@@ -83,7 +83,8 @@ class Inlet:
     def loaded(self, lines: list[Line]) -> Loaded:
         """What has come so far, as a file that ends there."""
         assert self.header is not None
-        return Loaded.of(self.header, lines, self.condition)
+        c = self.condition
+        return Loaded(c.torn, c.whole, c.damaged, c.duration, c.end, header=self.header, lines=lines)
 
     def _chunks(self) -> Iterator[bytes]:
         size = 0
