@@ -22,7 +22,7 @@ from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from kernels import registry
-from kernels.plan import Copied, Kernel, Shape, Step
+from kernels.plan import Copied, Kernel, Shape
 
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
 
@@ -156,7 +156,15 @@ class Runner:
         refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if refusal:
             raise Refused(refusal)
-        plan = _planned(teller, kernel, shape)
+        plan = list(kernel.plan(shape, False))
+        teller.tell(
+            events.Planned,
+            n=shape.n,
+            padded=shape.padded,
+            steps=len(plan),
+            relaxations=sum(s.cost.relaxations for s in plan),
+            device_bytes=sum(s.cost.device_bytes for s in plan),
+        )
         program = kernel.build(shape, engine.target)
         with teller.stage("allocate"):
             buffers = program.allocate()
@@ -199,16 +207,3 @@ def _form(experiment: Experiment) -> str:
     tile = f"tile {experiment.tile}" if experiment.tile else ""
     options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
     return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))
-
-
-def _planned(teller: Teller, kernel: Kernel, shape: Shape) -> list[Step]:
-    plan = list(kernel.plan(shape, False))
-    teller.tell(
-        events.Planned,
-        n=shape.n,
-        padded=shape.padded,
-        steps=len(plan),
-        relaxations=sum(s.cost.relaxations for s in plan),
-        device_bytes=sum(s.cost.device_bytes for s in plan),
-    )
-    return plan

@@ -43,8 +43,7 @@ def _origin(header: Header) -> str:
 
 def _verdict(condition: Condition) -> str:
     if condition.closed and condition.end:
-        lost = condition.end.dropped
-        dropped = f" {_count(lost, 'event')} had been lost before." if lost else ""
+        dropped = f" {_count(condition.dropped, 'event')} had been lost before." if condition.dropped else ""
         ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
         return f"Whole and closed{ended}.{dropped}"
     return f"Not whole: {missing(condition)}. {_count(condition.whole, 'event')} can be replayed."

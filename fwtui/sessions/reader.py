@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -74,18 +74,13 @@ class Condition:
         """Closed, and nothing was lost on the way to the file."""
         return self.closed and not self.dropped
 
-    @property
-    def reason(self) -> str:
-        """Of the end; empty without one."""
-        return self.end.reason if self.end else ""
 
-
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Loaded(Condition):
     """All whole lines of a session, header first, and how whole it is."""
 
-    header: Header = field(kw_only=True)
-    lines: list[Line] = field(kw_only=True)
+    header: Header
+    lines: list[Line]
 
 
 class Session:

@@ -60,7 +60,7 @@ def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp
         assert run.process.returncode == 128 + signal.SIGTERM
         assert run.orphans == []
     loaded = reader.load(path)
-    assert loaded.closed and loaded.reason == "signal"
+    assert loaded.closed and loaded.end and loaded.end.reason == "signal"
 
 
 @pytest.mark.parametrize("controlling", [True, False], ids=["with-sighup", "without-sighup"])

@@ -25,7 +25,6 @@ HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "pynvml")
 MAY: dict[str, tuple[str, ...]] = {
     "fwtui.tui": ("textual", "plotext"),
     "fwtui.machine.telemetry.nvml": ("pynvml",),
-    "fwtui.machine.telemetry.gpm": ("pynvml",),
     "fwtui.machine.telemetry.sampler": ("pynvml",),
     "fwtui.graphs": ("scipy",),
     "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),

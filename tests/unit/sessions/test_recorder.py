@@ -72,7 +72,7 @@ class TestRecorder:
         loaded = load(session.path)
         assert loaded.lines[-1].event == events.End(t=7.5, reason="signal", events=3, dropped=3)
         assert loaded.closed and not loaded.complete
-        assert (loaded.dropped, loaded.reason, loaded.duration) == (3, "signal", 7.5)
+        assert loaded.end and (loaded.dropped, loaded.end.reason, loaded.duration) == (3, "signal", 7.5)
         assert session.failure is None
 
     def test_the_end_has_the_time_it_is_given_but_never_goes_back(self, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ class TestTrim:
             written = trim(source, Cut(hz=1.0), tmp_path / f"{name}-out")
             loaded = load(tmp_path / f"{name}-out")
             assert not written.complete and not loaded.complete
-            assert loaded.closed and loaded.dropped >= 1 and loaded.reason == "incomplete source"
+            assert loaded.closed and loaded.dropped >= 1 and loaded.end and loaded.end.reason == "incomplete source"
 
     def test_what_leaves_nothing_or_does_not_exist_is_refused(self, tmp_path: Path) -> None:
         two_runs(tmp_path / "whole")
