@@ -21,6 +21,7 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.auto import backend_of
+from fwtui.machine.placement import gpu_index
 from fwtui.machine.tuned import config_of
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
@@ -64,7 +65,7 @@ def execute(given: argparse.Namespace) -> int:
     interrupted = False
     try:
         try:
-            bench.measure_limits(backends, int(base.device) if base.device.isdecimal() else 0)
+            bench.measure_limits(backends, gpu_index(base))
             for place, (n, dtype, all_names) in enumerate(heats):
                 bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
         except KeyboardInterrupt:

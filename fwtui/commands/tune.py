@@ -20,6 +20,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.machine.auto import backend_of
+from fwtui.machine.placement import gpu_index
 from fwtui.machine.tuned import Trial
 from kernels.auto import AUTO, in_order
 from kernels.plan import Kernel
@@ -59,8 +60,7 @@ def execute(given: argparse.Namespace) -> int:
     live = live_session(argparse.Namespace(**vars(given), field_device=device))
     recorder = live.recorder
     try:
-        index = int(device) if device.isdecimal() else 0
-        tuner = Tuner(live, backend, index, kernels, graph, _json if given.json else _shown, given.fresh)
+        tuner = Tuner(live, backend, gpu_index(graph), kernels, graph, _json if given.json else _shown, given.fresh)
         if not given.json:
             print(ROW.format("n", "type", "kernel", "choices", "total", ""), flush=True)
         whole = tuner.tune(problems, given.seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import log2
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -78,8 +77,4 @@ def fastest(trials: Iterable[Trial], n: int, dtype: str, nonnegative: bool) -> S
     most = max((t.n for t in timed), default=0)
     near = [t for t in timed if n > most or max(t.n, n) <= REACH * min(t.n, n)]
     best = min({t.n for t in near}, key=lambda size: abs(log2(size / n)), default=0)
-    return sorted((t for t in near if t.n == best), key=_seconds)
-
-
-def _seconds(trial: Trial) -> Any:
-    return trial.seconds
+    return sorted((t for t in near if t.n == best), key=lambda t: t.seconds or 0.0)

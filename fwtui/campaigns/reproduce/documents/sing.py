@@ -21,7 +21,7 @@ from fwtui.campaigns.reproduce.claim import (
     times,
 )
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.results import Missing, Results, asking, same
+from fwtui.campaigns.reproduce.results import Missing, Results, asking, first_of, same
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -109,22 +109,15 @@ def large(results: Results) -> Answer:
 
 def flat(results: Results) -> Answer:
     """SF5: slowest against fastest density, compared with what the repeats of one density differ by."""
-    reason = ""
-    for kernel in (NAIVE, CPU):
-        makes = [at(kernel, density=density) for density in DENSITIES]
-        try:
-            n = results.sizes(*makes)[-1]
-        except Missing as missing:
-            reason = reason or str(missing)
-            continue
-        seconds = [results.seconds(make(n)) for make in makes]
-        noise = max(results.spread(make(n)) for make in makes)
-        apart = max(seconds) / min(seconds)
-        value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {n})"
-        if 2 * noise > NOISY:
-            raise Missing(f"{value}: too noisy to tell")
-        return judged(apart <= ALIKE, value)
-    raise Missing(reason)
+    kernel, sizes = first_of((NAIVE, CPU), lambda name: results.sizes(*(at(name, density=density) for density in DENSITIES)))
+    asked = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
+    seconds = [results.seconds(wanted) for wanted in asked]
+    noise = max(results.spread(wanted) for wanted in asked)
+    apart = max(seconds) / min(seconds)
+    value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {sizes[-1]})"
+    if 2 * noise > NOISY:
+        raise Missing(f"{value}: too noisy to tell")
+    return judged(apart <= ALIKE, value)
 
 
 def hundredfold(results: Results) -> Answer:
@@ -164,14 +157,8 @@ def generators(results: Results) -> Answer:
 
 
 def _generating(results: Results, exact: bool, density: float) -> float:
-    reason = ""
-    for kernel in (NAIVE, CPU):
-        make = at(kernel, density=density, exact=exact)
-        try:
-            return results.stage(make(results.sizes(make)[-1]), "graph")
-        except Missing as missing:
-            reason = reason or str(missing)
-    raise Missing(reason)
+    makes = (at(kernel, density=density, exact=exact) for kernel in (NAIVE, CPU))
+    return first_of(makes, lambda make: results.stage(make(results.sizes(make)[-1]), "graph"))[1]
 
 
 def two_gpus(results: Results) -> Answer:
