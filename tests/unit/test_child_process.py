@@ -14,8 +14,8 @@ import pytest
 from fwtui.common.child_process import ChildProcess, Ended, python
 
 
-def child(program: str, **more: int) -> ChildProcess:
-    return ChildProcess([sys.executable, "-c", program], {"TOLD": "so"}, **more)
+def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
+    return ChildProcess([sys.executable, "-c", program], {"TOLD": "so"}, stdin)
 
 
 def test_it_hears_what_it_is_told_and_has_its_environment() -> None:

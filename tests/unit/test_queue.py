@@ -11,6 +11,7 @@ from fwtui.analysis.estimate import FIRST_COMPILE, expect, known
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce.results import ask
 from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
 
 
 class Live:
@@ -18,16 +19,13 @@ class Live:
 
     def __init__(self, refused: str = "", **run: Any):
         self.made, self.run, self.refused, self.busy = Made(), run, refused, False
+        self.model = self.made.model
 
-    @property
-    def model(self) -> Any:
-        return self.made.model
-
-    def start(self, wanted: Any, brief: bool = False) -> int:
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
         if self.refused:
             raise Refused(self.refused)
         if self.run:
-            self.made.add(wanted, **self.run)
+            self.made.add(experiment, **self.run)
         return 1
 
     def drain(self) -> int:
