@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    asked = [settle(resolved(e)) for e in experiments(given, gpu=hardware.driver_present() and bool(hardware.gpus().gpus))]
+    asked = [settle(resolved(e)) for e in experiments(given, gpu=hardware.gpu_present())]
     worst = OK
     for experiment in asked:
         found = measure(experiment)

@@ -59,7 +59,7 @@ def execute(given: argparse.Namespace) -> int:
 
 def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
     folder = _folder(given, several=len(chosen) > 1)
-    scale = Scale(gpu=hardware.driver_present() and bool(hardware.gpus().gpus), quick=given.quick)
+    scale = Scale(gpu=hardware.gpu_present(), quick=given.quick)
     whole = True
     with handlers_kept():
         on_signals(stop)
@@ -79,8 +79,7 @@ def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path |
         recorder = None
         if given.record is not None:
             path = Path(given.record) if given.record and alone else None
-            title = given.title or f"reproduce {preset.name}{' --quick' if given.quick else ''}"
-            recorder = record(live, preset, folder, path, title)
+            recorder = record(live, preset, folder, path, given.title or preset.heading(scale))
             say(f"recording to {recorder.path}")
         live.sinks.append(narrate)
         performer = Performer(live, preset, scale, preset.limit(given.quick, alone), say)

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    gpu = hardware.driver_present() and bool(hardware.gpus().gpus)
+    gpu = hardware.gpu_present()
     asked = [] if given.all else experiments(given, gpu)
     if given.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")

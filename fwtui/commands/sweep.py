@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    gpu = hardware.driver_present() and bool(hardware.gpus().gpus)
+    gpu = hardware.gpu_present()
     base, axes = asked(given, gpu)
     with handlers_kept():
         live = live_session(given)

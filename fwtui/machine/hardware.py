@@ -62,6 +62,11 @@ def gpus() -> Hardware:
         return Hardware(reason=f"the process that looks for GPUs failed: {ended.last_words}")
 
 
+def gpu_present() -> bool:
+    """Whether CUDA sees a GPU here; nobody is asked where there is no sign of a driver."""
+    return driver_present() and bool(gpus().gpus)
+
+
 def cuda_extra(driver_version: str, ccs: Iterable[tuple[int, int] | None]) -> str | None:
     """The extra of fwtui that this driver and these compute capabilities run; None where neither does."""
     major = driver_version.partition(".")[0]

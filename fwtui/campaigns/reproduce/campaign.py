@@ -8,13 +8,13 @@ from math import inf
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.performer import Performer
-from fwtui.campaigns.reproduce.preset import Scale
+from fwtui.campaigns.reproduce.preset import BEGINS, Scale
 from fwtui.campaigns.reproduce.results import Results
 from fwtui.live.protocols import Session
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
-BEGINS, ENDS = "reproduce ", "end of reproduce "  # markers around the runs of a document
+ENDS = "end of reproduce "  # a marker after the runs of a document
 
 
 class Campaign:
@@ -32,8 +32,7 @@ class Campaign:
         self.cancelled = False
         self._recorder = None
         if live.recorder is None:
-            title = f"{BEGINS}{name}{' --quick' if scale.quick else ''}"
-            self._recorder = record(live, self._preset, None, None, title)
+            self._recorder = record(live, self._preset, None, None, self._preset.heading(scale))
 
     def tick(self) -> bool:
         """Start the next run if none is going and it was not cancelled; False when all is over. Never blocks."""

@@ -62,6 +62,11 @@ class Claim:
         return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or self.lesson or UNKNOWN))), cause="")
 
 
+def claim(id: str, words: str, document: str, how: str, lesson: str = "") -> Callable[[Judge], Claim]:
+    """Makes a claim of the judge that follows."""
+    return lambda judge: Claim(id, words, document, how, judge, lesson)
+
+
 class Ratio(NamedTuple):
     """How many times as long one thing took as another, and what the spreads of both come to."""
 

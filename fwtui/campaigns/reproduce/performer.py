@@ -42,7 +42,7 @@ class Performer:
     def advance(self) -> bool:
         """Start the next experiment that can be run, if one is ready; False when none is left. Only while nothing is going."""
         if self._wanted is None:
-            self._live.mark(f"reproduce {self._preset.name}{' --quick' if self._scale.quick else ''}")
+            self._live.mark(self._preset.heading(self._scale))
             self._wanted = self._preset.runs(self.results, self._scale)
         for wanted in self._wanted:
             self._waits = wanted is None

@@ -12,6 +12,7 @@ from fwtui.experiment.experiment import Experiment
 
 QUICK_SECONDS = 50.0
 ALONE_SECONDS = 480.0  # of a full preset that has the machine to itself
+BEGINS = "reproduce "  # a recording's title and the marker before the first run: this and the preset's name
 
 
 class LeftOut(NamedTuple):
@@ -62,6 +63,10 @@ class Preset:
     telemetry: bool = True  # whether a claim needs what GPM says of long passes
     figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
     counted: tuple[Counted, ...] = ()
+
+    def heading(self, scale: Scale) -> str:
+        """What its recording is called, and the marker before its first run."""
+        return f"{BEGINS}{self.name}{' --quick' if scale.quick else ''}"
 
     def limit(self, quick: bool, alone: bool) -> float:
         """Seconds within which the last run should have ended."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment
@@ -22,6 +22,8 @@ TOO_LONG = f"more than {MOST_SECONDS:.0f} s a pass"  # ends the reason for leavi
 COUNTED = frozenset(metric.key for metric in METRICS)
 NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
 Make = Callable[[int], Experiment]  # size -> what to run at that size
+Choice = TypeVar("Choice")
+Found = TypeVar("Found")
 
 
 class Missing(Exception):
@@ -66,6 +68,17 @@ def label(wanted: Experiment) -> str:
     words += [f"tile {wanted.tile}"] * bool(wanted.tile) + [wanted.memory] * (wanted.memory != "device")
     words += [f"density {wanted.density:g}"] * (wanted.density != 0.3) + ["exact"] * wanted.exact + ["file"] * bool(wanted.file)
     return " ".join([*words, *(f"{name} {value}" for name, value in sorted(wanted.options.items()))])
+
+
+def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Found]) -> tuple[Choice, Found]:
+    """The first choice for which nothing is missing, and what was measured. Raises the first one's reason where there is none."""
+    reasons: list[Missing] = []
+    for choice in choices:
+        try:
+            return choice, measure(choice)
+        except Missing as missing:
+            reasons.append(missing)
+    raise reasons[0]
 
 
 class Results:
@@ -116,7 +129,7 @@ class Results:
         unknown = set(wanted.options) - {o.name for o in kernel.options}
         if unknown:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
-        asked = [r for r in self.runs if r.n == wanted.n and same(r, wanted, kernel)]
+        asked = self._repeats(wanted)
         good = [r for r in asked if r.state == "done" and r.verified]
         # a kernel that was wrong once is not right, whatever it does the next time
         if not good or any(r.wrong for r in asked):
@@ -184,21 +197,17 @@ class Results:
         """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing where none was measured."""
         if name not in COUNTED:
             raise KeyError(f"there is no counter {name}")
-        kernel = registry().get(wanted.kernel)
-        runs = [r for r in self.runs if kernel and r.n == wanted.n and same(r, wanted, kernel)]
-        found = [r.counters[op][name] for r in runs if name in r.counters.get(op, {})]
+        found = [r.counters[op][name] for r in self._repeats(wanted) if name in r.counters.get(op, {})]
         if not found:
             raise Missing(NEEDS_COUNTERS)
         return found[-1]
 
     def gpm(self, wanted: Experiment) -> Evidence:
         """Telemetry with GPM's shares of the clean passes of that run. Raises Missing where nothing was read meanwhile."""
-        kernel = registry().get(wanted.kernel)
-        for run in reversed(self.runs):
-            if kernel is not None and run.n == wanted.n and run.verified and same(run, wanted, kernel):
-                evidence = self.model.evidence(run)
-                if evidence is not None and None not in (evidence.dram_utilisation, evidence.integer_utilisation):
-                    return evidence
+        for run in reversed(self._repeats(wanted)):
+            evidence = self.model.evidence(run) if run.verified else None
+            if evidence is not None and None not in (evidence.dram_utilisation, evidence.integer_utilisation):
+                return evidence
         raise Missing(f"the session holds no GPM readings of {label(wanted)}")
 
     def counted_at(self, op: str, name: str, *makes: Make) -> int:
@@ -210,6 +219,11 @@ class Results:
                     self.counter(make(n), op, name)
                 return n
         raise Missing(NEEDS_COUNTERS)
+
+    def _repeats(self, wanted: Experiment) -> list[Run]:
+        """The runs of exactly that, at that size."""
+        kernel = registry().get(wanted.kernel)
+        return [r for r in self.runs if kernel is not None and r.n == wanted.n and same(r, wanted, kernel)]
 
     def _timed(self, wanted: Experiment) -> bool:
         try:

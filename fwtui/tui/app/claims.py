@@ -12,9 +12,9 @@ from textual.content import Content
 from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.answer_table import Row, answered
-from fwtui.campaigns.reproduce.campaign import BEGINS, Campaign, held
+from fwtui.campaigns.reproduce.campaign import Campaign, held
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
-from fwtui.campaigns.reproduce.preset import Figure, Scale
+from fwtui.campaigns.reproduce.preset import BEGINS, Figure, Scale
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.stream.model import Model

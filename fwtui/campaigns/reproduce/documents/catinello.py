@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, compared, judged, near, no_faster, slower, times
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, claim, compared, judged, near, no_faster, slower, times
 from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, unusable
 from fwtui.common import units
@@ -106,8 +106,14 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
         yield at(best)(LARGEST)
 
 
+@claim(
+    "CA2",
+    "blocked vectorised is the fastest of his five",
+    "570x the CPU at n = 16384",
+    "his five at n = 16384; CPU extrapolated by n^3",
+)
 def champion(results: Results) -> Answer:
-    """CA2: his five at the largest size that all ran at, and the CPU extrapolated."""
+    """His five at the largest size that all ran at, and the CPU extrapolated."""
     n = results.sizes(*FIVE.values())[-1]
     vector = FIVE[BLOCKED_VECTOR](n)
     others = {name: compared(results, make(n), vector) for name, make in FIVE.items() if name != BLOCKED_VECTOR}
@@ -121,8 +127,14 @@ def champion(results: Results) -> Answer:
     return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU", cause=cause)
 
 
+@claim(
+    "CA3",
+    "the naive kernel's effective bandwidth exceeds the memory's limit",
+    "over 100 % of 448 GB/s",
+    "model bandwidth against peak; hit rates from counters",
+)
 def beyond_memory(results: Results) -> Answer:
-    """CA3: the naive kernel's model bandwidth against the memory's data sheet, as he has it; hit rates of the same run."""
+    """The naive kernel's model bandwidth against the memory's data sheet, as he has it; hit rates of the same run."""
     n = results.sizes(at(SIMPLE))[-1]
     wanted = at(SIMPLE)(n)
     run = results.find(wanted)
@@ -138,8 +150,14 @@ def beyond_memory(results: Results) -> Answer:
     return judged(run.bandwidth > peak, value, "it stays below", note, not_memory(results, peak))
 
 
+@claim(
+    "CA4",
+    "pseudo-blocked is best at 4, as simple at 1",
+    f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)",
+    "h = 1, 2, 4, 8, 16, 32 at n = 4096",
+)
 def heights(results: Results) -> Answer:
-    """CA4: the sweep over h x h results per thread, and h = 1 against the simple kernel."""
+    """The sweep over h x h results per thread, and h = 1 against the simple kernel."""
     makes = {h: at(PSEUDO, results=h) for h in HEIGHTS}
     n = results.sizes(*makes.values(), at(SIMPLE))[-1]
     seconds = {h: results.seconds(make(n)) for h, make in makes.items()}
@@ -156,8 +174,14 @@ def heights(results: Results) -> Answer:
     return judged(as_good and alike, value, reason if alike else "1 is not as simple", cause=cause)
 
 
+@claim(
+    "CA5",
+    "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse",
+    "256",
+    "simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n",
+)
 def threads(results: Results) -> Answer:
-    """CA5: three kernels by threads per block, at every size that all were run at."""
+    """Three kernels by threads per block, at every size that all were run at."""
     for kernel in (SIMPLE, BLOCKED, BLOCKED_VECTOR):
         lacking = [str(count) for count in THREADS if not offered(kernel, count)]
         if lacking:
@@ -184,8 +208,14 @@ def threads(results: Results) -> Answer:
     return judged(not otherwise, value, ", ".join(otherwise), cause=". ".join(filter(None, (starting(results), cause))))
 
 
+@claim(
+    "CA8",
+    "only memory limits n",
+    f"n = {LARGEST} as int16 in 8 GB",
+    "that n with the fastest int16 kernel, where memory and 60 s allow it",
+)
 def limit(results: Results) -> Answer:
-    """CA8: that many vertices; where that was not run, why: the memory, or the time that it would have taken."""
+    """That many vertices; where that was not run, why: the memory, or the time that it would have taken."""
     there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
     wrong = [r for r in there if r.wrong]
     if wrong:
@@ -205,8 +235,14 @@ def limit(results: Results) -> Answer:
     raise Missing(f"{why}; {best} would take {results.time(at(best), LARGEST).words}")
 
 
+@claim(
+    "CA9",
+    "rows that are not aligned cost transactions",
+    "pitched",
+    f"pitched and plain at n = {UNALIGNED}; transactions from counters",
+)
 def pitched(results: Results) -> Answer:
-    """CA9: rows padded to whole transactions against rows that begin anywhere."""
+    """Rows padded to whole transactions against rows that begin anywhere."""
     plain, padded = at(SIMPLE, pitch=0), at(SIMPLE, pitch=1)
     sizes = [n for n in results.sizes(plain, padded) if n % 32]
     if not sizes:
@@ -225,8 +261,14 @@ def pitched(results: Results) -> Answer:
     return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
 
 
+@claim(
+    "CA10",
+    "his pseudo-code draws an edge when perc >= p, which inverts his density; the text wins",
+    "density p",
+    "edges of a graph of density 0.3",
+)
 def density(results: Results) -> Answer:
-    """CA10: the share of pairs with an edge, in a graph of density 0.3."""
+    """The share of pairs with an edge, in a graph of density 0.3."""
     for run in results.runs:
         asked = run.experiment
         if run.graph is not None and run.n > 1 and not asked.file and not asked.exact and asked.density == DENSITY:
@@ -252,7 +294,7 @@ def not_memory(results: Results, peak: float) -> str:
 
 
 def room_for_two(results: Results, n: int) -> str:
-    """CA6: whether the memory had time for a second matrix."""
+    """Whether the memory had time for a second matrix."""
     bound = evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)) or _little_asked(results, n)
     return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
 
@@ -267,7 +309,7 @@ def _little_asked(results: Results, n: int) -> str:
 
 
 def one_launch(results: Results, n: int) -> str:
-    """CA7: whether what one kernel gains may be the launches that it saves."""
+    """Whether what one kernel gains may be the launches that it saves."""
     rounds = -(-n // registry()[BLOCKED].tile_for(n))
     words = evidence.saved_launches(results, IN_ONE, at(BLOCKED), at(SIMPLE), n, rounds)
     return ", and ".join(filter(None, (words, evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)))))
@@ -281,34 +323,10 @@ CLAIMS = (
         "bisection on end-to-end time: load, compute, unload",
         break_even.break_even(at(CPU), at(SIMPLE), BREAK_EVEN),
     ),
-    Claim(
-        "CA2",
-        "blocked vectorised is the fastest of his five",
-        "570x the CPU at n = 16384",
-        "his five at n = 16384; CPU extrapolated by n^3",
-        champion,
-    ),
-    Claim(
-        "CA3",
-        "the naive kernel's effective bandwidth exceeds the memory's limit",
-        "over 100 % of 448 GB/s",
-        "model bandwidth against peak; hit rates from counters",
-        beyond_memory,
-    ),
-    Claim(
-        "CA4",
-        "pseudo-blocked is best at 4, as simple at 1",
-        f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)",
-        "h = 1, 2, 4, 8, 16, 32 at n = 4096",
-        heights,
-    ),
-    Claim(
-        "CA5",
-        "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse",
-        "256",
-        "simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n",
-        threads,
-    ),
+    champion,
+    beyond_memory,
+    heights,
+    threads,
     Claim(
         "CA6",
         "two matrices for input and output are slower",
@@ -323,27 +341,9 @@ CLAIMS = (
         "blocked in one cooperative kernel against three launches a round",
         no_faster(IN_ONE, at(BLOCKED), gains=one_launch),
     ),
-    Claim(
-        "CA8",
-        "only memory limits n",
-        f"n = {LARGEST} as int16 in 8 GB",
-        "that n with the fastest int16 kernel, where memory and 60 s allow it",
-        limit,
-    ),
-    Claim(
-        "CA9",
-        "rows that are not aligned cost transactions",
-        "pitched",
-        f"pitched and plain at n = {UNALIGNED}; transactions from counters",
-        pitched,
-    ),
-    Claim(
-        "CA10",
-        "his pseudo-code draws an edge when perc >= p, which inverts his density; the text wins",
-        "density p",
-        "edges of a graph of density 0.3",
-        density,
-    ),
+    limit,
+    pitched,
+    density,
 )
 COUNTED = (Counted(at(SIMPLE, pitch=1), UNALIGNED), Counted(at(SIMPLE), UNALIGNED), Counted(at(SIMPLE), 16384))
 PRESET = Preset(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from fwtui.campaigns.reproduce.claim import Answer, Claim, Ratio, compared, judged, listed, near, times
+from fwtui.campaigns.reproduce.claim import Answer, Ratio, claim, compared, judged, listed, near, times
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask
 from fwtui.common import units
@@ -60,8 +60,15 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
                     yield base(count, 0, tile)(n)
 
 
+@claim(
+    "HE1",
+    "more threads (larger beta) in the sequential kernel: no gain",
+    "slightly worse than 16",
+    "sweep over the width of the base case at n = 256 and 8192",
+    "A multiprocessor runs more threads at once today, and a wider base case saves launches",
+)
 def more_threads(results: Results) -> Answer:
-    """HE1: base cases wider than 16 against 16, on the small and the large graph."""
+    """Base cases wider than 16 against 16, on the small and the large graph."""
     wider = [tile for tile in widths(KLEENE) if tile > TILE]
     if not wider:
         raise Missing(f"kernel missing: {KLEENE}" if KLEENE not in registry() else f"{KLEENE} has no base wider than {TILE}")
@@ -76,8 +83,14 @@ def more_threads(results: Results) -> Answer:
     return judged(not gains, f"speed-up over {TILE}: {value}", "a wider base case does gain")
 
 
+@claim(
+    "HE2",
+    "fewer threads with 4 or 16 results each: faster on small inputs, not on large",
+    "small only",
+    "the better of both in shared memory against the original base case of width 16",
+)
 def fewer_threads(results: Results) -> Answer:
-    """HE2: 4 and 16 results per thread in shared memory, the better one, against the original base case of width 16."""
+    """4 and 16 results per thread in shared memory, the better one, against the original base case of width 16."""
     makes = [base(count, 0) for count in RESULTS if count > 1]
     sizes = results.sizes(plain(TILE), *makes)
     if len(sizes) < 2:
@@ -102,8 +115,15 @@ def _busy_threads(results: Results, n: int) -> str:
     return ""
 
 
+@claim(
+    "HE3",
+    "that variant lost correctness above 8 threads",
+    "wrong",
+    "thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it",
+    "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known",
+)
 def correctness(results: Results) -> Answer:
-    """HE3: whether the variant is wrong above 8 threads."""
+    """Whether the variant is wrong above 8 threads."""
     found = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
     if not found:
         results.find(base(4, 0)(SMALL))  # says why there are none
@@ -123,8 +143,14 @@ def _threads(asked: Experiment) -> int:
     return max(1, asked.tile**2 // asked.options.get("results", 1))
 
 
+@claim(
+    "HE4",
+    "the two half-size subproblems cannot run at the same time",
+    "one needs the other",
+    "derived from the plan's reads and writes",
+)
 def halves(results: Results) -> Answer:
-    """HE4: follow from the plan what the first half's result goes into, until the second half's first base case."""
+    """Follow from the plan what the first half's result goes into, until the second half's first base case."""
     kernel = registry().get(KLEENE)
     if kernel is None:
         raise Missing(f"kernel missing: {KLEENE}")
@@ -158,8 +184,14 @@ def _quadrant(rect: Rect, middle: int) -> str:
     return f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}"
 
 
+@claim(
+    "HE5",
+    "his access model expects a large gain",
+    f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x",
+    "predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)",
+)
 def access_model(results: Results) -> Answer:
-    """HE5: time of the base cases with one result per thread in global memory over four in shared memory, in 8 x 8 blocks."""
+    """Time of the base cases with one result per thread in global memory over four in shared memory, in 8 x 8 blocks."""
     slow, fast = plain(EXAMPLE), base(4, 0, EXAMPLE)
     n = results.sizes(slow, fast)[0]
     after = results.phase_seconds(fast(n), "base")
@@ -177,8 +209,14 @@ def access_model(results: Results) -> Answer:
     return judged(near(ratio, ORIGINAL / HIS), value, f"measured {times(ratio)}", note, cause)
 
 
+@claim(
+    "HE6",
+    "results in a small array in registers beat results in shared memory",
+    "asked of two multiplies, not answered",
+    "the base case with its results in either, the same comparison in both",
+)
 def registers(results: Results) -> Answer:
-    """HE6: the base cases' time in shared memory over that in registers, for each number of results that makes an array."""
+    """The base cases' time in shared memory over that in registers, for each number of results that makes an array."""
     makes = {(count, keep): base(count, keep) for count in RESULTS for keep in KEEP}
     n = results.sizes(*makes.values())[0]
     seconds = {key: results.phase_seconds(make(n), "base") for key, make in makes.items()}
@@ -193,8 +231,9 @@ def registers(results: Results) -> Answer:
     return judged(all(r.slower for r in arrays), value, "not for every array", note)
 
 
+@claim("HE7", "three multiplies by width; a larger beta may make one needless", "may", "share of time per multiply over beta")
 def needless(results: Results) -> Answer:
-    """HE7: shares of the three multiplies for the narrowest and the widest base case."""
+    """Shares of the three multiplies for the narrowest and the widest base case."""
     tiles = widths(KLEENE)
     if not tiles:
         raise Missing(f"kernel missing: {KLEENE}")
@@ -211,57 +250,5 @@ def needless(results: Results) -> Answer:
     return judged(bool(absent), f"needless: {', '.join(absent)}; {value}" if absent else value, "each is used at every beta")
 
 
-CLAIMS = (
-    Claim(
-        "HE1",
-        "more threads (larger beta) in the sequential kernel: no gain",
-        "slightly worse than 16",
-        "sweep over the width of the base case at n = 256 and 8192",
-        more_threads,
-        "A multiprocessor runs more threads at once today, and a wider base case saves launches",
-    ),
-    Claim(
-        "HE2",
-        "fewer threads with 4 or 16 results each: faster on small inputs, not on large",
-        "small only",
-        "the better of both in shared memory against the original base case of width 16",
-        fewer_threads,
-    ),
-    Claim(
-        "HE3",
-        "that variant lost correctness above 8 threads",
-        "wrong",
-        "thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it",
-        correctness,
-        "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known",
-    ),
-    Claim(
-        "HE4",
-        "the two half-size subproblems cannot run at the same time",
-        "one needs the other",
-        "derived from the plan's reads and writes",
-        halves,
-    ),
-    Claim(
-        "HE5",
-        "his access model expects a large gain",
-        f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x",
-        "predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)",
-        access_model,
-    ),
-    Claim(
-        "HE6",
-        "results in a small array in registers beat results in shared memory",
-        "asked of two multiplies, not answered",
-        "the base case with its results in either, the same comparison in both",
-        registers,
-    ),
-    Claim(
-        "HE7",
-        "three multiplies by width; a larger beta may make one needless",
-        "may",
-        "share of time per multiply over beta",
-        needless,
-    ),
-)
+CLAIMS = (more_threads, fewer_threads, correctness, halves, access_model, registers, needless)
 PRESET = Preset("henriod", "Henriod", CLAIMS, runs, seconds=48)

@@ -8,7 +8,20 @@ from contextlib import suppress
 
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.campaigns.reproduce import evidence, off_gpu
-from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, compared, judged, near, said, speedup, times
+from fwtui.campaigns.reproduce.claim import (
+    NOISE,
+    TOLERANCE,
+    Answer,
+    Claim,
+    alike,
+    claim,
+    compared,
+    judged,
+    near,
+    said,
+    speedup,
+    times,
+)
 from fwtui.campaigns.reproduce.preset import Counted, Figure, Preset, Scale
 from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later
 from fwtui.common import units
@@ -51,6 +64,12 @@ SHARED = "Row k and column k come from caches, so that the memory moves less tha
 BESIDE = "The kernel waits for more than the bus"
 
 
+def _in_table(slow: int, fast: int, n: int) -> str:
+    a, b = TABLE[n][slow], TABLE[n][fast]
+    assert a is not None and b is not None
+    return f"{times(a / b)} at {n}"
+
+
 def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     sizes = (1024, 2048, 4096) if scale.quick else (1024, 2048, 4096, 8192, 16384)
     for n in (256, 512) if not scale.gpu else (512, 1024) if scale.quick else (1024, 2048):
@@ -80,8 +99,14 @@ def flops_worth(results: Results, rung: str) -> tuple[float, float]:
     return peak / rate, rate
 
 
+@claim(
+    "LS7",
+    "Katz-Kider is bound by computation",
+    f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task",
+    "peak FLOP/s over rate, and the bus's share, at the largest size",
+)
 def computing(results: Results) -> Answer:
-    """LS7: many FLOPs' worth of time for a task, and a bus that is far from full."""
+    """Many FLOPs' worth of time for a task, and a bus that is far from full."""
     per_task, rate = flops_worth(results, KATZ)
     share = rate * TASK_BYTES / TILE / memory_peak(results)
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
@@ -108,8 +133,14 @@ def _slots(per_task: float) -> str:
     return f"{words} here: a task takes the time of {there:.3g} instructions there and of {here:.3g} here"
 
 
+@claim(
+    "LS8",
+    "staged load: rate, FLOPs' worth and bandwidth",
+    f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s",
+    "the same at the largest size; the text's own model gives 36.8 GB/s",
+)
 def staged_rate(results: Results) -> Answer:
-    """LS8: rate and FLOPs' worth, and the bandwidth by the document's own model, in which its 46 GB/s do not come out."""
+    """Rate and FLOPs' worth, and the bandwidth by the document's own model, in which its 46 GB/s do not come out."""
     per_task, rate = flops_worth(results, STAGED)
     there = STAGED_RATE * TASK_BYTES / TILE
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, {units.bandwidth(rate * TASK_BYTES / TILE)}"
@@ -117,16 +148,28 @@ def staged_rate(results: Results) -> Answer:
     return judged(near(per_task, STAGED_FLOPS), value, note=note, cause=UNUSED if per_task > STAGED_FLOPS else "")
 
 
+@claim(
+    "LS10",
+    "staged load needs so little shared memory that it allows 15 blocks",
+    "1,056 bytes, 15 blocks",
+    "resources of the compiled kernel; limits of that device and of this one",
+)
 def resources(results: Results) -> Answer:
-    """LS10: shared memory of the compiled kernel, and how many blocks it would have allowed there and allows here."""
+    """Shared memory of the compiled kernel, and how many blocks it would have allowed there and allows here."""
     shared, found = off_gpu.shared_bytes(results, STAGED)
     there = SHARED_OF_C1060 // (shared + PARAMETERS)
     value = f"{shared:,} bytes, {there} blocks there; {found}"
     return judged(shared + PARAMETERS <= SHARED_BYTES and there == BLOCKS, value)
 
 
+@claim(
+    "LS11",
+    "4x4 order conflicts 4 ways with natural k, not at all with cyclic k; row-major staged loads do not coalesce",
+    "4-way, none",
+    "counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times",
+)
 def conflicts(results: Results) -> Answer:
-    """LS11: by counters, else by the index pattern; and the times of the three variants where they were run."""
+    """By counters, else by the index pattern; and the times of the three variants where they were run."""
     there = conflict(False, 16, False), conflict(True, 16, False)
     pattern = f"on 16 banks natural {there[0]}-way, cyclic {there[1]}-way"
     if results.model.gpu is None:
@@ -145,8 +188,14 @@ def conflicts(results: Results) -> Answer:
     return judged(here[0] > here[1], value, reason, "whether row-major loads coalesce needs counters", BROADCAST)
 
 
+@claim(
+    "LS12",
+    "one constant times n^3",
+    f"n = 16384 in {TEXT_SECONDS:g} s (text), {TABLE[16384][4]:g} s (table), {CONSTANT:g} s a task",
+    "constants of the two largest sizes within the usual factor; absolute times belong to their machine",
+)
 def cubic(results: Results) -> Answer:
-    """LS12: absolute times belong to their machine; what carries over is one constant for large n."""
+    """Absolute times belong to their machine; what carries over is one constant for large n."""
     sizes = results.sizes(at(STAGED))
     if len(sizes) < 2:
         raise Missing("one size of staged-load alone shows no constant")
@@ -156,8 +205,14 @@ def cubic(results: Results) -> Answer:
     return judged(near(constants[1] / constants[0], 1), value, f"at n = {sizes[-2]} the constant is {constants[0]:.2g} s")
 
 
+@claim(
+    "LS13",
+    "further optimizations could gain a factor of 1.5 or less",
+    "at most 1.5x",
+    "every float32 rung of the ladder against staged load, at the largest size that both ran at",
+)
 def headroom(results: Results) -> Answer:
-    """LS13: the fastest rung for float32, each at the largest size that it shares with the staged load."""
+    """The fastest rung for float32, each at the largest size that it shares with the staged load."""
     best = fastest(results)
     if best is None:
         results.sizes(at(STAGED))  # says why, where that is the reason
@@ -180,8 +235,14 @@ def fastest(results: Results) -> tuple[str, int] | None:
     return max(gains, key=lambda found: gains[found], default=None)
 
 
+@claim(
+    "LS5",
+    "staged load is over 150 times as fast as the basic CPU loop",
+    f"over 150x ({_in_table(0, 4, 4096)})",
+    "serial CPU measured up to n = 2048, extrapolated by n^3",
+)
 def over_cpu(results: Results) -> Answer:
-    """LS5: the staged load at n = 4096 against the CPU loop, extrapolated."""
+    """The staged load at n = 4096 against the CPU loop, extrapolated."""
     n = next((n for n in results.sizes(at(STAGED)) if n >= 4096), None) or results.sizes(at(STAGED))[-1]
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.seconds(ask(STAGED, n))
@@ -195,8 +256,14 @@ def memory_peak(results: Results) -> float:
     return results.device.peak_bytes_per_second
 
 
+@claim(
+    "LS6",
+    "the naive kernel is bound by the bus: 16 bytes a task",
+    "54 % (42 of 77 GB/s)",
+    "at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus",
+)
 def bus(results: Results) -> Answer:
-    """LS6: what counters or GPM say of the memory and of computing, else the model's bandwidth.
+    """What counters or GPM say of the memory and of computing, else the model's bandwidth.
 
     Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows what the kernel does without the bus.
     """
@@ -276,7 +343,7 @@ def _bound(results: Results) -> str:
 
 
 def fewer_instructions(results: Results, n: int) -> str:
-    """LS2: what the plain kernel does for every k; that this bounds it is said where counters or GPM bear it out."""
+    """What the plain kernel does for every k; that this bounds it is said where counters or GPM bear it out."""
     bound = _bound(results)
     words = f"{KATZ} looks for its cells, fetches and stores them for every k, which {OPTIMIZED} does not"
     return f"{words}, and {bound}" if bound else f"{words}; what that costs needs counters"
@@ -289,7 +356,7 @@ def both_steps(results: Results, n: int) -> str:
 
 
 def cyclic_order(results: Results, n: int) -> str:
-    """LS3: what as little shared memory gains in the natural order."""
+    """What as little shared memory gains in the natural order."""
     with suppress(Missing):
         n = results.sizes(at(OPTIMIZED), at(NATURAL), at(STAGED))[-1]
         found, order = evidence.gain(results, at(OPTIMIZED), at(NATURAL), n), evidence.gain(results, at(STAGED), at(NATURAL), n)
@@ -299,7 +366,7 @@ def cyclic_order(results: Results, n: int) -> str:
 
 
 def slow_blocks(results: Results, n: int) -> str:
-    """LS4: what the same algorithm gains with cheaper indices."""
+    """What the same algorithm gains with cheaper indices."""
     found = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n)
     bound = _bound(results)
     words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {found} as fast as {NAIVE} (n {n})" if found else ""
@@ -320,12 +387,6 @@ def table(results: Results) -> Iterator[Figure]:
             cells += [units.duration(seconds) if seconds is not None else "-", here]
         rows.append(tuple(cells))
     yield Figure("Table 1", tuple(rows))
-
-
-def _in_table(slow: int, fast: int, n: int) -> str:
-    a, b = TABLE[n][slow], TABLE[n][fast]
-    assert a is not None and b is not None
-    return f"{times(a / b)} at {n}"
 
 
 SAME = "the same two rungs at n = 8192 and 16384 (smaller with --quick)"
@@ -358,34 +419,10 @@ CLAIMS = (
         SAME,
         speedup(at(NAIVE), at(KATZ), 5, 6.5, below=slow_blocks),
     ),
-    Claim(
-        "LS5",
-        "staged load is over 150 times as fast as the basic CPU loop",
-        f"over 150x ({_in_table(0, 4, 4096)})",
-        "serial CPU measured up to n = 2048, extrapolated by n^3",
-        over_cpu,
-    ),
-    Claim(
-        "LS6",
-        "the naive kernel is bound by the bus: 16 bytes a task",
-        "54 % (42 of 77 GB/s)",
-        "at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus",
-        bus,
-    ),
-    Claim(
-        "LS7",
-        "Katz-Kider is bound by computation",
-        f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task",
-        "peak FLOP/s over rate, and the bus's share, at the largest size",
-        computing,
-    ),
-    Claim(
-        "LS8",
-        "staged load: rate, FLOPs' worth and bandwidth",
-        f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s",
-        "the same at the largest size; the text's own model gives 36.8 GB/s",
-        staged_rate,
-    ),
+    over_cpu,
+    bus,
+    computing,
+    staged_rate,
     Claim(
         "LS9",
         "the register tile alone does not affect performance",
@@ -397,34 +434,10 @@ CLAIMS = (
             longer=said("Its own results stay in registers, which saves reads and writes of shared memory"),
         ),
     ),
-    Claim(
-        "LS10",
-        "staged load needs so little shared memory that it allows 15 blocks",
-        "1,056 bytes, 15 blocks",
-        "resources of the compiled kernel; limits of that device and of this one",
-        resources,
-    ),
-    Claim(
-        "LS11",
-        "4x4 order conflicts 4 ways with natural k, not at all with cyclic k; row-major staged loads do not coalesce",
-        "4-way, none",
-        "counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times",
-        conflicts,
-    ),
-    Claim(
-        "LS12",
-        "one constant times n^3",
-        f"n = 16384 in {TEXT_SECONDS:g} s (text), {TABLE[16384][4]:g} s (table), {CONSTANT:g} s a task",
-        "constants of the two largest sizes within the usual factor; absolute times belong to their machine",
-        cubic,
-    ),
-    Claim(
-        "LS13",
-        "further optimizations could gain a factor of 1.5 or less",
-        "at most 1.5x",
-        "every float32 rung of the ladder against staged load, at the largest size that both ran at",
-        headroom,
-    ),
+    resources,
+    conflicts,
+    cubic,
+    headroom,
 )
 COUNTED = tuple(Counted(at(rung), 8192) for rung in (NAIVE, KATZ, ROW_MAJOR, NATURAL, STAGED))
 PRESET = Preset("lund-smith", "Lund and Smith 2010", CLAIMS, runs, seconds=156, occupancy=True, figures=table, counted=COUNTED)

@@ -14,6 +14,7 @@ from fwtui.campaigns.reproduce.claim import (
     Answer,
     Claim,
     alike,
+    claim,
     judged,
     near,
     said,
@@ -21,7 +22,7 @@ from fwtui.campaigns.reproduce.claim import (
     times,
 )
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.results import Missing, Results, asking, same
+from fwtui.campaigns.reproduce.results import Missing, Results, asking, first_of, same
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -67,8 +68,14 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
             yield at(kernel, density=density, exact=True, verify="sample")(n)
 
 
+@claim(
+    "SF2",
+    "zero-copy is the best GPU variant for small graphs, far behind for large",
+    "up to about 1,000 vertices",
+    "all kinds of memory over n, end to end",
+)
 def zero_copy(results: Results) -> Answer:
-    """SF2: up to which size the kernel that reaches into host memory is the fastest end to end, and how far behind it ends."""
+    """Up to which size the kernel that reaches into host memory is the fastest end to end, and how far behind it ends."""
     makes = {memory: at(NAIVE, memory=memory) for memory in MEMORIES}
     mapped = makes.pop("mapped")
     sizes = results.sizes(mapped, *makes.values())
@@ -88,8 +95,9 @@ def zero_copy(results: Results) -> Answer:
     return judged(holds, value, reason, cause=cause)
 
 
+@claim("SF3", "tiny graphs: computing is a small part of the total", "about 1 %", "computing against copies at n = 64 to 128")
 def tiny(results: Results) -> Answer:
-    """SF3: computing's share of computing and copies, for the smallest graphs."""
+    """Computing's share of computing and copies, for the smallest graphs."""
     sizes = [n for n in results.sizes(at(NAIVE)) if TINY[0] <= n <= TINY[-1]]
     if not sizes:
         raise Missing(f"no graph of {TINY[0]} to {TINY[-1]} vertices was run on the GPU")
@@ -100,35 +108,31 @@ def tiny(results: Results) -> Answer:
     return judged(all(near(share, TINY_COMPUTING) for share in shares.values()), value, cause=cause)
 
 
+@claim("SF4", "large graphs: nearly all is computing", "more than 90 %", "the same at the largest n, 8192")
 def large(results: Results) -> Answer:
-    """SF4: the same share for the largest graph."""
+    """The same share for the largest graph."""
     n = results.sizes(at(NAIVE))[-1]
     share = results.computing_share(at(NAIVE)(n))
     return judged(share > LARGE_COMPUTING, f"{units.percent(share)} (n {n})")
 
 
+@claim("SF5", "density has no effect on time", "flat", "5 densities, spread against noise")
 def flat(results: Results) -> Answer:
-    """SF5: slowest against fastest density, compared with what the repeats of one density differ by."""
-    reason = ""
-    for kernel in (NAIVE, CPU):
-        makes = [at(kernel, density=density) for density in DENSITIES]
-        try:
-            n = results.sizes(*makes)[-1]
-        except Missing as missing:
-            reason = reason or str(missing)
-            continue
-        seconds = [results.seconds(make(n)) for make in makes]
-        noise = max(results.spread(make(n)) for make in makes)
-        apart = max(seconds) / min(seconds)
-        value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {n})"
-        if 2 * noise > NOISY:
-            raise Missing(f"{value}: too noisy to tell")
-        return judged(apart <= ALIKE, value)
-    raise Missing(reason)
+    """Slowest against fastest density, compared with what the repeats of one density differ by."""
+    kernel, sizes = first_of((NAIVE, CPU), lambda name: results.sizes(*(at(name, density=density) for density in DENSITIES)))
+    asked = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
+    seconds = [results.seconds(wanted) for wanted in asked]
+    noise = max(results.spread(wanted) for wanted in asked)
+    apart = max(seconds) / min(seconds)
+    value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {sizes[-1]})"
+    if 2 * noise > NOISY:
+        raise Missing(f"{value}: too noisy to tell")
+    return judged(apart <= ALIKE, value)
 
 
+@claim("SF7", "serial is slower than the GPU at the largest size", "about 100x", "n = 2048, extrapolated by n^3")
 def hundredfold(results: Results) -> Answer:
-    """SF7: the serial loop, extrapolated, against the naive kernel at the largest size."""
+    """The serial loop, extrapolated, against the naive kernel at the largest size."""
     n = results.sizes(at(NAIVE))[-1]
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.end_to_end(at(NAIVE)(n))
@@ -136,8 +140,9 @@ def hundredfold(results: Results) -> Answer:
     return judged(near(ratio, SERIAL_SLOWER), f"{times(ratio)} (n {n}, CPU {cpu.words})", cause=cause)
 
 
+@claim("SF8", "managed memory scales like device memory and gains little", "little gain", "both over n, end to end")
 def managed(results: Results) -> Answer:
-    """SF8: managed against device memory end to end: the same growth over the sizes, and no gain at the largest."""
+    """Managed against device memory end to end: the same growth over the sizes, and no gain at the largest."""
     makes = at(NAIVE), at(NAIVE, memory="managed")
     sizes = results.sizes(*makes)
     if len(sizes) < 2:
@@ -153,8 +158,11 @@ def managed(results: Results) -> Answer:
     return judged(scales and 1 / ALIKE < ratio[sizes[-1]] <= TOLERANCE, f"time over device memory's: {value}", reason)
 
 
+@claim(
+    "SF9", "exact-count generation can run very long for dense graphs", "very long", "both generators at density 0.1, 0.5, 0.9"
+)
 def generators(results: Results) -> Answer:
-    """SF9: whether the exact-count generator takes longer the denser the graph is."""
+    """Whether the exact-count generator takes longer the denser the graph is."""
     seconds = {(exact, p): _generating(results, exact, p) for exact in (False, True) for p in GENERATED}
     growth = seconds[True, GENERATED[-1]] / seconds[True, GENERATED[0]]
     against = seconds[True, GENERATED[-1]] / seconds[False, GENERATED[-1]]
@@ -164,18 +172,18 @@ def generators(results: Results) -> Answer:
 
 
 def _generating(results: Results, exact: bool, density: float) -> float:
-    reason = ""
-    for kernel in (NAIVE, CPU):
-        make = at(kernel, density=density, exact=exact)
-        try:
-            return results.stage(make(results.sizes(make)[-1]), "graph")
-        except Missing as missing:
-            reason = reason or str(missing)
-    raise Missing(reason)
+    makes = (at(kernel, density=density, exact=exact) for kernel in (NAIVE, CPU))
+    return first_of(makes, lambda make: results.stage(make(results.sizes(make)[-1]), "graph"))[1]
 
 
+@claim(
+    "SF11",
+    "an older, larger GPU wins on small graphs and loses on large",
+    "Titan X against 2070 SUPER",
+    "recorded sessions of two GPUs; their age by compute capability, their size by lanes",
+)
 def two_gpus(results: Results) -> Answer:
-    """SF11: an older GPU with more lanes against a newer one, on the smallest and the largest size that both ran."""
+    """An older GPU with more lanes against a newer one, on the smallest and the largest size that both ran."""
     for other in results.others:
         mine, theirs = (_age_and_size(model) for model in (results.model, other))
         if mine is None or theirs is None:
@@ -216,22 +224,10 @@ CLAIMS = (
         "bisection on end-to-end time: load, compute, unload",
         break_even.break_even(at(CPU), at(NAIVE), BREAK_EVEN),
     ),
-    Claim(
-        "SF2",
-        "zero-copy is the best GPU variant for small graphs, far behind for large",
-        "up to about 1,000 vertices",
-        "all kinds of memory over n, end to end",
-        zero_copy,
-    ),
-    Claim(
-        "SF3",
-        "tiny graphs: computing is a small part of the total",
-        "about 1 %",
-        "computing against copies at n = 64 to 128",
-        tiny,
-    ),
-    Claim("SF4", "large graphs: nearly all is computing", "more than 90 %", "the same at the largest n, 8192", large),
-    Claim("SF5", "density has no effect on time", "flat", "5 densities, spread against noise", flat),
+    zero_copy,
+    tiny,
+    large,
+    flat,
     Claim(
         "SF6",
         "the library routine is slower than the own serial loop",
@@ -239,21 +235,9 @@ CLAIMS = (
         "SciPy (for Boost) against the serial loop",
         slower(at(LIBRARY), at(CPU), most=1),
     ),
-    Claim(
-        "SF7",
-        "serial is slower than the GPU at the largest size",
-        "about 100x",
-        "n = 2048, extrapolated by n^3",
-        hundredfold,
-    ),
-    Claim("SF8", "managed memory scales like device memory and gains little", "little gain", "both over n, end to end", managed),
-    Claim(
-        "SF9",
-        "exact-count generation can run very long for dense graphs",
-        "very long",
-        "both generators at density 0.1, 0.5, 0.9",
-        generators,
-    ),
+    hundredfold,
+    managed,
+    generators,
     Claim(
         "SF10",
         "double-buffered (Thrust) and in-place naive perform alike",
@@ -261,12 +245,6 @@ CLAIMS = (
         "both, at the largest sizes",
         alike(at(NAIVE), at(DOUBLE), shorter=said(TWO_ADDRESSES)),
     ),
-    Claim(
-        "SF11",
-        "an older, larger GPU wins on small graphs and loses on large",
-        "Titan X against 2070 SUPER",
-        "recorded sessions of two GPUs; their age by compute capability, their size by lanes",
-        two_gpus,
-    ),
+    two_gpus,
 )
 PRESET = Preset("sing", "Sing, Fürst, Lantavos-Stratigakis", CLAIMS, runs, seconds=76, stages=("graph", "load", "unload"))

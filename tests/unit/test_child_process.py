@@ -1,0 +1,65 @@
+"""A child: what it says, how it ends, and that it ends when its time is over or somebody wants it to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Event, Timer
+
+import psutil
+import pytest
+
+from fwtui.common.child_process import ChildProcess, Ended, python
+
+
+def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
+    return ChildProcess([sys.executable, "-c", program], {"TOLD": "so"}, stdin)
+
+
+def test_it_hears_what_it_is_told_and_has_its_environment() -> None:
+    program = "import os, sys; print(os.environ['TOLD'], sys.stdin.read()); sys.exit(3)"
+    assert child(program).finish(60) == Ended(3, b"so \n", b"")
+    assert child(program, stdin=subprocess.PIPE).finish(60, b"hello").stdout == b"so hello\n"
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_it_ends_with_what_it_started(stops: bool, tmp_path: Path) -> None:
+    mine = tmp_path / "pid"
+    program = (
+        "import pathlib, subprocess, sys, time\n"
+        "started = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"print('begun', flush=True); pathlib.Path({str(mine)!r}).write_text(str(started.pid)); time.sleep(600)"
+    )
+    begun, stop = child(program), Event()
+    while not mine.exists() or not mine.read_text():
+        time.sleep(0.01)
+    Timer(0.05, stop.set).start()
+    begin = time.monotonic()
+    ended = begun.finish(600, stop=stop) if stops else begun.finish(0.05)
+    assert time.monotonic() - begin < 60 and ended == Ended(None, b"begun\n", b"") and begun.exit_code == -9
+    grandchild = int(mine.read_text())
+    assert not psutil.pid_exists(grandchild) or psutil.Process(grandchild).status() == psutil.STATUS_ZOMBIE
+
+
+def test_an_exception_while_it_is_waited_for_kills_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*words: object) -> None:
+        raise KeyboardInterrupt
+
+    begun = child("import time; time.sleep(600)")
+    monkeypatch.setattr(begun._process, "communicate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        begun.finish(60)
+    assert begun.exit_code == -9
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"), [(b"", "exit code 1"), (b"a\nfwtui: the \x1b[31mreason\n\n", "the [31mreason"), (b"\xff", "\ufffd")]
+)
+def test_last_words(stderr: bytes, words: str) -> None:
+    assert Ended(1, b"", stderr).last_words == words
+
+
+def test_modules_are_ours_wherever_the_user_stands() -> None:
+    assert python("fwtui.measure.worker", "--fd", "3") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "--fd", "3"]

@@ -1,0 +1,89 @@
+"""The time of several runs: how it passes, and what of it is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from made_sessions import Made
+
+from fwtui.analysis.estimate import FIRST_COMPILE, expect, known
+from fwtui.campaigns.queue import Queue
+from fwtui.campaigns.reproduce.results import ask
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+
+
+class Live:
+    """What a queue needs of a session whose only run is over at once, or never begins."""
+
+    def __init__(self, refused: str = "", **run: Any):
+        self.made, self.run, self.refused, self.busy = Made(), run, refused, False
+        self.model = self.made.model
+
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
+        if self.refused:
+            raise Refused(self.refused)
+        if self.run:
+            self.made.add(experiment, **self.run)
+        return 1
+
+    def drain(self) -> int:
+        return 0
+
+    def mark(self, text: str) -> None:
+        raise AssertionError("a queue marks nothing")
+
+
+def test_time_passes_only_while_it_goes_and_is_shared() -> None:
+    now = [0.0]
+    queue = Queue(Live(), 100.0, clock=lambda: now[-1])
+    now.append(50.0)
+    assert (queue.left, queue.going) == (100.0, False)
+    queue.go()
+    now.append(60.0)
+    assert (queue.spent, queue.left, queue.going) == (10.0, 90.0, True)
+    part = queue.share(1 / 3)
+    now.append(75.0)
+    assert (part.left, queue.left) == (15.0, 75.0)
+    queue.hold()
+    now.append(500.0)
+    assert (queue.spent, part.left) == (25.0, 0.0)
+    queue.go()
+    queue.go()
+    now.append(510.0)
+    assert queue.spent == 35.0
+
+
+@pytest.mark.parametrize(
+    ("live", "why"),
+    [
+        (Live("no GPU here"), "no GPU here"),
+        (Live(), "the worker died"),
+        (Live(outcome="failed", message="it broke"), "it broke"),
+        (Live(outcome="done"), ""),
+        (Live(verdict="wrong"), ""),
+    ],
+)
+def test_why_a_run_came_to_no_end(live: Live, why: str) -> None:
+    run, told = Queue(live, 1.0).run(ask("naive", 64))
+    assert told == why and (run is None) == (not live.run)
+
+
+def test_what_is_expected_of_a_brief_run_and_of_one_like_none_before() -> None:
+    made = Made().add(ask("serial", 1024), 2.0, stages={"graph": 0.5, "verify": 0.25})
+    like = expect(made.model, ask("serial", 2048, repeats=3))
+    # a warm-up, three passes and one with a clock at every phase; the graph and the sampled check grow with n^2
+    assert like == (16.0, pytest.approx(5 * 16.0 + 4 * 0.75), 0.0)
+    warm_up = 16.0  # it is compiled
+    assert expect(made.model, ask("serial", 2048, repeats=3), brief=True).total == pytest.approx(warm_up + 3 * 16.0 + 3.0)
+    other = expect(made.model, ask("tiled-cpu", 1024, repeats=1), rates={"cpu": 1024**3})
+    assert other == (1.0, pytest.approx(3.0 + 0.5 + 0.25 + FIRST_COMPILE), FIRST_COMPILE)
+    assert known(made.model, ask("serial", 1024)) and not known(made.model, ask("serial", 1023))
+
+
+def test_of_several_turns_the_median_counts() -> None:
+    made = Made()
+    for seconds in (1.0, 9.0, 2.0):
+        made.add(ask("serial", 512), seconds)
+    assert expect(made.model, ask("serial", 1024)).one == pytest.approx(16.0)
