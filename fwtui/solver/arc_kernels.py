@@ -35,7 +35,7 @@ def functions() -> Functions:
     global cuda, fraction_of, note
     from kernels.numba_door.device import cuda, jit
 
-    _, _, fraction_of, note = launching.shared_functions()
+    _, fraction_of, note = launching.shared_functions()
     threads, lanes = launching.THREADS, min(32, launching.THREADS)
 
     @jit

@@ -74,7 +74,6 @@ class Shared(NamedTuple):
     """Device functions; `shared` is a shared array of float64, one for each thread of the block."""
 
     least_of: Any  # (value, shared): the least of all threads' values, known to all of them
-    sum_of: Any  # (value, shared)
     fraction_of: Any  # (weight): 0 for a whole number, 1 for a multiple of 1/256, 2 for any other
     note: Any  # (found, shared, low, high, loop, edges, fraction, missing, zeros, bad)
 
@@ -150,4 +149,4 @@ def shared_functions() -> Shared:
             if bad > 0:
                 found[BAD] = 1
 
-    return Shared(least_of, sum_of, fraction_of, note)
+    return Shared(least_of, fraction_of, note)

@@ -40,7 +40,7 @@ def functions() -> Functions:
     global cuda, fraction_of, least_of, note
     from kernels.numba_door.device import cuda, jit
 
-    least_of, _, fraction_of, note = launching.shared_functions()
+    least_of, fraction_of, note = launching.shared_functions()
     threads, lanes = launching.THREADS, min(32, launching.THREADS)
 
     @jit

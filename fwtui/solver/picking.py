@@ -102,7 +102,7 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> t
         shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
     fitted = kernel.fitted(shape, usable)
     if fitted is None:
-        most = out_of_core.largest_n(shape.itemsize, usable)
+        most = out_of_core.largest_n(dtype, usable)
         raise Refused(
             f"{facts.n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, "
             f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"

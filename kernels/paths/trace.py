@@ -95,19 +95,9 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
             if s < slabs:
                 bring(to, s * slab, high, turned, turned_pitch, cuda.blockIdx.y, listed, s * record, to_pieces, to_lines, slab, t)
                 bring(
-                    middle,
-                    s * slab,
-                    wide,
-                    keys,
-                    keys_pitch,
-                    cuda.blockIdx.x,
-                    listed,
-                    s * record,
-                    middle_pieces,
-                    middle_lines,
-                    slab,
-                    t,
-                )
+                    middle, s * slab, wide, keys, keys_pitch, cuda.blockIdx.x,
+                    listed, s * record, middle_pieces, middle_lines, slab, t,
+                )  # fmt: skip
             commit_copies()
         for i in range(cells):
             best[i] = empty

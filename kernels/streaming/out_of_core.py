@@ -29,7 +29,7 @@ from kernels import k80_register_tiled as tiled
 from kernels.parts import forms
 from kernels.parts.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts.tuning import Product, tuning_of
-from kernels.plan import ITEMSIZE, Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 from kernels.streaming.buffers import BUFFERS, CLOSED, COLUMNS, PANEL, PIVOT, ROWS, STREAM, TURNED, buffer_shapes, inner
 
 if TYPE_CHECKING:
@@ -44,26 +44,20 @@ def device_bytes(shape: Shape) -> int:
     return sum(rows * cells for rows, cells in buffer_shapes(shape).values()) * shape.itemsize
 
 
-def tile_for(n: int, itemsize: int, free: int) -> int | None:
-    """The tile to use with that many bytes of device memory: the largest of at most an eighth of the matrix, None if none fits.
+def streams(shape: Shape, free: int) -> Shape | None:
+    """In the largest tile of at most an eighth of the matrix that fits so many bytes of device memory; None if none does.
 
     Larger tiles mean less traffic, but a larger share of the work in the panels, during which little can be copied.
     """
-    fitting = [t for t in KERNEL.tiles if device_bytes(Shape(n=n, tile=t, dtype=_BY_SIZE[itemsize])) <= free]
-    moderate = [t for t in fitting if 8 * t <= n]
-    return max(moderate, default=min(fitting, default=None))
-
-
-def streams(shape: Shape, free: int) -> Shape | None:
-    """The shape in the tile to use with that many bytes of device memory."""
-    tile = tile_for(shape.n, shape.itemsize, free)
+    fitting = [t for t in KERNEL.tiles if device_bytes(replace(shape, tile=t)) <= free]
+    tile = max((t for t in fitting if 8 * t <= shape.n), default=min(fitting, default=None))
     return None if tile is None else replace(shape, tile=tile)
 
 
-def largest_n(itemsize: int, free: int) -> int:
+def largest_n(dtype: str, free: int) -> int:
     """The most vertices that fit any tile, on the device."""
     tile = min(KERNEL.tiles)
-    one, two = (device_bytes(Shape(n=n, tile=tile, dtype=_BY_SIZE[itemsize])) for n in (tile, 2 * tile))
+    one, two = (device_bytes(Shape(n=n, tile=tile, dtype=dtype)) for n in (tile, 2 * tile))
     return max(0, (free - one) // (two - one) + 1) * tile
 
 
@@ -159,7 +153,6 @@ def _closing(op: Op) -> Op:
     return replace(op, buffers=lambda args: tuple(CLOSING[b] for b in op.buffers(args)))
 
 
-_BY_SIZE = {ITEMSIZE[dtype]: dtype for dtype in ("int32", "int16")}
 # what the closing kernel calls its buffers
 CLOSING = (PIVOT, CLOSED, PANEL, PANEL + 1)
 KERNEL = Kernel(

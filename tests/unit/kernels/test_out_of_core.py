@@ -13,7 +13,7 @@ from kernels import k80_register_tiled
 from kernels.checks.order import legal_order, races
 from kernels.plan import Shape, Step
 from kernels.streaming import out_of_core
-from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, tile_for
+from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, streams
 
 
 def plan_of(n: int, tile: int) -> list[Step]:
@@ -93,15 +93,19 @@ class TestPlan:
         assert found > 40
 
     def test_tiles_that_fit(self) -> None:
+        def tile_for(n: int, dtype: str, free: int) -> int | None:
+            shape = streams(Shape(n, dtype=dtype), free)
+            return None if shape is None else shape.tile
+
         gib = 1 << 30
-        assert tile_for(98304, 4, 16 * gib) == 4096
-        assert tile_for(98304, 4, 3 * gib) == 2048
-        assert tile_for(98304, 2, 3 * gib) == 4096
-        assert tile_for(1000, 4, gib) == 256
-        assert tile_for(98304, 4, 1 << 20) is None
+        assert tile_for(98304, "int32", 16 * gib) == 4096
+        assert tile_for(98304, "float32", 3 * gib) == 2048
+        assert tile_for(98304, "int16", 3 * gib) == 4096
+        assert tile_for(1000, "int32", gib) == 256
+        assert tile_for(98304, "int32", 1 << 20) is None
         for free in (1 << 24, gib):
-            n = largest_n(4, free)
-            assert tile_for(n, 4, free) is not None and tile_for(n + 256, 4, free) is None
+            n = largest_n("int32", free)
+            assert tile_for(n, "int32", free) is not None and tile_for(n + 256, "int32", free) is None
 
 
 SIMULATED = """
