@@ -27,7 +27,7 @@ def read(source: Source) -> Adjacency:
 
 def write(graph: GraphInput, file: IO[bytes]) -> None:
     file.write(f"c fwtui: {comment(graph)}\np sp {graph.n} {arc_count(graph)}\n".encode())
-    write_arcs(graph, file, "a %d %d %s\n", first=1)
+    write_arcs(graph, file, "a %s %s %s\n", first=1)
 
 
 def _layout(source: Source) -> Layout:

@@ -40,7 +40,7 @@ def write(graph: GraphInput, file: IO[bytes]) -> None:
     field = "integer" if graph.integer else "real"
     size = f"{graph.n} {graph.n} {arc_count(graph)}"
     file.write(f"%%MatrixMarket matrix coordinate {field} general\n% fwtui: {comment(graph)}\n{size}\n".encode())
-    write_arcs(graph, file, "%d %d %s\n", first=1)
+    write_arcs(graph, file, "%s %s %s\n", first=1)
 
 
 def _layout(source: Source) -> Layout:
