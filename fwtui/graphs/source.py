@@ -25,5 +25,5 @@ class Source(NamedTuple):
 def numbered(source: Source, layout: Layout) -> Adjacency:
     """The graph of the lines that follow, whose vertices are counted from 1. Raises Refused for lines that are wrong."""
     source.demand.check_size(layout.n, source.name, "declares")
-    arcs = arcs_in(source.file, layout, source.name, source.demand.unfit)
+    arcs = arcs_in(source.file, layout)
     return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=arcs)

@@ -26,7 +26,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.tui": ("textual", "plotext"),
     "fwtui.machine.telemetry.nvml": ("pynvml",),
     "fwtui.machine.telemetry.sampler": ("pynvml",),
-    "fwtui.graphs": ("scipy",),
     "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import IO
 
-import numpy as np
-
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, Arcs, Layout
+from fwtui.graphs.number_lines import CHUNK, Layout
 from fwtui.graphs.source import Source, numbered
 from fwtui.graphs.writers import arc_count, comment, write_arcs
 
@@ -29,7 +27,7 @@ def read(source: Source) -> Adjacency:
 
 def write(graph: GraphInput, file: IO[bytes]) -> None:
     file.write(f"c fwtui: {comment(graph)}\np sp {graph.n} {arc_count(graph)}\n".encode())
-    write_arcs(graph, file, "a %d %d %s\n", first=1)
+    write_arcs(graph, file, "a %s %s %s\n", first=1)
 
 
 def _layout(source: Source) -> Layout:
@@ -47,9 +45,5 @@ def _layout(source: Source) -> Layout:
         if rows * _SHORTEST > source.size:
             held = f"{rows:,} arcs do not fit into {source.size:,} bytes"
             raise Refused(f"{name}, line {number}: {held}; fetch the file again, or correct the count")
-        return Layout(n, rows, number + 1, "a", "c", "uvw", _arcs)
+        return Layout(name, source.demand.unfit, n, rows, number + 1, "a", "c", "uvw")
     raise Refused(f"{name} has no line 'p sp vertices arcs'; put it before the arcs")
-
-
-def _arcs(rows: np.ndarray, before: int) -> Arcs:
-    return Arcs(rows[:, 0].astype(np.int64) - 1, rows[:, 1].astype(np.int64) - 1, rows[:, 2])

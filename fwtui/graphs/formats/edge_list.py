@@ -28,7 +28,7 @@ _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 def read(source: Source) -> Adjacency:
     """Raises Refused, naming file and line."""
     layout, undirected = _layout(source)
-    arcs = arcs_in(source.file, layout, source.name, source.demand.unfit)
+    arcs = arcs_in(source.file, layout)
     numbers, ends = np.unique(np.concatenate([arcs.sources, arcs.targets]), return_inverse=True)
     sources, targets = np.split(ends, 2)
     first, last = int(numbers[0]), int(numbers[-1])
@@ -52,11 +52,6 @@ def _layout(source: Source) -> tuple[Layout, bool]:
             continue
         if fields not in (2, 3):
             raise Refused(f"{name}, line {number}: {clean(text.strip())[:40]!r} is not of the form 'from to weight'; correct it")
-        columns = "uvw" if fields == 3 else "uv"
-        return Layout(MOST_NUMBER, None, number, "", comment, columns, _arcs, least=0, head=line), undirected
+        columns, unfit = "uvw"[:fields], source.demand.unfit
+        return Layout(name, unfit, MOST_NUMBER, None, number, "", comment, columns, least=0, head=line), undirected
     raise Refused(f"{name} has no edges; put 'from to weight' on each line")
-
-
-def _arcs(rows: np.ndarray, before: int) -> Arcs:
-    weights = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
-    return Arcs(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), weights)

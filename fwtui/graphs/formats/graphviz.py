@@ -16,5 +16,5 @@ MOST_DRAWN = 64  # beyond it nothing can be seen in the picture
 def write(graph: GraphInput, file: IO[bytes]) -> None:
     file.write(f"// fwtui: {comment(graph)}\ndigraph {{\n".encode())
     file.write("".join(f"  {vertex};\n" for vertex in range(graph.n)).encode())
-    write_arcs(graph, file, '  %d -> %d [label="%s"];\n')
+    write_arcs(graph, file, '  %s -> %s [label="%s"];\n')
     file.write(b"}\n")

@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, Arcs, Layout
+from fwtui.graphs.number_lines import CHUNK, Arcs, Layout, arc_of_each
 from fwtui.graphs.source import Source, numbered
 from fwtui.graphs.writers import arc_count, comment, write_arcs
 
@@ -40,7 +40,7 @@ def write(graph: GraphInput, file: IO[bytes]) -> None:
     field = "integer" if graph.integer else "real"
     size = f"{graph.n} {graph.n} {arc_count(graph)}"
     file.write(f"%%MatrixMarket matrix coordinate {field} general\n% fwtui: {comment(graph)}\n{size}\n".encode())
-    write_arcs(graph, file, "%d %d %s\n", first=1)
+    write_arcs(graph, file, "%s %s %s\n", first=1)
 
 
 def _layout(source: Source) -> Layout:
@@ -71,10 +71,10 @@ def _layout(source: Source) -> Layout:
         )
 
     def arcs(table: np.ndarray, before: int) -> Arcs:
-        entries = _dense(table, before, n, symmetry) if form == "array" else _coordinates(table)
+        entries = _dense(table, before, n, symmetry) if form == "array" else arc_of_each(table)
         return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
 
-    return Layout(n, rows, number + 1, "", "%", columns, arcs)
+    return Layout(name, source.demand.unfit, n, rows, number + 1, "", "%", columns, arcs=arcs)
 
 
 def _sizes(file: IO[bytes], name: str) -> tuple[int, list[int]]:
@@ -95,11 +95,6 @@ def _sizes(file: IO[bytes], name: str) -> tuple[int, list[int]]:
 def _stored(n: int, symmetry: str) -> int:
     """Entries of a dense matrix that are written out."""
     return {"general": n * n, "symmetric": n * (n + 1) // 2, "skew-symmetric": n * (n - 1) // 2}[symmetry]
-
-
-def _coordinates(table: np.ndarray) -> Arcs:
-    weights = table[:, 2] if table.shape[1] == 3 else np.ones(len(table))
-    return Arcs(table[:, 0].astype(np.int64) - 1, table[:, 1].astype(np.int64) - 1, weights)
 
 
 def _dense(table: np.ndarray, before: int, n: int, symmetry: str) -> Arcs:
