@@ -7,7 +7,7 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple
 
-from fwtui.experiment.experiment import Experiment, changed, identity
+from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from kernels.plan import Kernel
 
@@ -216,6 +216,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
     """
     if (run.experiment.kernel, bool(run.experiment.file)) != (wanted.kernel, bool(wanted.file)):
         return False
+    ignoring = (*(GENERATED if wanted.file else ()), "n", "file", "repeats", "budget", "verify", "auto")
     tile = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
 
@@ -227,7 +228,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
             options={o.name: asked.options.get(o.name, o.default) for o in kernel.options},
             device="0" if asked.device == "auto" else asked.device,
         )
-        return identity(whole, ignoring=("n", "file", "repeats", "budget", "verify", "auto"))
+        return identity(whole, ignoring)
 
     return key(run.experiment) == key(wanted)
 
