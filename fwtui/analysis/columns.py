@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from fwtui.analysis.compare import Comparison, Entrant
+from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.limits import share_of_limit, share_of_peak
-from fwtui.analysis.report import baseline_run, flops_per_task, outcome, speedup
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -53,7 +53,8 @@ def short_dtype(dtype: str) -> str:
     return SHORT_DTYPES.get(dtype, dtype)
 
 
-def _gain(ratio: float) -> str:
+def gain(ratio: float) -> str:
+    """How many times as fast: 5.10x."""
     return f"{units.digits(ratio)}x"
 
 
@@ -113,6 +114,60 @@ def _checksum(row: Row) -> str | None:
     return row.run.verdict.checksum[:CHECKSUM_DIGITS] or None if row.run.verdict is not None else None
 
 
+def flops_per_task(model: Model, run: Run) -> float | None:
+    """Floating-point operations that the GPU could have done in the time of one relaxation (Lund and Smith)."""
+    flops = fp32_flops(model.gpu) if run.backend == "cuda" else None
+    return flops / run.rate if flops is not None and run.rate else None
+
+
+def baseline_run(model: Model, run: Run, baseline: str | None) -> Run | None:
+    """The latest finished run of that kernel with the same n, one of the same number type before all others."""
+    same = [
+        other
+        for other in model.runs.values()
+        if other.experiment.kernel == baseline
+        and other.n == run.n
+        and other.state == "done"
+        and other.seconds
+        and not other.wrong
+    ]
+    return max(same, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
+
+
+def speedup(run: Run, against: Run | None) -> float | None:
+    """How many times as fast the run is; None where either has no time, or wrong distances."""
+    if against is None or not against.seconds or not run.seconds or run.wrong:
+        return None
+    return against.seconds / run.seconds
+
+
+def outcome(model: Model, run: Run) -> str:
+    """How a run ended in a few words: verified, wrong and where, cancelled, throttled."""
+    if run.state == "running":
+        return "did not finish"
+    if run.state != "done":
+        return (
+            f"{run.state}: {run.done.message}" if run.done is not None and run.done.message not in ("", run.state) else run.state
+        )
+    words = []
+    if run.simulated:
+        words.append("simulated: correct, not timed" if run.verified else "simulated")
+    if run.verdict is not None:
+        verdict = run.verdict
+        if verdict.verdict == "negative cycle":
+            words.append("negative cycle " + " -> ".join(map(str, (*verdict.cycle, *verdict.cycle[:1]))))
+        elif verdict.verdict == "verified":
+            words.append("" if run.simulated else "verified")
+        else:
+            words.append(f"{verdict.verdict.upper()}: {verdict.how}")
+    evidence = model.evidence(run)
+    if evidence is not None and evidence.throttled:
+        words.append("throttled: " + ", ".join(evidence.throttled))
+    if run.done is not None and run.done.indicative and not run.simulated:
+        words.append("indicative")
+    return ", ".join(filter(None, words)) or "unverified"
+
+
 _ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
@@ -127,15 +182,15 @@ _ALL = (
     Column("rate", "rate", lambda r: r.run.rate, {PRINTED: 0}, units.rate),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
-    Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, _gain, absent=NONE),
+    Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, gain, absent=NONE),
     Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0}, units.bandwidth),
     Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
     Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
     Column("phases", "phases", _phases, {PRINTED: 0}, absent=NONE),
-    Column("against", "vs", _against, {COMPARED: 0}, _gain, absent=NONE),
-    Column("vs base", "vs base", _against, {COMPARISON: 0}, _gain, right=True, absent=NONE),
-    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}, _gain),
-    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}, _gain),
+    Column("against", "vs", _against, {COMPARED: 0}, gain, absent=NONE),
+    Column("vs base", "vs base", _against, {COMPARISON: 0}, gain, right=True, absent=NONE),
+    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}, gain),
+    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}, gain),
     Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
     Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}),
     Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),

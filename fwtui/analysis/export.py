@@ -27,19 +27,21 @@ _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 def rows_of(loaded: Loaded, table: str) -> list[Row]:
     """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None where not known."""
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
-    return _MAKERS[table](model, loaded)
+    return _MAKERS[table](_model(loaded), loaded)
 
 
 def human_rows(loaded: Loaded) -> list[Row]:
     """The runs under the columns of `fwtui run --table`."""
+    model = _model(loaded)
+    names = [name or "±" for name in PRINTED_HEAD]
+    return [dict(zip(names, printed(model, run), strict=True)) for run in model.runs.values()]
+
+
+def _model(loaded: Loaded) -> Model:
     model = Model()
     for line in loaded.lines:
         model.apply(line.event)
-    names = [name or "±" for name in PRINTED_HEAD]
-    return [dict(zip(names, printed(model, run), strict=True)) for run in model.runs.values()]
+    return model
 
 
 def _runs(model: Model, loaded: Loaded) -> list[Row]:

@@ -31,13 +31,6 @@ class Roofs(NamedTuple):
     shared_bytes_per_second: float | None = None
     multiprocessors: int | None = None
 
-    @property
-    def ridge(self) -> float | None:
-        """Relaxations per byte above which memory is no longer the lower roof."""
-        return (
-            self.relaxations_per_second / self.bytes_per_second if self.relaxations_per_second and self.bytes_per_second else None
-        )
-
 
 class Line(NamedTuple):
     """One phase, or all of them together; seconds are None where a roof is not known."""

@@ -1,4 +1,4 @@
-"""A run as plain data, how it ended in words, and rows as tables."""
+"""A run as plain data, and rows as tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fwtui.analysis.columns import baseline_run, flops_per_task, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.limits import limit_of
 from fwtui.stream.model import Model
@@ -109,60 +110,6 @@ def _copies(run: Run) -> dict[str, Any]:
         rate = stage.bytes / stage.seconds if stage.bytes and stage.seconds else None
         told[name] = {"seconds": stage.seconds, "bytes": stage.bytes, "bytes_per_second": rate}
     return told
-
-
-def flops_per_task(model: Model, run: Run) -> float | None:
-    """Floating-point operations that the GPU could have done in the time of one relaxation (Lund and Smith)."""
-    flops = fp32_flops(model.gpu) if run.backend == "cuda" else None
-    return flops / run.rate if flops is not None and run.rate else None
-
-
-def baseline_run(model: Model, run: Run, baseline: str | None) -> Run | None:
-    """The latest finished run of that kernel with the same n, one of the same number type before all others."""
-    same = [
-        other
-        for other in model.runs.values()
-        if other.experiment.kernel == baseline
-        and other.n == run.n
-        and other.state == "done"
-        and other.seconds
-        and not other.wrong
-    ]
-    return max(same, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
-
-
-def speedup(run: Run, against: Run | None) -> float | None:
-    """How many times as fast the run is; None where either has no time, or wrong distances."""
-    if against is None or not against.seconds or not run.seconds or run.wrong:
-        return None
-    return against.seconds / run.seconds
-
-
-def outcome(model: Model, run: Run) -> str:
-    """How a run ended in a few words: verified, wrong and where, cancelled, throttled."""
-    if run.state == "running":
-        return "did not finish"
-    if run.state != "done":
-        return (
-            f"{run.state}: {run.done.message}" if run.done is not None and run.done.message not in ("", run.state) else run.state
-        )
-    words = []
-    if run.simulated:
-        words.append("simulated: correct, not timed" if run.verified else "simulated")
-    if run.verdict is not None:
-        verdict = run.verdict
-        if verdict.verdict == "negative cycle":
-            words.append("negative cycle " + " -> ".join(map(str, (*verdict.cycle, *verdict.cycle[:1]))))
-        elif verdict.verdict == "verified":
-            words.append("" if run.simulated else "verified")
-        else:
-            words.append(f"{verdict.verdict.upper()}: {verdict.how}")
-    evidence = model.evidence(run)
-    if evidence is not None and evidence.throttled:
-        words.append("throttled: " + ", ".join(evidence.throttled))
-    if run.done is not None and run.done.indicative and not run.simulated:
-        words.append("indicative")
-    return ", ".join(filter(None, words)) or "unverified"
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

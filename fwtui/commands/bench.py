@@ -7,7 +7,8 @@ import json
 import signal
 from typing import Any
 
-from fwtui.analysis.report import markdown, outcome, table
+from fwtui.analysis.columns import outcome
+from fwtui.analysis.report import markdown, table
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands import NOT_RECORDED, OK, WRONG
 from fwtui.commands.support.asking import choices_of

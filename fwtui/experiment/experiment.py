@@ -80,7 +80,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     @property
     def graph(self) -> tuple[object, ...]:
         """What decides the input graph, and nothing else: equal keys, equal bytes (of a file: where its name stands for it)."""
-        return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED))
+        return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else ())))
 
 
 def kernel_named(name: str) -> Kernel:
@@ -101,14 +101,9 @@ def changed(experiment: Experiment, **changes: Any) -> Experiment:
 
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
-    """A key that is equal for experiments that are the same but for the ignored fields.
-
-    By default those are the same that repeat each other. A file is known by its name, and what a graph would be generated
-    from decides nothing then.
-    """
-    left_out = {*ignoring, *(GENERATED if experiment.file else ())}
+    """A key that is equal for experiments that are the same but for the ignored fields; a file is known by its name."""
     plain = changed(experiment, file=Path(experiment.file).name)
-    values = (getattr(plain, name) for name in plain.__struct_fields__ if name not in left_out)
+    values = (getattr(plain, name) for name in plain.__struct_fields__ if name not in ignoring)
     return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fwtui.experiment.experiment import Experiment, changed, identity
+from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from kernels.plan import Kernel
 
@@ -206,6 +206,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
     """
     if (run.experiment.kernel, bool(run.experiment.file)) != (wanted.kernel, bool(wanted.file)):
         return False
+    ignoring = (*(GENERATED if wanted.file else ()), "n", "file", "repeats", "budget", "verify", "auto")
     tile = kernel.tile_for(0 if wanted.file else run.n, run.simulated)
     launch = "eager" if run.simulated else kernel.launch_modes[-1]
 
@@ -217,7 +218,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
             options={o.name: asked.options.get(o.name, o.default) for o in kernel.options},
             device="simulator" if asked.device_id.simulator else str(asked.device_id.index),
         )
-        return identity(whole, ignoring=("n", "file", "repeats", "budget", "verify", "auto"))
+        return identity(whole, ignoring)
 
     return key(run.experiment) == key(wanted)
 

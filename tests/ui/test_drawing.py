@@ -344,11 +344,11 @@ def test_a_cpu_run_is_not_held_against_the_gpus_memory() -> None:
 def test_a_throttled_run_says_so() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", seconds=0.3)
     middle = told[-1].t - 3.0
-    s = subject(
-        [scenes.header(), scenes.GPU, *scenes.merged(told, [events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)])]
-    )
+    lowered = events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)
+    session = [scenes.header(), scenes.GPU, *scenes.merged(told, [lowered])]
+    s = subject(session)
     assert "throttled: power cap" in readout.progress(s, 100)[0].plain
-    assert wording.outcome(s.run, s.evidence.throttled if s.evidence else ()) == "✓ verified · 16 rows · throttled"
+    assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · throttled"
 
 
 def test_few_passes_are_indicative() -> None:

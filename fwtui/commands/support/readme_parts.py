@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.columns import Row, gain, texts
 from fwtui.analysis.report import markdown
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.learn.lessons import lessons, listed
 from fwtui.sessions.folders import SUFFIX, shipped_folder
-from fwtui.sessions.reader import load, open_session
+from fwtui.sessions.library import load_model
+from fwtui.sessions.reader import open_session
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from kernels import registry
@@ -151,11 +152,8 @@ def _newest(folder: Path, title: str) -> tuple[Path | None, Model]:
             continue
         if re.match(rf"{title}\b", header.title, re.IGNORECASE):
             found.append((header.created, path.name, path))
-    model = Model()
     newest = max(found)[2] if found else None
-    for line in load(newest).lines if newest is not None else ():
-        model.apply(line.event)
-    return newest, model
+    return newest, load_model(newest)[0] if newest is not None else Model()
 
 
 def _rungs(model: Model) -> list[tuple[str, ...]]:
@@ -195,7 +193,7 @@ def _seconds(run: Run) -> str:
 def _times(slow: Run | None, fast: Run) -> str:
     if slow is None or not slow.seconds or not fast.seconds:
         return units.ABSENT
-    return f"{units.digits(slow.seconds / fast.seconds)}x"
+    return gain(slow.seconds / fast.seconds)
 
 
 def _machine(model: Model, session: Path, what: str) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from fwtui.analysis.columns import gain
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant
 from fwtui.analysis.race import Course, Place
 from fwtui.common import units
@@ -15,7 +16,7 @@ from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.charts.figure import seconds_text
 from fwtui.tui.compare.table import short_label
-from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets import readout
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 
 LABEL = 16
@@ -43,7 +44,7 @@ class Verdict(Drawn[Pair | str]):
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
         if found.speedup is not None:
             sure = found.verdict in (FASTER, SLOWER)
-            pieces += [(f"  {wording.times(found)}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
+            pieces += [(f"  {gain(found.speedup)}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
         differs = found.differs or ("nothing but its times",)
         because = hanging("because", LABEL, [found.why], width)
         return [line(*pieces), *because, *hanging("differs in", LABEL, differs, width, most=2)]

@@ -130,12 +130,7 @@ class OccupancyPanel(Vertical):
 
     def __init__(self, *, id: str | None = None):
         super().__init__(id=id)
-        self._base: tuple[int, str] | None = None  # the run and the operation that the sliders began with
-        self._choice = Choice()
-        self._compiled: events.Occupancy | None = None
-        self._capability: tuple[int, int] | None = None
-        self._measured: float | None = None
-        self._run: Run | None = None
+        self._said = Said(None, "", None, None, Choice(), None, False)
         self._varied = REGISTERS
 
     def compose(self) -> ComposeResult:
@@ -148,58 +143,46 @@ class OccupancyPanel(Vertical):
 
     @property
     def choice(self) -> Choice:
-        return self._choice
+        return self._said.choice
 
     @property
     def changed(self) -> bool:
         """Whether the sliders say something else than what was compiled."""
-        return self._choice != _compiled_choice(self._compiled)
+        return self.choice != _compiled_choice(self._said.compiled)
 
     def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:
         """Show that operation of the run; the sliders go back to what was compiled when it is another one."""
         found = next((o for o in run.occupancies if o.op == op), run.main_occupancy) if run is not None else None
-        base = (run.id, found.op if found is not None else "") if run is not None else None
-        self._run = run
-        self._compiled = found
-        self._capability = model.gpu.compute_capability if model.gpu is not None else None
-        self._measured = evidence.sm_occupancy if evidence is not None else None
-        if base != self._base:
-            self._base = base
-            self._choice = _compiled_choice(found)
-        self._agree()
+        base = (run.id if run is not None else None, found.op if found is not None else "")
+        capability = model.gpu.compute_capability if model.gpu is not None else None
+        measured = evidence.sm_occupancy if evidence is not None else None
+        choice = self.choice if base == self._said[:2] else _compiled_choice(found)
+        self._say(Said(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
 
     def reset(self) -> None:
         """Back to what was compiled."""
-        self._choice = _compiled_choice(self._compiled)
-        self._agree()
+        self._say(self._said._replace(choice=_compiled_choice(self._said.compiled)))
 
-    @property
-    def _most(self) -> dict[str, int]:
-        has = TABLE.get(self._capability) if self._capability is not None else None
-        shared = max(has.shared_per_block, STATIC_SHARED) // KIB if has is not None else STATIC_SHARED // KIB
-        return {THREADS: MAX_THREADS, REGISTERS: MAX_REGISTERS, SHARED: shared}
-
-    def _agree(self) -> None:
-        run, cuda = self._run, self._run is not None and self._run.backend == "cuda"
-        op = self._compiled.op if self._compiled is not None else ""
-        said = Said(run.id if run is not None else None, op, self._capability, self._compiled, self._choice, self._measured, cuda)
+    def _say(self, said: Said) -> None:
+        self._said = said
         self.query_one(OccupancyLines).show(said)
-        usable = cuda and self._capability in TABLE
+        has = TABLE.get(said.capability) if said.capability is not None else None
+        usable = said.cuda and has is not None
         hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
-        self.query_one(Heading).show((f"{op}  " if op else "", hint))
+        self.query_one(Heading).show((f"{said.op}  " if said.op else "", hint))
+        shared = max(has.shared_per_block if has is not None else 0, STATIC_SHARED) // KIB
+        most = {THREADS: MAX_THREADS, REGISTERS: MAX_REGISTERS, SHARED: shared}
         for slider in self.query(Slider):
             slider.disabled = not usable
-            slider.show(getattr(self._choice, slider.id or ""), self._most[slider.id or ""])
+            slider.show(getattr(said.choice, slider.id or ""), most[slider.id or ""])
         chart = self.query_one(Chart)
         chart.display = usable
         if usable:
-            chart.show(curve(self._capability, self._choice, self._varied, self._most[self._varied]))
+            chart.show(curve(said.capability, said.choice, self._varied, most[self._varied]))
 
     def on_slider_changed(self, event: Slider.Changed) -> None:
-        name = event.slider.id or THREADS
-        self._varied = name
-        self._choice = self._choice.changed(name, event.slider.value)
-        self._agree()
+        self._varied = event.slider.id or THREADS
+        self._say(self._said._replace(choice=self.choice.changed(self._varied, event.slider.value)))
 
 
 def _compiled_choice(found: events.Occupancy | None) -> Choice:

@@ -16,14 +16,9 @@ LONGEST = 23  # cells of a kernel's name
 NARROW_TOTAL = 10
 
 
-def _outcome(row: Row) -> str:
-    evidence = row.model.evidence(row.run) if row.run.backend == "cuda" and row.run.state == "done" else None
-    return wording.outcome(row.run, evidence.throttled if evidence is not None else ())
-
-
 AGAINST = Column("vs base", "vs base", lambda r: wording.against(r.model, r.run, r.baseline)[0], {HISTORY: WIDE}, right=True)
 VERDICT = Column("verdict", "verdict", lambda r: wording.against(r.model, r.run, r.baseline)[1], {HISTORY: WIDEST})
-RESULT = Column("result", "result", _outcome, {HISTORY: 0}, cells=33)
+RESULT = Column("result", "result", lambda r: wording.outcome(r.run, r.model), {HISTORY: 0}, cells=33)
 COLUMNS = (*columns_of(HISTORY, WIDEST), AGAINST, VERDICT, RESULT)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fwtui.campaigns.sweep.findings import Findings, counts
 from fwtui.campaigns.sweep.squares import Squares
-from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text, seconds_text
+from fwtui.tui.sweep.heat_map import number
 
 MOST_SERIES = 10  # more lines than that are a thicket
 
@@ -23,7 +23,8 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
     for shown in squares.rows[first : first + MOST_SERIES]:
-        ys = tuple(_number(square.run, measure, squares.best_rate) for square in shown.squares)
+        runs = [square.run if square.run is not None and counts(square.run) else None for square in shown.squares]
+        ys = tuple(number(run, measure, squares.best_rate) if run is not None else None for run in runs)
         if any(y is not None for y in ys):
             lines.append(Series(shown.name, xs, ys))
     doubling = name != "density" and min(xs) > 0 and max(xs) / min(xs) >= 4
@@ -38,16 +39,6 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     if name == "n" and found is not None:
         rules = tuple(Rule(c.at, f"n = {c.at:.0f}: {c.late} overtakes {c.early}", vertical=True) for c in found.break_evens)
     return Figure(tuple(lines), across, up, rules, empty="curves appear with the first verified results")
-
-
-def _number(run: Run | None, measure: str, best: float | None) -> float | None:
-    if run is None or not counts(run):
-        return None
-    if measure == "time":
-        return run.seconds
-    if measure == "rate":
-        return run.rate
-    return run.rate / best if run.rate and best else None
 
 
 def _percent(share: float) -> str:

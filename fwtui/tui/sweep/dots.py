@@ -12,8 +12,7 @@ from textual.geometry import Size
 from fwtui.campaigns.sweep.findings import counts
 from fwtui.campaigns.sweep.squares import Squares
 from fwtui.common import units
-from fwtui.stream.run import Run
-from fwtui.tui.sweep.heat_map import cut, measured
+from fwtui.tui.sweep.heat_map import cut, measured, number
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
@@ -56,23 +55,24 @@ class DotPlot(Drawn[Ranked]):
         squares, room = subject.squares, width - NAME - NUMBER - STEP
         if squares is None or not squares.rows or room < LEAST or subject.height < 2:
             return []
-        runs = [square.run for square in squares.rows[min(max(subject.row, 0), len(squares.rows) - 1)].squares]
-        numbers = [_amount(run, subject.measure) for run in runs]
-        told = [number for number in numbers if number]
+        best, row = squares.best_rate, squares.rows[min(max(subject.row, 0), len(squares.rows) - 1)]
+        runs = [square.run if square.run is not None and counts(square.run) else None for square in row.squares]
+        amounts = [number(run, subject.measure, best) if run is not None else None for run in runs]
+        told = [amount for amount in amounts if amount]
         if not told:
             return [line(("dots appear with the first verified results", MUTED))]
         low, high = min(told), max(told)
         before: dict[str, float] = {}  # by number type: half the bytes are another problem
         lines = []
-        for place, (name, run, number) in enumerate(zip(squares.across.values, runs, numbers, strict=True)):
+        for place, (name, run, amount) in enumerate(zip(squares.across.values, runs, amounts, strict=True)):
             here = place == subject.column
             label = f"{cut(name, NAME - 1):<{NAME - 1}} "
-            if run is None or number is None:
+            if run is None or amount is None:
                 lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
                 continue
-            at = round((room - 1) * log10(number / low) / log10(high / low)) if high > low else room - 1
+            at = round((room - 1) * log10(amount / low) / log10(high / low)) if high > low else room - 1
             last = before.get(run.experiment.dtype)
-            gain = 0.0 if last is None else last / number if subject.measure == "time" else number / last
+            gain = 0.0 if last is None else last / amount if subject.measure == "time" else amount / last
             step = units.times(gain) if gain else ""
             lines.append(
                 line(
@@ -80,11 +80,11 @@ class DotPlot(Drawn[Ranked]):
                     (WAY * at, MUTED),
                     (DOT, "$accent" if here else "$primary"),
                     " " * (room - 1 - at),
-                    (f"{measured(run, subject.measure, squares.best_rate):>{NUMBER}}", STRONG if here else ""),
+                    (f"{measured(run, subject.measure, best):>{NUMBER}}", STRONG if here else ""),
                     (f"{step:>{STEP}}", MUTED),
                 )
             )
-            before[run.experiment.dtype] = number
+            before[run.experiment.dtype] = amount
         head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
         return [title, *_window(lines, subject.column, subject.height - 1)]
@@ -101,9 +101,3 @@ def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]
     if below > 0:
         shown[-1] = line((f"… {below + 1} more below", MUTED))
     return shown
-
-
-def _amount(run: Run | None, measure: str) -> float | None:
-    if run is None or not counts(run):
-        return None
-    return run.seconds if measure == "time" else run.rate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
@@ -18,7 +18,12 @@ from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
-MEASURES = ("rate", "time", "of best")
+# what a square can say, and how; a rate goes without its unit
+MEASURES: dict[str, Callable[[float | None], str]] = {
+    "rate": lambda rate: units.scaled(rate, "").rstrip(),
+    "time": units.duration,
+    "of best": units.percent,
+}
 SHADES = " ░▒▓█"
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
@@ -62,7 +67,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
             self.run = run
 
     def __init__(self, *, id: str | None = None):
-        super().__init__(Shown(None, MEASURES[0], (0, 0), 0), id=id)
+        super().__init__(Shown(None, "rate", (0, 0), 0), id=id)
         self._placed = False  # whether somebody has put the cursor somewhere
 
     @property
@@ -190,23 +195,26 @@ def _square(square: Square, measure: str, best: float | None, marked: bool) -> l
     if square.state != ENDED or run is None:
         return [(f"{SIGNS.get(square.state, ' '):>{CELL}}", "reverse" if marked else MUTED)]
     share = run.rate / best if run.rate and best and not wording.doubtful(run) else 0.0
-    number = measured(run, measure, best)
+    text = measured(run, measure, best)
     struck = "strike " if wording.doubtful(run) and run.rate else ""
     shade = SHADES[min(len(SHADES) - 1, int(share * (len(SHADES) - 1) + 0.5))]
     colour = f"on $primary {round(10 + 50 * min(share, 1.0))}%" if share else ""
     style = "reverse" if marked else colour
-    return [(shade, style), (f"{number:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
+    return [(shade, style), (f"{text:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
+
+
+def number(run: Run, measure: str, best: float | None) -> float | None:
+    """What the run comes to in one of MEASURES; `best` is the greatest rate of all."""
+    if measure == "time":
+        return run.seconds
+    if measure == "rate":
+        return run.rate or None
+    return run.rate / best if run.rate and best else None
 
 
 def measured(run: Run, measure: str, best: float | None) -> str:
-    """The run's number in a square."""
-    if run.state != "done":
-        return run.state[:7]
-    if measure == "time":
-        return units.duration(run.seconds)
-    if measure == "of best":
-        return units.percent(run.rate / best) if run.rate and best else units.ABSENT
-    return units.scaled(run.rate, "").rstrip() if run.rate else units.ABSENT
+    """The same as a square says it."""
+    return MEASURES[measure](number(run, measure, best)) if run.state == "done" else run.state[:7]
 
 
 def cut(text: str, width: int) -> str:

@@ -63,8 +63,7 @@ def described(square: Square, squares: Squares, model: Model) -> str:
     words.append(units.rate(run.rate))
     if run.rate and best:
         words.append(f"{units.percent(run.rate / best)} of the best")
-    evidence = model.evidence(run) if run.backend == "cuda" else None
-    return " · ".join([*words, wording.outcome(run, evidence.throttled if evidence is not None else ())])
+    return " · ".join([*words, wording.outcome(run, model)])
 
 
 def saved(square: Square) -> str:

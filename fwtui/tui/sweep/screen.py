@@ -67,7 +67,7 @@ class SweepScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self._across = ""
-        self._measure = MEASURES[0]
+        self._measure = "rate"
         self._state: object = None
         self._found: tuple[object, Findings | None] = (None, None)
         self._laid_out: tuple[object, Squares | None] = (None, None)
@@ -185,7 +185,8 @@ class SweepScreen(Frame):
             self.update()
 
     def action_measure(self) -> None:
-        self._measure = MEASURES[(MEASURES.index(self._measure) + 1) % len(MEASURES)]
+        measures = [*MEASURES]
+        self._measure = measures[(measures.index(self._measure) + 1) % len(measures)]
         self.say(f"squares show {'the rate in relaxations/s' if self._measure == 'rate' else self._measure}")
 
     def action_view(self) -> None:

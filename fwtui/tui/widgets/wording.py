@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fwtui.analysis.columns import short_dtype
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Entrant, judge
+from fwtui.analysis.columns import gain, short_dtype
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, judge
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -126,8 +126,8 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
     return f"? {found.verdict}", DOUBT
 
 
-def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
-    """The short form for a table."""
+def outcome(run: Run, model: Model | None = None) -> str:
+    """The short form for a table; with the model of the run also whether the GPU was throttled."""
     if run.state == "running":
         share = run.progress.done if run.progress is not None else None
         return f"… {doing(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
@@ -138,7 +138,8 @@ def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
     words = " · ".join(filter(None, (f"{word[0]} {found.upper() if run.wrong else found}", part_checked(run))))
-    if throttled:
+    evidence = model.evidence(run) if model is not None and run.backend == "cuda" else None
+    if evidence is not None and evidence.throttled:
         return f"{words} · throttled"
     return f"{words} · indicative" if run.done is not None and run.done.indicative else words
 
@@ -146,11 +147,6 @@ def outcome(run: Run, throttled: tuple[str, ...] = ()) -> str:
 def doubtful(run: Run) -> bool:
     """Whether its numbers must be struck through: it has ended, and nothing says that its distances are right."""
     return run.state != "running" and run.verified is not True
-
-
-def times(found: Comparison) -> str:
-    """5.1x, how many times as fast; a dash where that may not be said."""
-    return f"{units.digits(found.speedup)}x" if found.speedup is not None else "-"
 
 
 def speedup(run: Run, baseline: Run | None) -> str:
@@ -168,7 +164,7 @@ def speedup(run: Run, baseline: Run | None) -> str:
         or doubtful(baseline)
     ):
         return ""
-    return f"{units.digits(baseline.seconds / run.seconds)}x"
+    return gain(baseline.seconds / run.seconds)
 
 
 def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:

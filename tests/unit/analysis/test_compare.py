@@ -209,7 +209,8 @@ def test_identity_leaves_out_how_it_was_measured_only() -> None:
     assert identity(plain) == identity(changed(plain, repeats=3, budget=1.0, verify="off", device="0"))
     assert identity(plain) != identity(changed(plain, seed=8)) and hash(identity(plain))
     named = changed(plain, file="/tmp/roads.gr")
-    assert identity(named) == identity(changed(plain, file="roads.gr")) == identity(changed(named, seed=8, n=300))
+    assert identity(named) == identity(changed(plain, file="roads.gr"))
+    assert named.graph == changed(named, seed=8, n=300).graph
     seedless = identity(plain, ignoring=("seed",))
     assert seedless == identity(changed(plain, seed=8), ("seed",)) != identity(changed(plain, repeats=3), ("seed",))
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fwtui.analysis import report
-from fwtui.analysis.columns import printed
+from fwtui.analysis.columns import outcome, printed
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
@@ -284,7 +284,7 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
     assert (evidence.sm_occupancy, evidence.dram_utilisation) == (0.5, None)
     assert evidence.throttled == ("power cap", "reliability")
     state.apply(DONE)
-    assert "throttled: power cap, reliability" in report.outcome(state, state.runs[1])
+    assert "throttled: power cap, reliability" in outcome(state, state.runs[1])
 
 
 def test_evidence_reaches_to_the_end_of_the_clean_stage() -> None:
