@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target, crossing
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel, Program, Shape, Step, Target
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    everything = Rect(0, 0, n, n)
     # a row element is read and written, the element of row k is read; d[i, k] stays in a register
-    cost = Cost(n * n, 3 * n * n * shape.itemsize)
-    for k in range(n):
-        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
+    return by_vertex.plan(n, Cost(n * n, 3 * n * n * shape.itemsize))
 
 
 def build(shape: Shape, target: Target) -> Program:

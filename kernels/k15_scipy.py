@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kernels.plan import NO_EDGE, Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
@@ -16,51 +16,61 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    return ScipyProgram(shape)
+    return LibraryProgram(shape, _graph, _distances)
 
 
-class ScipyProgram(Program):
-    """Works on a sparse float64 copy: SciPy's dense form cannot tell an edge of weight 0 from no edge."""
+def _graph(n: int, rows: Any, columns: Any, weights: Any) -> Any:
+    """A sparse float64 copy: SciPy's dense form cannot tell an edge of weight 0 from no edge."""
+    import numpy as np
+    from scipy.sparse import csr_array
 
-    def __init__(self, shape: Shape):
+    return csr_array((weights.astype(np.float64), (rows, columns)), shape=(n, n))
+
+
+def _distances(graph: Any) -> Any:
+    import numpy as np
+    from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
+
+    try:
+        return floyd_warshall(graph)
+    except NegativeCycleError:
+        # the other kernels tell of a negative cycle by a negative diagonal
+        return np.where(np.eye(graph.shape[0], dtype=bool), -1.0, np.inf)
+
+
+class LibraryProgram(Program):
+    """A library's routine on a graph of its own, which is made outside the clock: `graph` of (n, rows, columns, weights)."""
+
+    def __init__(self, shape: Shape, graph: Callable[[int, Any, Any, Any], Any], distances: Callable[[Any], Any]):
         self.shape = shape
+        self._graph = graph
+        self._distances = distances
 
     def allocate(self) -> Buffers:
-        return [None, None]  # result, input: SciPy allocates both itself
+        return [None, None]  # result, input: the library allocates both itself
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         import numpy as np
-        from scipy.sparse import csr_array
 
         edge = matrix != NO_EDGE[self.shape.dtype]
-        # SciPy ignores the diagonal, a negative loop included
+        # libraries ignore the diagonal or set it to 0, a negative loop included
         self._negative_loops = np.flatnonzero(np.diagonal(matrix) < 0)
         np.fill_diagonal(edge, False)
-        rows, columns = np.nonzero(edge)
-        buffers[1] = csr_array((matrix[edge].astype(np.float64), (rows, columns)), shape=matrix.shape)  # type: ignore[index]
+        buffers[1] = self._graph(self.shape.n, *np.nonzero(edge), matrix[edge])  # type: ignore[index]
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
         pass  # the input is never written
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        import numpy as np
-        from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
-
-        try:
-            buffers[0] = floyd_warshall(buffers[1])  # type: ignore[index]
-        except NegativeCycleError:
-            # the other kernels tell of a negative cycle by a negative diagonal
-            n = self.shape.n
-            buffers[0] = np.where(np.eye(n, dtype=bool), -1.0, np.inf)  # type: ignore[index]
+        buffers[0] = self._distances(buffers[1])  # type: ignore[index]
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         import numpy as np
 
-        result = buffers[0].copy()
+        result = np.array(buffers[0])
         result[self._negative_loops, self._negative_loops] = -1
         if self.shape.dtype != "float32":
-            most = NO_EDGE[self.shape.dtype]
-            np.minimum(result, most, out=result)
+            np.minimum(result, NO_EDGE[self.shape.dtype], out=result)
         return result.astype(self.shape.dtype)
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel, Option, Program, Shape, Step, Target
 
 cuda: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    everything = Rect(0, 0, n, n)
     # every task asks memory for d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
     asked = 4 * n * n * shape.itemsize
     # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
     cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
-    for k in range(n):
-        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
+    return by_vertex.plan(n, cost)
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -38,9 +37,7 @@ def build(shape: Shape, target: Target) -> Program:
         if i < n and j < n:
             distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
-    threads = shape.option("threads")
-    block = (4, 4) if target.backend == "simulator" else (WARP, threads // WARP)  # a simulated thread is a real one
-    grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
+    block, grid = by_vertex.launch(shape, target, shape.option("threads"))
     columns = pitched(shape) if shape.option("pitch") else None
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=columns)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 cuda: Any
 
@@ -40,9 +41,7 @@ def build(shape: Shape, target: Target) -> Program:
             # every cell is written, also one that stays as it is: the other matrix holds an older distance
             to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
 
-    threads = shape.option("threads")
-    block = (4, 4) if target.backend == "simulator" else (WARP, threads // WARP)  # a simulated thread is a real one
-    grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
+    block, grid = by_vertex.launch(shape, target, shape.option("threads"))
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid, sides)}, matrices=2, result=shape.n % 2)
 
 

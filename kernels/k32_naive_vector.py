@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel, Option, Program, Shape, Step, Target
 
 cuda: Any
 load4: Any
@@ -15,12 +16,9 @@ CELLS = 4  # per thread
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    everything = Rect(0, 0, n, n)
     # a thread asks for four of row i, four of row k and the one d[i, k], and writes four; the last of a row may be padding
     threads = n * -(-n // CELLS)
-    cost = Cost(n * n, (3 * CELLS + 1) * threads * shape.itemsize)
-    for k in range(n):
-        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
+    return by_vertex.plan(n, Cost(n * n, (3 * CELLS + 1) * threads * shape.itemsize))
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -51,9 +49,7 @@ def build(shape: Shape, target: Target) -> Program:
                 min(d, number(to_k + h)),
             )
 
-    threads = shape.option("threads")
-    block = (2, 4) if target.backend == "simulator" else (WARP, threads // WARP)  # a simulated thread is a real one
-    grid = (-(-shape.n // (block[0] * CELLS)), -(-shape.n // block[1]))
+    block, grid = by_vertex.launch(shape, target, shape.option("threads"), across=CELLS)
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=pitched(shape))
 
 

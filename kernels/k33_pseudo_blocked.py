@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel, Option, Program, Shape, Step, Target
 
 cuda: Any
 THREADS = 256
@@ -13,11 +14,8 @@ THREADS = 256
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    everything = Rect(0, 0, n, n)
     # every result asks for its three cells again, whoever's thread it is: a store in between may have changed them
-    cost = Cost(n * n, 4 * n * n * shape.itemsize)
-    for k in range(n):
-        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
+    return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize))
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -43,8 +41,7 @@ def build(shape: Shape, target: Target) -> Program:
                         j = int32(left + c)
                         distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
-    block = (2, 4) if target.backend == "simulator" else (WARP, THREADS // WARP)  # a simulated thread is a real one
-    grid = (-(-shape.n // (block[0] * results)), -(-shape.n // (block[1] * results)))
+    block, grid = by_vertex.launch(shape, target, THREADS, across=results, down=results)
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=pitched(shape))
 
 

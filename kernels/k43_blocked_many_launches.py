@@ -11,6 +11,7 @@ from kernels.plan import Cost, Program, Rect, Shape, Step, Target
 cuda: Any
 load_panel: Any
 load_rest: Any
+panel_corner: Any
 relax_panel: Any
 relax_rest: Any
 store: Any
@@ -46,9 +47,9 @@ def _area(rect: Rect) -> int:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, load_panel, load_rest, relax_panel, relax_rest, store
+    global cuda, load_panel, load_rest, panel_corner, relax_panel, relax_rest, store
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import load_panel, load_rest, pivot_and_panels, relax_panel, relax_rest, store
+    from kernels.parts.blocked_tiles import load_panel, load_rest, panel_corner, pivot_and_panels, relax_panel, relax_rest, store
     from kernels.programs.cuda_program import Args, CudaProgram, Op
 
     number = NUMBER[shape.dtype]
@@ -63,12 +64,7 @@ def build(shape: Shape, target: Target) -> Program:
         # right of and below the pivot counting starts after it; in one launch for all, every block must step over it
         if side % 2 == 1:
             at += int32(p + 1)
-        top = base
-        left = base
-        if side < 2:
-            left = int32(at * tile)
-        else:
-            top = int32(at * tile)
+        top, left = panel_corner(base, at, side < 2, tile)
         load_panel(own, closed, distance, distance, base, top, left, tile, stride)
         cuda.syncthreads()
         relax_panel(own, closed, side < 2, number, tile, stride)

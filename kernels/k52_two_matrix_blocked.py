@@ -68,8 +68,8 @@ def build(shape: Shape, target: Target) -> Program:
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
         base = int32(p * tile)
-        at = int32(beside(cuda.blockIdx.x, p) * tile)
-        top, left = panel_corner(base, at, cuda.blockIdx.y == 0)
+        at = beside(cuda.blockIdx.x, p)
+        top, left = panel_corner(base, at, cuda.blockIdx.y == 0, tile)
         # the pivot of this round is closed in the output; the input still has the open one
         load_panel(own, closed, source, to, base, top, left, tile, stride)
         cuda.syncthreads()

@@ -85,8 +85,8 @@ def build(shape: Shape, target: Target) -> Program:
             # every other block of the grid has waited here for the pivot
             grid.sync()
             for t in range(block, int32(2 * others), blocks):
-                at = int32(beside(t // 2, p) * tile)
-                top, left = panel_corner(base, at, t % 2 == 0)
+                at = beside(t // 2, p)
+                top, left = panel_corner(base, at, t % 2 == 0, tile)
                 load_panel(own, first, distance, distance, base, top, left, tile, stride)
                 cuda.syncthreads()
                 if t % 2 == 0:

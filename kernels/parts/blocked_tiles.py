@@ -24,14 +24,14 @@ def beside(at, p):
 
 
 @jit(device=True, inline="always")
-def panel_corner(base, at, across):
-    """The first row and column of a tile that begins at vertex `at` of the pivot's row (`across`) or column."""
+def panel_corner(base, at, across, tile):
+    """The first row and column of tile `at` of the pivot's row (`across`) or column; `base` are the pivot's."""
     top = base
     left = base
     if across:
-        left = at
+        left = int32(at * tile)
     else:
-        top = at
+        top = int32(at * tile)
     return top, left
 
 
@@ -150,8 +150,8 @@ def pivot_and_panels(shape: Shape) -> dict[str, Op]:
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
         base = int32(p * tile)
-        at = int32(beside(cuda.blockIdx.x, p) * tile)
-        top, left = panel_corner(base, at, cuda.blockIdx.y == 0)
+        at = beside(cuda.blockIdx.x, p)
+        top, left = panel_corner(base, at, cuda.blockIdx.y == 0, tile)
         load_panel(own, closed, distance, distance, base, top, left, tile, stride)
         cuda.syncthreads()
         relax_panel(own, closed, cuda.blockIdx.y == 0, number, tile, stride)

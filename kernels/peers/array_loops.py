@@ -37,19 +37,23 @@ def _steps(shape: Shape, passes: int) -> Iterator[Step]:
         yield Step("relax", "all", (first, end), cost, (everything,), (everything,))
 
 
+def _loop(library: Any, sums: Any) -> Callable[[Any, int, int], None]:
+    """The loop with NumPy, or with a package that has its functions."""
+
+    def relax(matrix: Any, first: int, end: int) -> None:
+        for k in range(first, end):
+            library.add(matrix[:, k, None], matrix[k], out=sums)
+            library.minimum(matrix, sums, out=matrix)
+
+    return relax
+
+
 def _numpy(shape: Shape, target: Target) -> Program:
     import numpy as np
 
     from kernels.programs.cpu_program import CpuProgram
 
-    sums = np.empty((shape.n, shape.n), shape.dtype)
-
-    def relax(distance, first, end):
-        for k in range(first, end):
-            np.add(distance[:, k, None], distance[k], out=sums)
-            np.minimum(distance, sums, out=distance)
-
-    return CpuProgram(shape, {"relax": relax})
+    return CpuProgram(shape, {"relax": _loop(np, np.empty((shape.n, shape.n), shape.dtype))})
 
 
 def _torch_on_cpu(shape: Shape, target: Target) -> Program:
@@ -57,26 +61,15 @@ def _torch_on_cpu(shape: Shape, target: Target) -> Program:
 
     from kernels.programs.cpu_program import CpuProgram
 
-    sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype))
-
-    def relax(distance, first, end):
-        matrix = torch.from_numpy(distance)  # the same memory
-        for k in range(first, end):
-            torch.add(matrix[:, k, None], matrix[k], out=sums)
-            torch.minimum(matrix, sums, out=matrix)
-
-    return CpuProgram(shape, {"relax": relax})
+    relax = _loop(torch, torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype)))
+    # the same memory
+    return CpuProgram(shape, {"relax": lambda distance, first, end: relax(torch.from_numpy(distance), first, end)})
 
 
 def _torch(shape: Shape, target: Target) -> Program:
     import torch  # pyright: ignore[reportMissingImports]
 
-    sums = torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype), device="cuda")
-
-    def relax(matrix, first, end):
-        for k in range(first, end):
-            torch.add(matrix[:, k, None], matrix[k], out=sums)
-            torch.minimum(matrix, sums, out=matrix)
+    relax = _loop(torch, torch.empty((shape.n, shape.n), dtype=getattr(torch, shape.dtype), device="cuda"))
 
     def of(stream: Any) -> Any:
         return torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle)))

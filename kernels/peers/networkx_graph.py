@@ -4,53 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.k15_scipy import plan
-from kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Step, Target
+from kernels.k15_scipy import LibraryProgram, plan
+from kernels.plan import Kernel, Program, Shape, Target
 
 
 def build(shape: Shape, target: Target) -> Program:
-    return NetworkxProgram(shape)
+    return LibraryProgram(shape, _graph, _distances)
 
 
-class NetworkxProgram(Program):
-    """The graph is made outside the clock; making an array of it is a part of what the library does, and is timed."""
+def _graph(n: int, rows: Any, columns: Any, weights: Any) -> Any:
+    import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
 
-    def __init__(self, shape: Shape):
-        self.shape = shape
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from(zip(rows.tolist(), columns.tolist(), weights.tolist(), strict=True))
+    return graph
 
-    def allocate(self) -> Buffers:
-        return [None, None]  # result, graph
 
-    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
-        import numpy as np
+def _distances(graph: Any) -> Any:
+    """Making an array of the graph is a part of what the library does, and is timed."""
+    import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
 
-        edge = matrix != NO_EDGE[self.shape.dtype]
-        # the library sets the diagonal to 0, a negative loop included
-        self._negative_loops = np.flatnonzero(np.diagonal(matrix) < 0)
-        np.fill_diagonal(edge, False)
-        rows, columns = (side.tolist() for side in np.nonzero(edge))
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(range(self.shape.n))
-        graph.add_weighted_edges_from(zip(rows, columns, matrix[edge].tolist(), strict=True))
-        buffers[1] = graph  # type: ignore[index]
-
-    def restore(self, buffers: Buffers, stream: Any) -> None:
-        pass  # the graph is never written
-
-    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
-
-        buffers[0] = networkx.floyd_warshall_numpy(buffers[1], nodelist=range(self.shape.n))  # type: ignore[index]
-
-    def unload(self, buffers: Buffers, stream: Any) -> Any:
-        import numpy as np
-
-        result = np.array(buffers[0])
-        result[self._negative_loops, self._negative_loops] = -1
-        if self.shape.dtype != "float32":
-            np.minimum(result, NO_EDGE[self.shape.dtype], out=result)
-        return result.astype(self.shape.dtype)
+    return networkx.floyd_warshall_numpy(graph, nodelist=range(len(graph.nodes)))
 
 
 def _refuses(shape: Shape) -> str | None:

@@ -283,6 +283,12 @@ def test_the_ladder_is_in_file_order() -> None:
     assert [k.id for k in KERNELS] == list(registry())
 
 
+def test_no_rung_imports_a_later_one() -> None:
+    for file in Path(kernels.__path__[0]).glob("k[0-9][0-9]_*.py"):
+        imported = re.findall(r"^\s*(?:from|import) .*\b(k\d\d_\w+)", file.read_text(), re.MULTILINE)
+        assert all(other < file.stem for other in imported), (file.name, imported)
+
+
 @pytest.fixture
 def another_rung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose kNN_name.py files are on the ladder too."""
