@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import scenes
+from msgspec.structs import replace
 
 from fwtui.analysis.plan_film import Scene
 from fwtui.stream import events

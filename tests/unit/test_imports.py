@@ -31,6 +31,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
     "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
+    "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.minplus": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.streaming.streamed_ops": ("numba", "llvmlite", "cuda", "scipy"),

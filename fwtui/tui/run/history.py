@@ -27,7 +27,7 @@ def columns(width: int) -> Widths:
 
     The last one gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
     """
-    fixed = [(c, c.cells) for c in COLUMNS if c is not RESULT and width >= c.tables[HISTORY]]
+    fixed = [(c, c.cells) for c in COLUMNS if c is not RESULT and max(width, 0) >= c.tables[HISTORY]]
     if width < WIDE:
         fixed = [(c, NARROW_TOTAL if c.key == "total" else cells) for c, cells in fixed]
     room = room_beside(fixed, width)
