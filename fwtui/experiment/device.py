@@ -25,7 +25,12 @@ class DeviceId:
         """From "auto", "simulator" or a GPU's number. Raises Refused for what names no device."""
         if text in ("auto", "simulator"):
             return cls(simulator=text == "simulator")
-        # an ASCII number that int() takes, and not more GPUs than a machine can have
-        if text.isascii() and text.isdecimal() and len(text) <= 4:
-            return cls(gpu=int(text))
+        number = gpu_number(text)
+        if number is not None:
+            return cls(gpu=number)
         raise Refused(f"device {shown(text)} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
+
+
+def gpu_number(text: str) -> int | None:
+    """The GPU's number that the text is, of up to four ASCII digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 4 else None

@@ -12,6 +12,7 @@ from fwtui.common.text import shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.engine.host_engine import HostEngine
+from fwtui.experiment.device import gpu_number
 from fwtui.graphs.bounds import Facts
 from fwtui.solver.memory import check_room
 from kernels import registry
@@ -40,8 +41,8 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     """The GPU to use, or the CPU. A GPU that is asked for and is not there is NoGpu; Refused for what names none."""
     if device == "cpu" and not needed:
         return CPU
-    text = "0" if device in (None, "auto") else str(device)
-    if device == "cpu" or not (text.isascii() and text.isdecimal() and len(text) <= 4):
+    number = gpu_number("0" if device in (None, "auto") else str(device))
+    if number is None:
         raise Refused(f"device {shown(str(device))} is not the one for it; give a GPU's number, or leave it out")
     asked = needed or device not in (None, "auto")
     from fwtui.machine.hardware import driver_present
@@ -49,10 +50,10 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     if not asked and (n < WORTH or not driver_present()):
         return CPU
     try:
-        return cuda_engine(int(text))
+        return cuda_engine(number)
     except Exception as error:  # no package, no driver, no such GPU: numba, the driver and we each have their own class
         if asked:
-            raise NoGpu(f"GPU {text} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
+            raise NoGpu(f"GPU {number} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
         return CPU
 
 

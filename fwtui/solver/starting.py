@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
+from fwtui.experiment.device import gpu_number
 from fwtui.solver.request import Request
 
 # bytes of a file from which it pays: smaller ones are read at once, or hold graphs for which no GPU is used
@@ -47,15 +48,15 @@ class Start:
 
 def start_gpu(request: Request) -> Start:
     """For a command that is likely to use one; the file's size says how many vertices there may be."""
-    text = request.device if request.device not in ("", "auto") else "0"
+    number = gpu_number(request.device if request.device not in ("", "auto") else "0")
     least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader says what is wrong
-        if text.isascii() and text.isdecimal() and os.stat(request.file).st_size >= least:
+        if number is not None and os.stat(request.file).st_size >= least:
             from fwtui.machine.hardware import driver_present
             from kernels import registry
 
             kernel = registry().get(request.kernel)
             asked = kernel.backend == "cuda" if kernel is not None else request.kernel in ("", "auto")
             if asked and driver_present():
-                return Start(int(text))
+                return Start(number)
     return Start(None)
