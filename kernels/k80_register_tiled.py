@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernels.parts import forms
+from kernels.parts.blocked import PHASES
 from kernels.parts.forms import WORD_BYTES
 from kernels.parts.products import ALL, CLOSED, CROSS, PANEL, program
 from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
 
-PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
 PAPERS = (
     "G. Venkataraman, S. Sahni, S. Mukhopadhyaya, A Blocked All-Pairs Shortest-Paths Algorithm, JEA 8, 2003",
     "V. Volkov, J. W. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, SC 2008",

@@ -18,6 +18,7 @@ PRINTED, COMPARED, HISTORY, COMPARISON = "printed", "compared", "history", "comp
 NARROW, WIDE, WIDEST = 72, 118, 140  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+SIMULATED = "simulated: correct, not timed"
 
 
 class Row(NamedTuple):
@@ -53,11 +54,6 @@ def short_dtype(dtype: str) -> str:
     return SHORT_DTYPES.get(dtype, dtype)
 
 
-def gain(ratio: float) -> str:
-    """How many times as fast: 5.10x."""
-    return f"{units.digits(ratio)}x"
-
-
 def _bare(rate: float) -> str:
     """A rate whose unit is the column's title."""
     return units.scaled(rate, "").rstrip()
@@ -88,7 +84,7 @@ def _limit(row: Row) -> float | None:
 
 
 def _peak(row: Row) -> float | None:
-    return share_of_peak(row.run, row.model.gpu)
+    return share_of_peak(row.run, row.model.gpu_of(row.run))
 
 
 def _against(row: Row) -> float | str | None:
@@ -116,7 +112,7 @@ def _checksum(row: Row) -> str | None:
 
 def flops_per_task(model: Model, run: Run) -> float | None:
     """Floating-point operations that the GPU could have done in the time of one relaxation (Lund and Smith)."""
-    flops = fp32_flops(model.gpu) if run.backend == "cuda" else None
+    flops = fp32_flops(model.gpu_of(run)) if run.backend == "cuda" else None
     return flops / run.rate if flops is not None and run.rate else None
 
 
@@ -151,7 +147,7 @@ def outcome(model: Model, run: Run) -> str:
         )
     words = []
     if run.simulated:
-        words.append("simulated: correct, not timed" if run.verified else "simulated")
+        words.append(SIMULATED if run.verified else "simulated")
     if run.verdict is not None:
         verdict = run.verdict
         if verdict.verdict == "negative cycle":
@@ -182,15 +178,15 @@ _ALL = (
     Column("rate", "rate", lambda r: r.run.rate, {PRINTED: 0}, units.rate),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
-    Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, gain, absent=NONE),
+    Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
     Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0}, units.bandwidth),
     Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
     Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
     Column("phases", "phases", _phases, {PRINTED: 0}, absent=NONE),
-    Column("against", "vs", _against, {COMPARED: 0}, gain, absent=NONE),
-    Column("vs base", "vs base", _against, {COMPARISON: 0}, gain, right=True, absent=NONE),
-    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}, gain),
-    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}, gain),
+    Column("against", "vs", _against, {COMPARED: 0}, units.gain, absent=NONE),
+    Column("vs base", "vs base", _against, {COMPARISON: 0}, units.gain, right=True, absent=NONE),
+    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}, units.gain),
+    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}, units.gain),
     Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
     Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}),
     Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),

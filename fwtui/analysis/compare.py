@@ -33,7 +33,8 @@ class Entrant(NamedTuple):
     def device(self) -> str:
         """What computed: the GPU's or the processor's name, empty where a session does not say."""
         if self.run.backend == "cuda":
-            return self.model.gpu.name if self.model.gpu is not None else ""
+            gpu = self.model.gpu_of(self.run)
+            return gpu.name if gpu is not None else ""
         return self.model.header.machine.cpu if self.model.header is not None else ""
 
 

@@ -9,16 +9,14 @@ from typing import NamedTuple
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, kernel_named
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
-from fwtui.stream.stages import STAGES
+from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS, PHASE_PASSES, PHASE_SECONDS, STAGES
 
 LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
 RATES = {"cpu": 1e9, "cuda": 2e11}  # relaxations/s, of a kernel of which nothing is known yet
 FIRST_COMPILE = 2.0
 GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
 REFERENCE = 1e-9  # seconds of SciPy's for each relaxation, once for each graph
-ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5  # what a stable median takes at least
 ONLY_OVERHEAD = 256  # vertices up to which stages take as long as for none
-PHASE_SECONDS, MOST_PHASE_PASSES = 0.5, 50
 
 
 class Expected(NamedTuple):
@@ -67,7 +65,7 @@ def _passes(one: float, wanted: Experiment, brief: bool) -> float:
     warm_up = one * (not brief or kernel_named(wanted.kernel).compiles)
     stable = max(one, min(wanted.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
     clean = wanted.repeats * one if wanted.repeats else stable
-    return warm_up + clean + (0.0 if brief else max(one, min(PHASE_SECONDS, MOST_PHASE_PASSES * one)))
+    return warm_up + clean + (0.0 if brief else max(one, min(PHASE_SECONDS, PHASE_PASSES * one)))
 
 
 def _checking(runs: Sequence[Run], wanted: Experiment) -> float:

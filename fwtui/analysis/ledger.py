@@ -67,7 +67,7 @@ def roofs(model: Model, run: Run) -> Roofs:
     if run.backend != "cuda":
         told = model.limits_of(run.backend, run.gpu)
         return Roofs(told.copy_bytes_per_second if told is not None else None, rate, form)
-    gpu = model.gpu
+    gpu = model.gpu_of(run)
     if gpu is None:
         return Roofs(None, rate, form)
     return Roofs(gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu.multiprocessors)

@@ -22,7 +22,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     """
     evidence = model.evidence(run)
     occupancy = run.main_occupancy
-    gpu = model.gpu if run.backend == "cuda" else None
+    gpu = model.gpu_of(run) if run.backend == "cuda" else None
     experiment = msgspec.to_builtins(run.experiment)
     flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)

@@ -1,4 +1,4 @@
-"""New files: whole or not there at all, and never over another."""
+"""Files that are written whole or not at all, and new ones that never replace another."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ class Outline:
     @property
     def about(self) -> str:
         """The first paragraph of its docstring."""
-        return " ".join(self._text.split('"""', 2)[1].split("\n\n")[0].split())
+        parts = self._text.split('"""', 2)
+        return " ".join(parts[1].split("\n\n")[0].split()) if len(parts) == 3 else ""
 
     @cached_property
     def constants(self) -> dict[str, str]:
@@ -48,7 +49,10 @@ Kind = TypeVar("Kind", bound=Outline)
 def module_files(folders: Iterable[str]) -> dict[str, str]:
     """Where each module of a package's folders is, by its name."""
     found = [(file, f"{folder}/{file}") for folder in folders for file in os.listdir(folder)]
-    return {file.removesuffix(".py"): path for file, path in found if file.endswith(".py") and not file.startswith("_")}
+    modules = {file.removesuffix(".py"): path for file, path in found if file.endswith(".py") and not file.startswith("_")}
+    return {
+        name: path for name, path in modules.items() if name.isidentifier()
+    }  # an editor's and a file system's own files apart
 
 
 def outlines(folders: Iterable[str], kind: type[Kind]) -> list[Kind]:

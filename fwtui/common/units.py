@@ -71,6 +71,11 @@ def memory(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
+def gain(ratio: float) -> str:
+    """How many times as fast: 5.10x."""
+    return f"{digits(ratio)}x"
+
+
 def times(ratio: float) -> str:
     """How many times something is something else: 1.24x, 22.9x, 11,023x."""
     return f"{ratio:,.0f}x" if ratio >= 999.5 else f"{digits(ratio)}x"

@@ -9,7 +9,7 @@ from fwtui.analysis.compare import Entrant
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.learn.questions import KINDS, times
+from fwtui.learn.questions import KINDS
 from fwtui.stream import events
 from kernels.plan import ITEMSIZE
 
@@ -27,7 +27,11 @@ def _theory(say: Callable[[events.Occupancy], str]) -> Filled:
 
 
 def _gpu(say: Callable[[events.Device], str | None]) -> Filled:
-    return lambda entrant: say(entrant.model.gpu) if entrant.model.gpu is not None else None
+    def fill(entrant: Entrant) -> str | None:
+        gpu = entrant.model.gpu_of(entrant.run)
+        return say(gpu) if gpu is not None else None
+
+    return fill
 
 
 def _machine(say: Callable[[events.Machine], str | None]) -> Filled:
@@ -112,7 +116,7 @@ def fill(text: str, entrant: Entrant, before: Entrant | None) -> str:
 def _filled(name: str, entrant: Entrant, before: Entrant | None) -> str | None:
     if name == "speedup":
         ratio = KINDS["speedup"].answer(entrant, before).number
-        return times(ratio) if ratio is not None else None
+        return units.gain(ratio) if ratio is not None else None
     if name.startswith(PHASE):
         return next((units.percent(p.share) for p in entrant.run.phases if p.key == name.removeprefix(PHASE)), None)
     if name.startswith(BEFORE):

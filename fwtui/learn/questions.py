@@ -93,7 +93,7 @@ def _speedup(entrant: Entrant, before: Entrant | None) -> Answer:
         raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; only times of one n compare")
     ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
-    return Answer(f"{times(ratio)} as fast: {took}", ratio)
+    return Answer(f"{units.gain(ratio)} as fast: {took}", ratio)
 
 
 def _seconds(entrant: Entrant, before: Entrant | None) -> Answer:
@@ -103,7 +103,7 @@ def _seconds(entrant: Entrant, before: Entrant | None) -> Answer:
 
 def _limiter(entrant: Entrant, before: Entrant | None) -> Answer:
     theory = entrant.run.main_occupancy
-    device = entrant.model.gpu
+    device = entrant.model.gpu_of(entrant.run)
     if theory is None or not (theory.limiters and theory.max_warps and theory.threads):
         raise Refused(f"{entrant.label} does not say what limits its occupancy; ask about a run on a GPU that does")
     estimate = occupancy(
@@ -129,7 +129,7 @@ def _limiter_choices(entrant: Entrant) -> tuple[Choice, ...]:
 
 
 def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
-    device = entrant.model.gpu
+    device = entrant.model.gpu_of(entrant.run)
     peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
     if not peak or not entrant.run.bandwidth:
         raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that tells both")
@@ -158,16 +158,11 @@ def _finite(entrant: Entrant, number: float) -> float:
     return number
 
 
-def times(ratio: float) -> str:
-    """A ratio of speeds: 4.2x."""
-    return f"{units.digits(ratio)}x"
-
-
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind("phase", "Which phase takes longest?", "", _phase, choices=_phase_choices),
-        Kind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, times),
+        Kind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, units.gain),
         Kind("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min", _seconds, units.duration),
         Kind("limiter", "What limits the number of resident warps?", "", _limiter, choices=_limiter_choices),
         Kind("peak", "What share of the peak bandwidth is that?", "a share such as 40 %", _peak, units.percent),

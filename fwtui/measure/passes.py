@@ -15,10 +15,10 @@ from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.resources import occupancies
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
+from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from kernels.plan import Buffers, Copied, Kernel, Program, Step
 
 TELL_EVERY = 0.1  # seconds
-PHASE_PASSES, PHASE_SECONDS = 50, 0.5  # at most so many phase passes, begun within so much time
 
 
 @dataclass(frozen=True, slots=True)

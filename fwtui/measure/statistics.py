@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-ENOUGH_RUNS = 10
-ENOUGH_SECONDS = 0.5
+from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
+
 MOST_RUNS = 10_000  # of a pass so short that half a second would hold more
 MOST_OVERHEAD = 2  # times the budget: what restoring the input and telling may add to it
 STABLE = 0.005
@@ -65,7 +65,7 @@ def spread(samples: Sequence[float]) -> float | None:
 
 def indicative(samples: Samples) -> bool:
     """Too few runs or too little time to be more than a hint."""
-    return len(samples) < ENOUGH_RUNS or samples.total < ENOUGH_SECONDS
+    return len(samples) < ENOUGH_PASSES or samples.total < ENOUGH_SECONDS
 
 
 def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
@@ -86,6 +86,6 @@ def expected_seconds(samples: Samples, one: float, repeats: int, budget: float) 
     """A guess at the time until `enough`, from one pass's seconds."""
     if repeats:
         return (repeats - len(samples)) * one
-    likely = min(max(ENOUGH_RUNS * one, ENOUGH_SECONDS), MOST_RUNS * one)
+    likely = min(max(ENOUGH_PASSES * one, ENOUGH_SECONDS), MOST_RUNS * one)
     # a median that is not stable by then may take the whole budget
     return max(0.0, (min(likely, budget) if samples.total < likely else budget) - samples.total)

@@ -26,7 +26,7 @@ class Functions(NamedTuple):
     clear: Any  # (to, no_edge)
     lower: Any  # (sources, targets, weights, to): of 32 bits
     lower_pairs: Any  # (sources, targets, weights, to): of 16 bits, as an array of int32, no weight below 0
-    escaped: Any  # (sources, targets, weights, sets, found); see cells.Functions
+    escaped: Any  # (sources, targets, weights, sets, found); see matrix_kernels.Functions
 
 
 @cache

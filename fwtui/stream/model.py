@@ -179,6 +179,11 @@ class Model:
         """The GPU's facts, or None where there is none (or none is known)."""
         return self.device if self.device is not None and self.device.present else None
 
+    def gpu_of(self, run: Run) -> events.Device | None:
+        """Facts of the GPU that the run was on; of the GPU that is watched where it was on none. None where nothing is known."""
+        device = self.state.devices.get(run.gpu) if run.backend == "cuda" else self.device
+        return device if device is not None and device.present else None
+
     @property
     def limits(self) -> dict[str, events.Limits]:
         """What the CPU and the GPU can do at most, by backend."""

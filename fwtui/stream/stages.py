@@ -45,3 +45,9 @@ def doing(key: str) -> str:
 def during(key: str) -> str:
     """What a run was at when its process ended, to be said after that: ' during the clean passes'; nothing before the first."""
     return f" during {STAGES[key].noun if key in STAGES else key}" if key else ""
+
+
+# how long a run goes on: a median is stable after so many clean passes and so much time; then at most so many phase passes,
+# begun within so much time
+ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5
+PHASE_PASSES, PHASE_SECONDS = 50, 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
-from pressing import SIZES, keyed
+from pressing import ONE_SIZE, SIZES, keyed
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
@@ -45,7 +45,7 @@ async def typed(pilot: Pilot[None], text: str) -> str:
     return await go(pilot, "enter")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ONE_SIZE)
 async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tuple[int, int]) -> None:
     app = begun(live, "blocked")
     async with app.run_test(size=size) as pilot:

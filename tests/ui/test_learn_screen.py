@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
-from pressing import SIZES, keyed
+from pressing import ONE_SIZE, SIZES, keyed
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -29,7 +29,7 @@ def screen(app: FwtuiApp) -> LearnScreen:
     return app.screen
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ONE_SIZE)
 async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, size: tuple[int, int]) -> None:
     async with learning.run_test(size=size) as pilot:
         shown_first = await keyed(pilot)

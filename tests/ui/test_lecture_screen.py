@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import scenes
-from pressing import SIZES
+from pressing import ONE_SIZE, SIZES
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -54,7 +54,7 @@ def pointed(app: FwtuiApp) -> set[str]:
     return {type(widget).__name__ for widget in app.screen.query(".-pointed")}
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ONE_SIZE)
 async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, size: tuple[int, int]) -> None:
     async with lecture.run_test(size=size) as pilot:
         await pilot.pause()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, label
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 
 HOLDS, REFUTED, UNTESTABLE = "holds", "refuted", "not testable here"
@@ -100,10 +101,6 @@ def said(words: str) -> Cause:
 def near(value: float, low: float, high: float | None = None) -> bool:
     """Whether the value is the document's, or inside its range, by the rule."""
     return low / TOLERANCE <= value <= (low if high is None else high) * TOLERANCE
-
-
-def times(ratio: float) -> str:
-    return f"{units.digits(ratio)}x"
 
 
 def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:

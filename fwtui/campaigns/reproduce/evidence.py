@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from fwtui.campaigns.reproduce.claim import TOLERANCE, times
+from fwtui.campaigns.reproduce.claim import TOLERANCE
 from fwtui.campaigns.reproduce.results import Make, Missing, Results
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from kernels.plan import WARP
 
 FULL = 0.9  # of a unit's time

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fwtui.analysis.columns import Row, gain, texts
+from fwtui.analysis.columns import Row, texts
 from fwtui.analysis.report import markdown
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
@@ -193,7 +193,7 @@ def _seconds(run: Run) -> str:
 def _times(slow: Run | None, fast: Run) -> str:
     if slow is None or not slow.seconds or not fast.seconds:
         return units.ABSENT
-    return gain(slow.seconds / fast.seconds)
+    return units.gain(slow.seconds / fast.seconds)
 
 
 def _machine(model: Model, session: Path, what: str) -> str:

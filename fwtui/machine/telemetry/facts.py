@@ -15,8 +15,6 @@ class GpuFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):
     compute_capability: tuple[int, int] | None = None
     multiprocessors: int | None = None
     memory_bytes: int | None = None
-    bus_width_bits: int | None = None
-    max_memory_clock_mhz: float | None = None
     peak_bytes_per_second: float | None = None
     max_clock_mhz: float | None = None
     power_limit_watts: float | None = None

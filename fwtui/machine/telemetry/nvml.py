@@ -172,8 +172,6 @@ class Gpu:
             compute_capability=tuple(capability) if capability else None,
             multiprocessors=count(attributes.multiprocessorCount) if attributes is not None else None,
             memory_bytes=count(memory.total) if memory is not None else None,
-            bus_width_bits=width,
-            max_memory_clock_mhz=memory_clock,
             peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
             max_clock_mhz=scaled(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
             power_limit_watts=scaled(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.columns import gain
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant
 from fwtui.analysis.race import Course, Place
 from fwtui.common import units
@@ -44,7 +43,8 @@ class Verdict(Drawn[Pair | str]):
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
         if found.speedup is not None:
             sure = found.verdict in (FASTER, SLOWER)
-            pieces += [(f"  {gain(found.speedup)}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
+            ratio = f"  {units.gain(found.speedup)}"
+            pieces += [(ratio, STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
         differs = found.differs or ("nothing but its times",)
         because = hanging("because", LABEL, [found.why], width)
         return [line(*pieces), *because, *hanging("differs in", LABEL, differs, width, most=2)]

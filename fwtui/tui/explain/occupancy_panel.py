@@ -154,7 +154,8 @@ class OccupancyPanel(Vertical):
         """Show that operation of the run; the sliders go back to what was compiled when it is another one."""
         found = next((o for o in run.occupancies if o.op == op), run.main_occupancy) if run is not None else None
         base = (run.id if run is not None else None, found.op if found is not None else "")
-        capability = model.gpu.compute_capability if model.gpu is not None else None
+        gpu = model.gpu_of(run) if run is not None else model.gpu
+        capability = gpu.compute_capability if gpu is not None else None
         measured = evidence.sm_occupancy if evidence is not None else None
         choice = self.choice if base == self._said[:2] else _compiled_choice(found)
         self._say(Said(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))

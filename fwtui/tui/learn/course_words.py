@@ -11,7 +11,6 @@ from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.course import MOST_COLUMNS
 from fwtui.learn.course_progress import Page
-from fwtui.learn.questions import times
 from fwtui.tui.widgets.answer_bars import LEAST_BAR, MOST_BAR, WORDS, parts_lines
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 from fwtui.tui.widgets.readout import meter
@@ -91,7 +90,7 @@ def _climbed(page: Page) -> list[Content]:
         return []
     rows = [line(""), line((f"All of it, n {page.climbed[0].n}", STRONG))]
     for rung in page.climbed:
-        numbers = f"{units.duration(rung.seconds):>10}{units.rate(rung.rate):>18}{times(rung.times):>9}"
+        numbers = f"{units.duration(rung.seconds):>10}{units.rate(rung.rate):>18}{units.gain(rung.times):>9}"
         rows.append(line(f"  {shortened(rung.title, 30):<30}", (numbers, "$text-primary")))
     return rows
 

@@ -74,7 +74,7 @@ class HistoryTable(RunTable):
         added = False
         for number in newest:
             run = model.runs[number]
-            known = (run, baseline, model.device, model.limits)
+            known = (run, baseline, model.state.devices, model.state.measured)
             if number not in self._known or any(a is not b for a, b in zip(self._known[number], known, strict=True)):
                 self._known[number] = known
                 added |= self.write(str(number), cells(run, model, baseline))

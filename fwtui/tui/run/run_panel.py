@@ -114,7 +114,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         subject = None
         if run is not None:
             evidence = model.evidence(run) if run.backend == "cuda" else None
-            subject = Subject(run, evidence, model.gpu, baseline, run.id == model.current, limit_of(model, run))
+            subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit_of(model, run))
         self.query_one(Banner).show(model.fault)
         empty = self.query_one(Empty)
         empty.show(advice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fwtui.analysis.columns import gain, short_dtype
+from fwtui.analysis.columns import SIMULATED, short_dtype
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, judge
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
@@ -10,7 +10,6 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 
-SIMULATED = "simulated: correct, not timed"
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 FLETCHER = "fletcher "
@@ -164,7 +163,7 @@ def speedup(run: Run, baseline: Run | None) -> str:
         or doubtful(baseline)
     ):
         return ""
-    return gain(baseline.seconds / run.seconds)
+    return units.gain(baseline.seconds / run.seconds)
 
 
 def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:

@@ -235,6 +235,8 @@ def test_a_command_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     folder = tmp_path / "more"
     folder.mkdir()
     (folder / "hello.py").write_text(HELLO)
+    (folder / "._hello.py").write_bytes(b"\x00\xff")  # as macOS leaves beside a copied file
+    (folder / "silent.py").write_text("ORDER = 999\n")
     monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(folder)])
     try:
         assert main(["hello", "--to", "you"]) == 0 and capsys.readouterr().out == "hello you\n"

@@ -296,7 +296,7 @@ def test_memory_shared_with_the_host_needs_no_copy_methods(compiler: Any, memory
     assert copies == ([5 * 32 * 4] * 2 if memory == "managed" else [])
 
 
-@pytest.mark.parametrize("cc", [(8, 0), (9, 0)], ids=str)
+@pytest.mark.parametrize("cc", [pytest.param((8, 0), marks=pytest.mark.slow), (9, 0)], ids=str)
 def test_a_cooperative_kernel_keeps_to_the_registers_of_its_grid(
     compiler: Any, cc: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

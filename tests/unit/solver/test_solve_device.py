@@ -124,7 +124,9 @@ class TestChoice:
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")
-def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> None:
+    """Each function once; for every type it is given with -m slow."""
     pytest.importorskip("numba.cuda")
     from numba import float32, float64, int16, int32, int64, uint32
 
@@ -154,6 +156,6 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus() -> None:
         cases.append((do.reached, (raw[:, ::1], int32, float64, uint32[:, ::1])))
     cases.append((do.escaped, (float64[:, ::1], int32, uint32[:, ::1], found)))
     cases.append((list_of.escaped, (int32[::1], int32[::1], float64[::1], uint32[:, ::1], found)))
-    for function, signature in cases:
+    for function, signature in cases if every else {id(case[0]): case for case in cases}.values():
         code, _ = matrix_kernels.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
         assert code

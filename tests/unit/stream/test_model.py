@@ -129,6 +129,8 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     state.apply(events.RunStarted(t=1, run=2, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
     assert state.gpu == second and len(state.telemetry) == 5 and [*state.limits] == ["cpu", "cuda"]
     assert state.state.devices == {0: first, 1: second}
+    state.apply(events.RunStarted(t=1, run=3, experiment=Experiment(), title="T", backend="cuda", phases=()))
+    assert [state.gpu_of(state.runs[run]) for run in (2, 3)] == [second, first], "each run's own, whichever was used last"
     assert codec.encode(events.Telemetry(t=1.0, gpu=0)) == codec.seal(b'{"kind":"telemetry","t":1.0}'), "as it was with one"
 
 

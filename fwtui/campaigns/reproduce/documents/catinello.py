@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, claim, compared, judged, near, no_faster, slower, times
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, claim, compared, judged, near, no_faster, slower
 from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, unusable
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
 

@@ -22,12 +22,12 @@ from fwtui.campaigns.reproduce.claim import (
     ratios,
     said,
     slower,
-    times,
 )
 from fwtui.campaigns.reproduce.graph_files import written
 from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import TOO_LONG, Make, Missing, Results, asking, first_of, label, same
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
 from kernels import registry
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from fwtui.campaigns.reproduce.claim import Answer, Ratio, claim, compared, judged, listed, near, times
+from fwtui.campaigns.reproduce.claim import Answer, Ratio, claim, compared, judged, listed, near
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
 from kernels import registry
 from kernels.plan import Rect, Shape, Step

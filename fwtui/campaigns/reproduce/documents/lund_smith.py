@@ -20,11 +20,11 @@ from fwtui.campaigns.reproduce.claim import (
     near,
     said,
     speedup,
-    times,
 )
 from fwtui.campaigns.reproduce.preset import Counted, Figure, Preset, Scale
 from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
 

@@ -19,11 +19,11 @@ from fwtui.campaigns.reproduce.claim import (
     near,
     said,
     slower,
-    times,
 )
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.results import Missing, Results, asking, first_of, same
 from fwtui.common import units
+from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
 from kernels import registry
