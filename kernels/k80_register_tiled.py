@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernels.parts import forms
+from kernels import forms
+from kernels.forms import WORD_BYTES
 from kernels.parts.blocked import PHASES
-from kernels.parts.forms import WORD_BYTES
 from kernels.parts.products import ALL, CLOSED, CROSS, PANEL, program
 from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernels.forms import AMPERE, PLAIN, WORD_BYTES, older
 from kernels.k53_one_cooperative import plan
-from kernels.parts.forms import AMPERE, PLAIN, WORD_BYTES, older
 from kernels.parts.pivot import close_helpers
 from kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
 

@@ -62,7 +62,7 @@ class Step:
     writes: tuple[Rect, ...]
     lane: int = 0  # stream; of two that are ready the higher one goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
-    device: int = 0  # of several GPUs, the one that runs it
+    device: int = 0  # of several GPUs, the one that runs it; an engine of one GPU ignores it
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
-from kernels.parts.forms import FORMS
+from kernels.forms import FORMS
 from kernels.probes import probe_cpu, probe_cuda
 from kernels.probes.probe_forms import Form, forms_of
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.cuda.extending import intrinsic
 
-from kernels.parts.forms import FORMS, MIXED, ONE
+from kernels.forms import FORMS, MIXED, ONE
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 _NOTHING = ir.FunctionType(ir.VoidType(), [])

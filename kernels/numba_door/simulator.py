@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.parts.forms import FORMS
+from kernels.forms import FORMS
 
 
 def mend_shared_arrays() -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels.parts.forms import FORMS, PLAIN, WORD_BYTES, form_of
+from kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
 from kernels.parts.pivot import CLOSED, MATRIX, pivot_of
 from kernels.parts.tuning import Product, Tuning, tuning_of
 from kernels.plan import NO_EDGE, Shape, Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernels.parts.forms import FORMS, PLAIN
+from kernels.forms import FORMS, PLAIN
 from kernels.plan import WARP, Shape
 
 REGISTERS = 65536  # of a multiprocessor, in every supported generation

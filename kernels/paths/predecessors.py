@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.parts.forms import HOPPER, form_of
+from kernels.forms import HOPPER, form_of
 from kernels.parts.tuning import Product
 from kernels.paths import few_arcs
 from kernels.paths.short_arcs import ROUNDED, TAIL, THREADS, functions

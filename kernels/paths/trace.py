@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from kernels.parts.forms import FORMS, WORD_BYTES
+from kernels.forms import FORMS, WORD_BYTES
 from kernels.parts.tuning import Product
 from kernels.paths.short_arcs import TAIL, half_of, length_helper
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.parts.forms import FORMS
+from kernels.forms import FORMS
 
 BLOCK, SIDE, DEPTH = 256, 128, 16
 RESULTS = 8  # by as many per thread
@@ -30,7 +30,7 @@ clock: Any
 
 
 def dtype_of(form: int) -> str:
-    """The type of the distances that a form of kernels.parts.forms is for."""
+    """The type of the distances that a form of kernels.forms is for."""
     return FORMS[form].name.partition(",")[0].partition(" ")[0]
 
 

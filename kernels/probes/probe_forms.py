@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernels.parts.forms import HOPPER
+from kernels.forms import HOPPER
 
 EDITION = 2  # of the probes; a limit measured by another one is not believed
 
@@ -21,7 +21,7 @@ class Form:
     dtypes: tuple[str, ...]  # of distances that may be computed in this way
     nonnegative: bool = False  # right for weights >= 0 alone
     capability: tuple[int, int] = (0, 0)  # least compute capability
-    number: int = -1  # on a GPU: in kernels.parts.forms.FORMS, which the kernels' own inner loop is made from
+    number: int = -1  # on a GPU: in kernels.forms.FORMS, which the kernels' own inner loop is made from
 
 
 # where there is no packed form, 16-bit distances are computed in 32-bit registers

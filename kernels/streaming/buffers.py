@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernels import k80_register_tiled as tiled
-from kernels.parts.forms import WORD_BYTES
+from kernels.forms import WORD_BYTES
 from kernels.plan import Shape
 
 # buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell

@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kernels import forms
 from kernels import k80_register_tiled as tiled
-from kernels.parts import forms
-from kernels.parts.forms import FORMS, PLAIN, WORD_BYTES
+from kernels.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 from kernels.streaming.buffers import BUFFERS, CLOSED, COLUMNS, PANEL, PIVOT, ROWS, STREAM, TURNED, buffer_shapes, inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.parts.forms import FORMS, PLAIN, form_of
+from kernels.forms import FORMS, PLAIN, form_of
 from kernels.parts.tuning import Product
 from kernels.plan import Shape, Target
 from kernels.programs.cuda_program import Op

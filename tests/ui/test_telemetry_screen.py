@@ -21,8 +21,8 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.telemetry.lane_chart import LaneChart
 from fwtui.tui.telemetry.lane_rows import GUTTER
-from fwtui.tui.telemetry.lanes import HOLD_SECONDS, Bins, moments, span_for, usual
 from fwtui.tui.telemetry.screen import LanesScreen
+from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, moments, span_for, usual
 
 Replay = Callable[..., FwtuiApp]
 

@@ -19,7 +19,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.quantity import MEMORY, PERCENT, Quantity
 from fwtui.stream.throttle import throttled
-from fwtui.tui.telemetry.lanes import most_of, usual
+from fwtui.tui.widgets.lanes import most_of, usual
 
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5

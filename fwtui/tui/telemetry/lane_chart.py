@@ -16,7 +16,7 @@ from textual.widget import Widget
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, Lanes, Row, Window
-from fwtui.tui.telemetry.lanes import Bins
+from fwtui.tui.widgets.lanes import Bins
 
 MOVES = (
     Binding("right", "cursor(1)", "Later", id="lanes.later", show=False, tooltip="the cursor one column on"),

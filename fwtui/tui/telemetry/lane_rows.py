@@ -13,7 +13,7 @@ from fwtui.stream.throttle import throttled
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.telemetry_strip import BARS
-from fwtui.tui.telemetry.lanes import Bins, moments, most_of
+from fwtui.tui.widgets.lanes import Bins, moments, most_of
 
 GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11

@@ -22,9 +22,9 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry import lane_chart
 from fwtui.tui.telemetry.lane_chart import LaneChart
-from fwtui.tui.telemetry.lanes import SPANS, span_for, usual
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
+from fwtui.tui.widgets.lanes import SPANS, span_for, usual
 
 LIVE_SPAN = 60.0  # seconds that a live session begins with
 WORDS = (

@@ -29,8 +29,8 @@ from fwtui.machine import device_cache, hardware
 from fwtui.stream import events, requests
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
-from kernels.parts.forms import FORMS as INNER_LOOPS
-from kernels.parts.forms import HOPPER
+from kernels.forms import FORMS as INNER_LOOPS
+from kernels.forms import HOPPER
 from kernels.plan import DTYPES
 from kernels.probes import probe_cpu, probe_cuda
 from kernels.probes.probe_cpu import Tile
@@ -81,7 +81,7 @@ TWINS = """
 import json, numpy as np
 from kernels.probes import probe_cuda as p
 from kernels.numba_door.device import SIM
-from kernels.parts.forms import FORMS
+from kernels.forms import FORMS
 assert SIM
 random = np.random.default_rng(3)
 told = []

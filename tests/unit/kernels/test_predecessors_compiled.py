@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.parts.forms import FORMS
+from kernels.forms import FORMS
 from kernels.paths import few_arcs, short_arcs, trace
 from kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
 

@@ -13,8 +13,8 @@ from distances import floyd_warshall, random_matrix
 
 from kernels import registry
 from kernels.checks.order import legal_order, races
+from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.parts import products
-from kernels.parts.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.parts.products import BULK, CROSS, PANEL
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import DTYPES, Shape, Step, Target

@@ -13,8 +13,8 @@ import pytest
 from in_simulator import answers
 
 from kernels import k84_resident
+from kernels.forms import AUTO, ONE_K, TWO_K
 from kernels.parts import pivot, products
-from kernels.parts.forms import AUTO, ONE_K, TWO_K
 from kernels.parts.tuning import REGISTERS, tuning_of
 from kernels.plan import Shape, Target
 
