@@ -100,7 +100,7 @@ class ChildProcess:
 def in_front(module: str, *arguments: str) -> int:
     """Run a module, which calls `let_in`, on this program's own streams; its exit code.
 
-    It alone is told when somebody wants to stop: compiled code and SciPy stay there.
+    Only the child is told to stop: compiled code and SciPy run there.
     """
     with handlers_kept():
         with masked():

@@ -306,7 +306,7 @@ class Live:
         self._kill_at = None
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
-        """Tell whoever waits for a run or a summary that nothing more comes."""
+        """Tell those that wait for a run or a summary that nothing more comes."""
         match request:
             case requests.Start(run=run):
                 self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=why))

@@ -40,7 +40,7 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
             header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = header(file)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
-        raise  # of whoever unpacks it
+        raise  # the caller unpacks the file and reports what is wrong with it
     except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
         raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
     if dtype.kind not in "fiubUS" or not dtype.itemsize:

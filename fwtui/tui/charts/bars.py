@@ -1,4 +1,4 @@
-"""Horizontal bars: one row of plain characters for each value, coloured by whoever shows it."""
+"""Horizontal bars: one row of plain characters for each value, coloured by the widget that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the places share: one Model, whoever moves it (a live Source or a Playback), and what the user is looking at."""
+"""What the places share: one Model, moved by a live Source or a Playback, and what the user is looking at."""
 
 from __future__ import annotations
 
