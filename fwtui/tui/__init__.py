@@ -46,11 +46,10 @@ def run_dashboard(
         from fwtui.experiment.experiment import defaults
         from fwtui.machine import hardware
         from fwtui.tui.app.app import FwtuiApp
-        from fwtui.tui.frame.look import Look, look_of
+        from fwtui.tui.frame.look import look_of
 
-        look = look_of(settings) if settings is not None else Look()
         first = experiment or defaults(hardware.driver_present())
-        app = FwtuiApp(live, first, last_resort=live.kill, look=look, place=place, lesson=lesson)
+        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson)
         app.run()
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
@@ -73,10 +72,9 @@ def run_replay(
     _need_terminal("the replay")
     gc_pause.rest()  # until the first frame is there
     from fwtui.tui.app.app import FwtuiApp
-    from fwtui.tui.frame.look import Look, look_of
+    from fwtui.tui.frame.look import look_of
 
-    look = look_of(settings) if settings is not None else Look()
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look)
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings))
     app.run()
     if app.refusal is not None:
         raise Refused(app.refusal)
@@ -124,10 +122,9 @@ def render(
         import asyncio
 
         from fwtui.tui.app.picture import picture
-        from fwtui.tui.frame.look import Look, look_of
+        from fwtui.tui.frame.look import look_of
 
-        look = look_of(settings) if settings is not None else Look()
-        text = asyncio.run(picture(Path(path), at, size, plain=out.suffix == ".txt", place=screen, look=look))
+        text = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))
     with whole_file(out) as file:
         file.write(text.encode())
 

@@ -22,7 +22,7 @@ import scenes  # pyright: ignore[reportMissingImports]
 
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.session_reading import recording
+from fwtui.tui.app.session_opener import recording
 from fwtui.tui.frame.recording import Recording
 
 SIZE = (120, 40)

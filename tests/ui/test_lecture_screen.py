@@ -61,9 +61,9 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         playback = view_of(lecture).playback
         assert playback is not None and playback.player.stops, "a lecture stops at its markers"
         card = lecture.screen.query_one(CueCard)
-        assert card.display and "1 of 8" in screen_text(lecture), "the first marker is where it begins"
+        assert card.region.area and "1 of 8" in screen_text(lecture), "the first marker is where it begins"
         text = await at(pilot, 3)
-        assert "the meters: What share of the peak bandwidth" in text and "3 of 8" in text and card.display
+        assert "the meters: What share of the peak bandwidth" in text and "3 of 8" in text and card.region.area
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" not in text
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")
         assert pointed(lecture) == {"Meters"}
@@ -80,7 +80,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         assert "What would you try next?" in text and pointed(lecture) == {"HistoryTable"}
         await pilot.press("full_stop", "comma", "comma", "comma", "home")
         await pilot.pause()
-        assert not card.display and not pointed(lecture)
+        assert not card.region.area and not pointed(lecture)
 
 
 async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) -> None:

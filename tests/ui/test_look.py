@@ -20,7 +20,7 @@ from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.charts.figure import MARKERS
-from fwtui.tui.frame.look import Look, look_of, screens, themes
+from fwtui.tui.frame.look import THEMES, Look, look_of, screens
 from fwtui.tui.frame.places import place_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ async def test_a_theme_that_was_asked_for(theme: str, live: FakeLive) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.pause()
         assert app.theme == theme
-    assert theme in themes()
+    assert theme in THEMES
 
 
 @pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])

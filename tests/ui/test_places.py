@@ -26,9 +26,9 @@ from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.places import PLACES, place_names
+from fwtui.tui.frame.places import PLACES, Tab, place_names
 from fwtui.tui.frame.playback import Playback
-from fwtui.tui.frame.topbar import Tab, Top, TopBar
+from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.view import View
 
 Replay = Callable[..., FwtuiApp]
@@ -57,7 +57,7 @@ async def test_digits_go_to_every_place_of_a_replay_and_the_position_stays(repla
             shown = await settled(pilot, place.key)
             assert place_of(app) == place.name
             first = shown.split("\n")[0]
-            assert all(f"{p.key} {p.recorded_title or p.title}" in first for p in RECORDED)
+            assert all(f"{p.key} {p.replay_title or p.title}" in first for p in RECORDED)
             assert "00:03 / 00:" in shown and "q Quit" in shown
 
 
@@ -133,13 +133,13 @@ async def test_tabs_are_clicked_and_the_palette_names_the_places(replay_of: Repl
         await settled(pilot)
         for place in reversed(RECORDED):
             first = screen_text(app).split("\n")[0]
-            await pilot.click(offset=(first.index(f"{place.key} {place.recorded_title or place.title}") + 1, 0))
+            await pilot.click(offset=(first.index(f"{place.key} {place.replay_title or place.title}") + 1, 0))
             await settled(pilot)
             assert place_of(app) == place.name
         await pilot.click(offset=(1, 0))
         assert place_of(app) == "run"
         words = [command.words for command in app.commands()]
-        assert all(f"Go to {p.recorded_title or p.title}" in words for p in RECORDED)
+        assert all(f"Go to {p.replay_title or p.title}" in words for p in RECORDED)
 
 
 async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Replay) -> None:

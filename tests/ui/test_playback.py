@@ -21,10 +21,10 @@ from fwtui.sessions.stream import Inlet, Listener
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 from fwtui.tui import check_gap
-from fwtui.tui.app import session_reading
+from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.app.session_reading import Reading, ReadingScreen, WaitingScreen
+from fwtui.tui.app.session_opener import Reading, ReadingScreen, WaitingScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import MOST_BANDS, Marks
@@ -286,7 +286,7 @@ class Slow:
             watch(0.9)
             return real(path, watch)
 
-        monkeypatch.setattr(session_reading, "reader", SimpleNamespace(load=load))
+        monkeypatch.setattr(session_opener, "reader", SimpleNamespace(load=load))
         monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 0.01)
 
 
@@ -350,7 +350,7 @@ class TestOpening:
         app = FwtuiApp(replay=path, still=True)
         app.call_later = lambda then, reading: then(reading)  # type: ignore[method-assign, assignment]
         given = Given(app, path, lambda reading: done.set())
-        assert done.wait(20) and isinstance(given.outcome, session_reading.GivenUp)
+        assert done.wait(20) and isinstance(given.outcome, session_opener.GivenUp)
 
 
 def test_the_length_of_a_gap() -> None:

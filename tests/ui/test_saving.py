@@ -17,6 +17,7 @@ from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame import saving
+from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.saving import FORMS
 
 
@@ -25,6 +26,11 @@ def model() -> Model:
     for event in scenes.gpu_session():
         told.apply(event)
     return told
+
+
+def frame(app: FwtuiApp) -> Frame:
+    assert isinstance(app.screen, Frame)
+    return app.screen
 
 
 def test_a_table_as_tsv_and_markdown() -> None:
@@ -62,7 +68,7 @@ async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., F
         kept: dict[str, str] = {}
         for name, form in FORMS.items():
             app._clipboard = ""
-            saving.save(app.screen, name)  # type: ignore[arg-type]
+            frame(app).save(name)
             await pilot.pause()
             (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
             kept[name] = path.read_text()
@@ -96,7 +102,7 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
-        saving.save(app.screen, "results-json")  # type: ignore[arg-type]
+        frame(app).save("results-json")
         rows: list[str] = []
         for _ in range(1000):
             await pilot.pause(0.02)
@@ -115,7 +121,7 @@ async def test_where_nothing_can_be_saved_it_says_so(
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        saving.save(app.screen, "screen-text")  # type: ignore[arg-type]
+        frame(app).save("screen-text")
         await pilot.pause()
         assert "nothing was saved in" in text(app)
 
@@ -123,8 +129,8 @@ async def test_where_nothing_can_be_saved_it_says_so(
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert saving.savable(dashboard.screen) == ["screen-svg", "screen-text"]  # type: ignore[arg-type]
-        words = [command.words for command in dashboard.screen.commands()]  # type: ignore[attr-defined]
+        assert frame(dashboard).savable() == ["screen-svg", "screen-text"]
+        words = [command.words for command in frame(dashboard).commands()]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
 
 

@@ -15,8 +15,8 @@ from textual.screen import Screen
 from fwtui.experiment.experiment import Experiment
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.look import HEIGHTS, WIDTHS, classes_at
 from fwtui.tui.frame.places import PLACES, Place
-from fwtui.tui.frame.sizes import HEIGHTS, WIDTHS, classes_at
 
 SIZE = (120, 40)
 

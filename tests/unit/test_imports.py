@@ -137,7 +137,7 @@ LATE = (
         "fwtui.tui.app.claims",
         "fwtui.tui.frame.cue_card",
         "fwtui.tui.frame.playback",
-        "fwtui.tui.app.session_reading",
+        "fwtui.tui.app.session_opener",
         "fwtui.tui.frame.transport",
     ),
     *("fwtui.tui.run.answers_dialog", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from textual import constants
@@ -27,33 +27,24 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
-from fwtui.tui.app.session_opener import SessionOpener
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.look import USUAL, Look
+from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
 from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
 from fwtui.tui.frame.places import BESIDE, PLACES, places
-from fwtui.tui.frame.sizes import HEIGHTS, WIDTHS
-from fwtui.tui.frame.theme import FWTUI
-from fwtui.tui.frame.topbar import Tab, TopBar
+from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import Source, View
 
 if TYPE_CHECKING:
     from fwtui.sessions.stream import Listener
     from fwtui.tui.app.claims import Documents
+    from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.frame.recording import Recording
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
 PAGING = ("page_up", "page_down")
-
-
-@runtime_checkable
-class Brings(Protocol):
-    """A place that shows another session's runs beside those of the view."""
-
-    def bring(self, name: str) -> None: ...
 
 
 class FwtuiApp(App[None]):
@@ -100,7 +91,7 @@ class FwtuiApp(App[None]):
         self._experiment = experiment or Experiment()
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
-        self._opener = SessionOpener(self, self._enter_recording, self._not_opened, speed, start, max_gap)
+        self._how = {"speed": speed, "start": start, "max_gap": max_gap}
         self.still = still
         self._found = found
         self._last_resort = last_resort
@@ -137,11 +128,11 @@ class FwtuiApp(App[None]):
 
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
-        if self.source is None:  # recordings come by ticks
-            self._start_clock()
         if self.source is not None:
             self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
-        elif isinstance(self._replay, Path):
+            return
+        self._start_clock()  # recordings come by ticks
+        if isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
             from fwtui.tui.frame.recording import Recording
@@ -150,6 +141,12 @@ class FwtuiApp(App[None]):
                 self._enter_recording(self._replay)
             else:
                 self._opener.wait_for(self._replay)
+
+    @cached_property
+    def _opener(self) -> SessionOpener:
+        from fwtui.tui.app.session_opener import SessionOpener
+
+        return SessionOpener(self, self._enter_recording, self._not_opened, self._how)
 
     def open(self, path: Path) -> None:
         """Read a session in the background and show it over what is there."""
@@ -189,7 +186,7 @@ class FwtuiApp(App[None]):
         """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
         gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
         there = places(view)
-        view.tabs = tuple(Tab(place.key, place.name, place.shown_title(view), place.tooltip) for place in there)
+        view.tabs = tuple(place.tab(view) for place in there)
         view.close = self._close if self._views else None
         view.number, self._opened = self._opened, self._opened + 1
         for place in there:
@@ -252,8 +249,9 @@ class FwtuiApp(App[None]):
             self.open(event.path)
         elif self.view is not None:
             await self._go(self.view, BESIDE)
-            if isinstance(self.screen, Brings):
-                self.screen.bring(str(event.path))
+            bring = getattr(self.screen, "bring", None)  # of the place itself, and not of a dialog over it
+            if bring is not None:
+                bring(str(event.path))
 
     @cached_property
     def _documents(self) -> Documents:
@@ -283,9 +281,10 @@ class FwtuiApp(App[None]):
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
         if not self.is_running:  # the screens are being taken down
             return
-        self._opener.hear()
         if self.source is not None:
             self.source.drain()
+        else:
+            self._opener.hear()
         for view in self._views:
             if view.sweep is not None:
                 view.sweep.tick()

@@ -54,8 +54,7 @@ class ClaimsScreen(Dialog):
             rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {said}"))
             rows += [(line(" " * INDENT), words) for words in (answer.reason, answer.note) if words]
         for figure in self._answers.figures:
-            rows += [(line(""), ""), (line((figure.title, STRONG)), "")]
-            rows += [(line(text), "") for text in table(figure.rows)]
+            rows += [(line(""), ""), (line((figure.title, STRONG)), ""), *((line(text), "") for text in table(figure.rows))]
         rows += [(line(""), ""), (line((f"{'rule':<{INDENT}}", MUTED)), RULE)]
         rows += [(line((f"{'left out':<10}", MUTED)), text) for text in self._answers.left_out]
         yield Scrolled(rows)
@@ -90,7 +89,7 @@ def whole(view: View) -> Model:
 class Documents:
     """Runs the experiments of the documents for a view and has their claims answered; speaks on the log line."""
 
-    def __init__(self, app: App[None], say: Callable[[str, str], None]):
+    def __init__(self, app: App[None], say: Callable[..., None]):
         self._app = app
         self._say = say
 
@@ -110,24 +109,23 @@ class Documents:
                 raise Refused("something is still running; cancel it or wait for its end")
             if view.found is None:
                 raise Refused("still looking for GPUs; try again in a moment")
-            view.campaign = Campaign(view.source, name, Scale(gpu=bool(view.found.gpus), quick=quick), self._narrate)
+            view.campaign = Campaign(view.source, name, Scale(gpu=bool(view.found.gpus), quick=quick), self._say)
+            view.selected, view.recording_since = None, view.source.now
         except Refused as refusal:
             self._say(str(refusal), "warning")
-            return
-        view.selected = None
-        view.recording_since = view.source.now
 
     def tick(self, view: View) -> None:
         """Start the next run where one is due."""
         campaign = view.campaign
         if campaign is not None and not campaign.tick():
-            view.end_campaign()
+            view.campaign = None
+            campaign.close()
             if not campaign.cancelled:
                 self.ask(view, campaign.name)
 
     def ask(self, view: View, name: str) -> None:
         """Have a document's claims answered, and the answers shown."""
-        self._narrate(f"answering the claims of {name}")
+        self._say(f"answering the claims of {name}")
         # some claims are about code that is compiled for it
         in_background(self._app, partial(self._answer, view, name), self._show, "claims")
 
@@ -141,8 +139,5 @@ class Documents:
         if isinstance(answered, str):
             self._say(answered, "error")
         else:
-            self._narrate("")
+            self._say("")
             self._app.push_screen(ClaimsScreen(answered))
-
-    def _narrate(self, text: str) -> None:
-        self._say(text, "info")

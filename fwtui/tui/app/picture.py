@@ -11,7 +11,7 @@ from fwtui.sessions import reader
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.recording import Recording, named
-from fwtui.tui.frame.screenshot import screen_svg, screen_text
+from fwtui.tui.frame.saving import screen_svg, screen_text
 
 SAME, MOST_LOOKS = 4, 100  # looks at a screen that stands still, and at one that never does
 

@@ -2,60 +2,153 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message_pump import MessagePump
+from textual.widgets import ProgressBar, Static
 
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.sessions import reader
+from fwtui.sessions.stream import Listener
+from fwtui.tui.background import in_background
+from fwtui.tui.frame.dialogs import Dialog
+from fwtui.tui.frame.recording import Recording, named
 
-if TYPE_CHECKING:
-    from fwtui.sessions.stream import Listener
-    from fwtui.tui.app.session_reading import Reading
-    from fwtui.tui.frame.recording import Recording
+PATIENCE = 0.3  # seconds before it is said that something is read or awaited
+READ_SHARE = 0.8  # of the time that opening takes; the rest is finding out when what is due
 
-PATIENCE = 0.3  # seconds before a progress bar is shown
+
+class GivenUp(Exception):
+    """Nobody waits for the session any more."""
+
+
+class Reading:
+    """One session that is read in the background; `then` is called with this once `outcome` is there."""
+
+    outcome: Recording | Exception
+
+    def __init__(self, pump: MessagePump, path: Path, then: Callable[[Reading], object], **how: Any):
+        self.name = clean(path.name)
+        self.share = 0.0
+        self.over = False
+        self.given_up = False
+        in_background(pump, partial(self._read, path, how), then, "reader")
+
+    def _read(self, path: Path, how: dict[str, Any]) -> Reading:
+        try:
+            self.outcome = recording(path, self._watch, **how)
+        except Exception as error:
+            self.outcome = error
+        self.over = True
+        return self
+
+    def _watch(self, share: float) -> None:
+        if self.given_up:
+            raise GivenUp
+        self.share = READ_SHARE * share
+
+
+def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:
+    """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises.
+
+    Its events are kept out of the garbage collector, which finds nothing in them and would stop the screen to look.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        made = Recording(named(path), reader.load(path, watch), **how)
+        _ = made.player, made.marks  # with millions of events that takes seconds
+    finally:
+        gc.freeze()
+        gc.enable()
+    return made
+
+
+class ReadingScreen(Dialog):
+    """How far a session has been read, where that takes its time; None is its answer in any case."""
+
+    DEFAULT_CSS = """
+    ReadingScreen #bar { height: 1; }
+    ReadingScreen ProgressBar { width: 1fr; }
+    ReadingScreen ProgressBar Bar { width: 1fr; }
+    """
+    TITLE = "Opening"
+    HINT = "Esc gives up"
+    BINDINGS: ClassVar = [Binding("escape,q", "give_up", "Give up", id="opening.close", tooltip="do not open it")]
+
+    def __init__(self, reading: Reading):
+        super().__init__()
+        self.reading = reading
+
+    def body(self) -> ComposeResult:
+        yield Static(Content(self.reading.name), markup=False)
+        with Horizontal(id="bar"):
+            yield ProgressBar(total=100, show_eta=False)
+
+    def on_mount(self) -> None:
+        self.set_interval(0.1, self.look)
+        self.look()
+
+    def look(self) -> None:
+        """Show how far it is."""
+        for bar in self.query(ProgressBar):  # none where the session was there before the bar was
+            bar.update(progress=100 * self.reading.share)
+
+    def action_give_up(self) -> None:
+        self.reading.given_up = True
+        self.dismiss(None)
+
+
+class WaitingScreen(Dialog):
+    """Nothing has come down the pipe yet."""
+
+    TITLE = "Waiting for a session on standard input"
+    HINT = "Esc ends the program"
+    BINDINGS: ClassVar = [Binding("escape,q", "leave", "Quit", id="waiting.close", tooltip="end the program")]
+
+    def body(self) -> ComposeResult:
+        yield Static(Content("The first line of `fwtui run --stream` has not come yet."), markup=False)
+
+    def action_leave(self) -> None:
+        self.app.exit(return_code=0)
 
 
 class SessionOpener:
-    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: 0 where the user gave up."""
+    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: 0 where the user gave up.
+
+    `how` is the speed, the start and the longest gap with which every recording is played.
+    """
 
     def __init__(
-        self,
-        app: App[None],
-        enter: Callable[[Recording], None],
-        failed: Callable[[str, int], None],
-        speed: float,
-        start: float,
-        max_gap: float | None,
+        self, app: App[None], enter: Callable[[Recording], None], failed: Callable[[str, int], None], how: dict[str, Any]
     ):
         self._app = app
         self._enter = enter
         self._failed = failed
-        self._how: dict[str, Any] = {"speed": speed, "start": start, "max_gap": max_gap}  # every recording is played
+        self._how = how
         self._awaited: Listener | None = None  # what a pipe has not brought yet
 
     def read(self, path: Path) -> str:
         """Read a session in the background; its name, as it is shown."""
-        from fwtui.tui.app.session_reading import Reading
-
         reading = Reading(self._app, path, self._done, **self._how)
         self._app.set_timer(PATIENCE, partial(self._show_reading, reading))
         return reading.name
 
     def _show_reading(self, reading: Reading) -> None:
-        from fwtui.tui.app.session_reading import ReadingScreen
-
         if not reading.over:
             self._app.push_screen(ReadingScreen(reading))
 
     def _done(self, reading: Reading) -> None:
-        from fwtui.tui.app.session_reading import ReadingScreen
-
         for screen in list(self._app.screen_stack):
             if isinstance(screen, ReadingScreen) and screen.reading is reading:
                 screen.dismiss(None)
@@ -74,8 +167,6 @@ class SessionOpener:
         self._app.set_timer(PATIENCE, self._show_waiting)
 
     def _show_waiting(self) -> None:
-        from fwtui.tui.app.session_reading import WaitingScreen
-
         gc_pause.wake()  # nobody knows how long that takes
         if self._awaited is not None:
             self._app.push_screen(WaitingScreen())
@@ -87,9 +178,6 @@ class SessionOpener:
             return
         lines = listener.take()
         if lines:
-            from fwtui.tui.app.session_reading import WaitingScreen
-            from fwtui.tui.frame.recording import Recording
-
             self._awaited = None
             if isinstance(self._app.screen, WaitingScreen):
                 self._app.screen.dismiss(None)

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from fwtui.tui.charts.bars import BLOCK, bars
 from fwtui.tui.charts.figure import Axis, Figure, Rule, Series
 from fwtui.tui.charts.finite import finite
 
 __all__ = ["BLOCK", "Axis", "Figure", "Rule", "Series", "bars", "finite"]
+BLOCK = "▆"
+
+
+def bars(values: tuple[float | None, ...], width: int) -> tuple[str, ...]:
+    """One horizontal bar per value on a common scale from 0, as rows of exactly `width` cells.
+
+    A value above 0 is at least one cell long; a gap is an empty row.
+    """
+    if width < 1:
+        return ("",) * len(values)
+    lengths = [max(value or 0.0, 0.0) for value in finite(values)]
+    most = max(lengths, default=0.0) if width > 1 else 0.0
+    return tuple((BLOCK * max(1, round(v / most * width)) if v and most else "").ljust(width) for v in lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -12,6 +13,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fwtui.common.text import shortened
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.charts.drawing import COLOURS, Drawing, Stop, draw, marker
 from fwtui.tui.charts.figure import Figure
@@ -50,46 +52,34 @@ class Chart(Arrowed, Widget, can_focus=True):
 
     _at: reactive[int | None] = reactive(None)  # the stop under the cursor
 
+    @dataclass
     class Chosen(Message):
         """Enter or a click on a value: a series and a point of the figure."""
 
-        def __init__(self, chart: Chart, series: int, point: int):
-            super().__init__()
-            self.chart, self.series, self.point = chart, series, point
-
-        @property
-        def control(self) -> Chart:
-            return self.chart
+        chart: Chart
+        series: int
+        point: int
 
     def __init__(self, figure: Figure | None = None, *, hint: str = "← → or the mouse: values", id: str | None = None):
         super().__init__(id=id)
-        self._figure = figure or Figure()
+        self.figure = figure or Figure()
         self._hint = hint
 
     def allow_focus(self) -> bool:
         return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
 
-    @property
-    def figure(self) -> Figure:
-        return self._figure
-
     def show(self, figure: Figure) -> None:
         """Show this from now on; an equal figure costs nothing."""
-        if figure == self._figure:
-            return
-        if [s.name for s in figure.series] != [s.name for s in self._figure.series]:
-            self._at = None
-        self._figure = figure
-        self.refresh()
+        if figure != self.figure:
+            if [s.name for s in figure.series] != [s.name for s in self.figure.series]:
+                self._at = None
+            self.figure = figure
+            self.refresh()
 
     @property
     def drawing(self) -> Drawing:
-        return draw(self._figure, self.size.width, self.size.height - self._words_rows)
-
-    @property
-    def _words_rows(self) -> int:
-        """A row of its own for what is under the cursor, so that nothing moves when it comes."""
-        return 1 if self.size.height > 3 else 0
+        # a row of its own for what is under the cursor, so that nothing moves when it comes
+        return draw(self.figure, self.size.width, self.size.height - (1 if self.size.height > 3 else 0))
 
     @property
     def stop(self) -> Stop | None:
@@ -102,77 +92,57 @@ class Chart(Arrowed, Widget, can_focus=True):
         stop = self.stop
         if stop is None:
             return self._hint if self.has_focus and self.drawing.stops else ""
-        figure = self._figure
-        said = []
+        figure, said = self.figure, []
         x = figure.series[stop.points[0][0]].xs[stop.points[0][1]]
         where = f"{figure.x.title} {figure.x.text(x)}".strip() if x is not None else ""
         for number, place in stop.points:
             series, y = figure.series[number], figure.series[number].ys[place]
             name = series.names[place] if place < len(series.names) else series.name
             sign = marker(figure, number) if series.points else "─"
-            if y is not None:
-                said.append(
-                    f"{sign} {figure.y.text(y)} · {where} · {name}" if figure.pointwise else f"{sign} {name} {figure.y.text(y)}"
-                )
+            value = figure.y.text(y) if y is not None else ""
+            said.append(f"{sign} {value} · {where} · {name}" if figure.pointwise else f"{sign} {name} {value}")
         return "   ".join(said if figure.pointwise else [where, *said])
 
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing
         if y >= len(drawing.rows):
-            words = self.words
-            text = words if len(words) <= width else words[: max(0, width - 1)] + "…"
+            text = shortened(self.words, width)
             style = self.get_component_rich_style("chart--cursor" if self.stop is not None else "chart--label")
             return Strip([Segment(text, style)]).adjust_cell_length(width, self.rich_style)
         strip = Strip([Segment(text, self.get_component_rich_style(f"chart--{kind}")) for text, kind in drawing.rows[y]])
         strip = strip.adjust_cell_length(width, self.rich_style)
-        column = self._column
-        return strip if column is None or not drawing.top <= y < drawing.top + drawing.height else self._crossed(strip, column)
-
-    def _crossed(self, strip: Strip, column: int) -> Strip:
-        """The row with the cursor's line through it; a mark under it stays."""
-        before, under, after = strip.crop(0, column), strip.crop(column, column + 1), strip.crop(column + 1)
-        style = self.get_component_rich_style("chart--cursor")
-        text = under.text if under.text.strip() not in ("", "╌", "┊") else "│"
-        return Strip.join([before, Strip([Segment(text, style)]), after])
-
-    @property
-    def _column(self) -> int | None:
-        """Where the cursor's line is, in cells of the widget."""
-        stop, drawing = self.stop, self.drawing
-        return None if stop is None else drawing.left + round(min(1.0, max(0.0, stop.share)) * (drawing.width - 1))
+        if self.stop is None or not drawing.top <= y < drawing.top + drawing.height:
+            return strip
+        # the cursor's line; a mark under it stays
+        column = drawing.left + round(min(1.0, max(0.0, self.stop.share)) * (drawing.width - 1))
+        under = strip.crop(column, column + 1).text
+        cursor = Segment("│" if under in " ╌┊" else under, self.get_component_rich_style("chart--cursor"))
+        return Strip.join([strip.crop(0, column), Strip([cursor]), strip.crop(column + 1)])
 
     def action_cursor(self, direction: int) -> None:
-        stops = len(self.drawing.stops)
-        if not stops:
-            return
-        start = (-1 if direction > 0 else stops) if self._at is None else min(self._at, stops - 1)
-        self._at = min(stops - 1, max(0, start + direction))
+        if stops := len(self.drawing.stops):
+            start = (-1 if direction > 0 else stops) if self._at is None else min(self._at, stops - 1)
+            self._at = min(stops - 1, max(0, start + direction))
 
     def action_cursor_to(self, place: int) -> None:
-        stops = len(self.drawing.stops)
-        if stops:
+        if stops := len(self.drawing.stops):
             self._at = place % stops
 
     def action_choose(self) -> None:
-        stop = self.stop
-        if stop is not None:
-            self.post_message(self.Chosen(self, *stop.points[0]))
+        if self.stop is not None:
+            self.post_message(self.Chosen(self, *self.stop.points[0]))
 
     def nearest(self, x: int, y: int) -> int | None:
         """The stop nearest to a cell of the widget, as its place among the stops."""
         drawing = self.drawing
-        if not drawing.stops:
-            return None
         share = (x - drawing.left) / max(drawing.width - 1, 1)
-        if not self._figure.pointwise:
-            return min(range(len(drawing.stops)), key=lambda stop: abs(drawing.stops[stop].share - share))
-        return min(
-            range(len(drawing.stops)),
-            key=lambda stop: (
-                ((drawing.stops[stop].share - share) * drawing.width / 2) ** 2  # a cell is twice as high as wide
-                + (drawing.stops[stop].row - (y - drawing.top)) ** 2
-            ),
-        )
+
+        def distance(place: int) -> float:
+            stop = drawing.stops[place]
+            down = stop.row - (y - drawing.top) if self.figure.pointwise else 0
+            return ((stop.share - share) * drawing.width / 2) ** 2 + down**2  # a cell is twice as high as wide
+
+        return min(range(len(drawing.stops)), key=distance, default=None)
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
         self._at = self.nearest(event.x, event.y)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
+from fwtui.common.text import shortened
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Rule, tick_text
 from fwtui.tui.charts.finite import decimated, finite, positive
@@ -26,8 +28,7 @@ class Stop(NamedTuple):
     row: int = 0  # of the plot, of the first of them
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """Rows of pieces, all of the same width; the plot's rectangle in them; and where the cursor can stop."""
 
     rows: tuple[tuple[Piece, ...], ...]
@@ -46,47 +47,56 @@ def marker(figure: Figure, series: int) -> str:
     return figure.series[series].marker or MARKERS[series % len(MARKERS)]
 
 
+class Plotted(NamedTuple):
+    """A figure with the coordinates that can be drawn, by series, on its two scales."""
+
+    figure: Figure
+    xs: Sequence[Sequence[float | None]]
+    ys: Sequence[Sequence[float | None]]
+    across: Scale
+    up: Scale
+
+
 @lru_cache(maxsize=64)
 def draw(figure: Figure, width: int, height: int) -> Drawing:
     """The figure in `height` rows of exactly `width` cells; never raises, whatever its numbers are."""
     if width < 1 or height < 1:
         return Drawing((), 0, 0, 0, 0, ())
-    xs = [_coordinates(series.xs, figure.x) for series in figure.series]
-    ys = [_coordinates(series.ys, figure.y) for series in figure.series]
-    there = [
-        (x, y) for sx, sy in zip(xs, ys, strict=True) for x, y in zip(sx, sy, strict=False) if x is not None and y is not None
-    ]
+    xs, ys = (
+        [(positive if axis.log else finite)(values) for values in columns]
+        for axis, columns in ((figure.x, [s.xs for s in figure.series]), (figure.y, [s.ys for s in figure.series]))
+    )
+    there = [point for _, _, *point in _points(xs, ys)]
     if not there:
         return _blank(figure.empty, width, height)
-    across = _scale([x for x, _ in there], figure.x)
     # a rule is worth seeing, so the axis reaches it
     reach = [rule.value for rule in figure.rules if not rule.vertical and finite((rule.value,))[0] is not None]
-    up = _scale([*(y for _, y in there), *reach], figure.y)
-    labelled = width >= LEAST_LABELS[0] and height >= LEAST_LABELS[1]
-    top, bottom = (1, 2) if labelled else (0, 0)
-    y_ticks = ticks(up, max(2, (height - top - bottom) // 3), figure.y.base) if labelled else ()
+    across, up = _scale([x for x, _ in there], figure.x), _scale([*(y for _, y in there), *reach], figure.y)
+    plotted = Plotted(figure, xs, ys, across, up)
+    if width < LEAST_LABELS[0] or height < LEAST_LABELS[1]:
+        rows = tuple(tuple(_joined(cells)) for cells in _body(plotted, width, height))
+        return Drawing(rows, 0, 0, width, height, _stops(plotted, height))
+    room = height - 3  # without legend, axis and its labels
+    y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
-    left = min(max(map(len, y_texts), default=0), width // 3) + 1 if labelled else 0
-    area = (width - left, height - top - bottom)
-    marks = _marks(figure, xs, ys, across, up, area[0])
-    grid = plot.drawn(marks, *area)
-    body = _rules(figure, grid, across, up)
-    rows: list[tuple[Piece, ...]] = []
-    if labelled:
-        rows.append(_legend(figure, left, width))
-    places = {area[1] - 1 - plot.cell(up.share(value), area[1]): text for value, text in zip(y_ticks, y_texts, strict=True)}
-    for y, cells in enumerate(body):
-        gutter = (
-            [(f"{places.get(y, ''):>{left - 1}.{left - 1}}", "label"), ("┤" if y in places else "│", "axis")] if labelled else []
-        )
-        rows.append((*gutter, *_joined(cells)))
-    if labelled:
-        rows += _x_axis(figure.x, across, left, area[0])
-    return Drawing(tuple(rows), left, top, area[0], area[1], _stops(figure, xs, ys, across, up, area[1]))
+    left = min(max(map(len, y_texts), default=0), width // 3) + 1
+    places = {room - 1 - plot.cell(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
+    labelled = [_legend(figure, left, width)]
+    for y, cells in enumerate(_body(plotted, width - left, room)):
+        label = (f"{places.get(y, ''):>{left - 1}.{left - 1}}", "label")
+        labelled.append((label, ("┤" if y in places else "│", "axis"), *_joined(cells)))
+    labelled += _x_axis(figure.x, across, left, width - left)
+    return Drawing(tuple(labelled), left, 1, width - left, room, _stops(plotted, room))
 
 
-def _coordinates(values: Sequence[float | None], axis: Axis) -> tuple[float | None, ...]:
-    return positive(values) if axis.log else finite(values)
+def _points(
+    xs: Sequence[Sequence[float | None]], ys: Sequence[Sequence[float | None]]
+) -> Iterator[tuple[int, int, float, float]]:
+    """Series, place in it and coordinates of every point that has both."""
+    for number, (sx, sy) in enumerate(zip(xs, ys, strict=True)):
+        for place, (x, y) in enumerate(zip(sx, sy, strict=False)):
+            if x is not None and y is not None:
+                yield number, place, x, y
 
 
 def _scale(values: Sequence[float], axis: Axis) -> Scale:
@@ -95,45 +105,43 @@ def _scale(values: Sequence[float], axis: Axis) -> Scale:
 
 
 def _blank(words: str, width: int, height: int) -> Drawing:
-    text = words if len(words) <= width else words[: max(0, width - 1)] + "…"
-    blank = ((" " * width, "label"),)
-    rows = [blank] * height
-    rows[(height - 1) // 2] = ((text.center(width), "label"),)
+    rows = [((" " * width, "label"),)] * height
+    rows[(height - 1) // 2] = ((shortened(words, width).center(width), "label"),)
     return Drawing(tuple(rows), 0, 0, 0, 0, ())
 
 
-def _marks(
-    figure: Figure,
-    xs: Sequence[Sequence[float | None]],
-    ys: Sequence[Sequence[float | None]],
-    across: Scale,
-    up: Scale,
-    width: int,
-) -> plot.Marks:
-    marks = plot.Marks()
+def _marks(plotted: Plotted, width: int, height: int) -> list[list[plot.Cell]]:
+    """Lines and points of all series in a grid of that size."""
+    figure = plotted.figure
+    lines: list[tuple[int, list[plot.Point | None]]] = []
+    marks: list[tuple[plot.Cell, list[plot.Point]]] = []
     for number, series in enumerate(figure.series):
-        thinned = decimated(xs[number], ys[number], 2 * width)
-        shares = [None if p is None else (across.share(p[0]), up.share(p[1])) for p in thinned]
+        thinned = decimated(plotted.xs[number], plotted.ys[number], 2 * width)
+        shares = [None if p is None else (plotted.across.share(p[0]), plotted.up.share(p[1])) for p in thinned]
         if series.line:
-            marks.line(number, shares)
-        there = [p for p in shares if p is not None]
+            lines.append((number, shares))
         if series.points:
+            there = [p for p in shares if p is not None]
             # so many that they would cover each other: some are enough to tell whose line it is
             every = 1 if len(there) <= max(width // 2, 8) or not series.line else -(-len(there) // 6)
-            marks.point(number, marker(figure, number), there[number % every :: every] or there[:1])
+            marks.append(((marker(figure, number), number), there[number % every :: every] or there[:1]))
     # what the user looks at comes last, over all others
-    marks.points.sort(key=lambda point: figure.series[point[0]].strong)
-    return marks
+    marks.sort(key=lambda one: figure.series[one[0][1]].strong)
+    return plot.drawn(lines, marks, width, height)
 
 
-def _rules(figure: Figure, grid: list[list[plot.Cell]], across: Scale, up: Scale) -> list[list[Piece]]:
+def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     """The marks with the rules under them, and the rules' words over nothing."""
-    height, width = len(grid), len(grid[0]) if grid else 0
     cells: list[list[Piece]] = [
-        [(text, "plain" if series < 0 else _strength(figure, series)) for text, series in row] for row in grid
+        [(text, "plain" if series < 0 else _strength(plotted.figure, series)) for text, series in row]
+        for row in _marks(plotted, width, height)
     ]
-    drawn = [(rule, share) for rule in figure.rules if (share := _reached(rule, across if rule.vertical else up)) is not None]
-    for rule, share in drawn if height and width else ():
+    drawn = [
+        (rule, share)
+        for rule in plotted.figure.rules
+        if (share := _reached(rule, plotted.across if rule.vertical else plotted.up)) is not None
+    ]
+    for rule, share in drawn:
         if rule.vertical:
             x = plot.cell(share, width)
             for row in cells:
@@ -142,7 +150,7 @@ def _rules(figure: Figure, grid: list[list[plot.Cell]], across: Scale, up: Scale
             y = height - 1 - plot.cell(share, height)
             cells[y] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[y]]
     # words last, or another rule would run through them
-    for rule, share in drawn if height and width else ():
+    for rule, share in drawn:
         said = [words for words in (rule.words, rule.short) if words]
         if rule.vertical:
             x = plot.cell(share, width)
@@ -176,13 +184,7 @@ def _write(row: list[Piece], words: str, start: int) -> bool:
 
 
 def _joined(cells: Sequence[Piece]) -> list[Piece]:
-    joined: list[Piece] = []
-    for text, kind in cells:
-        if joined and joined[-1][1] == kind:
-            joined[-1] = (joined[-1][0] + text, kind)
-        else:
-            joined.append((text, kind))
-    return joined
+    return [("".join(text for text, _ in alike), kind) for kind, alike in groupby(cells, key=itemgetter(1))]
 
 
 def _legend(figure: Figure, left: int, width: int) -> tuple[Piece, ...]:
@@ -222,29 +224,17 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int) -> list[tuple[Piec
     return [((corner + "└", "axis"), ("".join(line), "axis")), ((corner + " ", "label"), ("".join(labels), "label"))]
 
 
-def _stops(
-    figure: Figure,
-    xs: Sequence[Sequence[float | None]],
-    ys: Sequence[Sequence[float | None]],
-    across: Scale,
-    up: Scale,
-    height: int,
-) -> tuple[Stop, ...]:
-    points = [
+def _stops(plotted: Plotted, height: int) -> tuple[Stop, ...]:
+    figure, across, up = plotted.figure, plotted.across, plotted.up
+    points = sorted(
         (x, y, number, place)
-        for number, (sx, sy) in enumerate(zip(xs, ys, strict=True))
-        if figure.series[number].points or not figure.pointwise
-        for place, (x, y) in enumerate(zip(sx, sy, strict=False))
-        if x is not None and y is not None and -1e-9 <= across.share(x) <= 1 + 1e-9
-    ]
-    points.sort()
+        for number, place, x, y in _points(plotted.xs, plotted.ys)
+        if (figure.series[number].points or not figure.pointwise) and -1e-9 <= across.share(x) <= 1 + 1e-9
+    )
     if figure.pointwise:
-        return tuple(Stop(across.share(x), ((number, place),), _row(up, y, height)) for x, y, number, place in points)
-    stops: dict[float, list[tuple[int, int]]] = {}
-    for x, _, number, place in points:
-        stops.setdefault(x, []).append((number, place))
-    return tuple(Stop(across.share(x), tuple(sorted(found))) for x, found in stops.items())
-
-
-def _row(up: Scale, y: float, height: int) -> int:
-    return height - 1 - plot.cell(min(1.0, max(0.0, up.share(y))), height)
+        rows = [height - 1 - plot.cell(min(1.0, max(0.0, up.share(y))), height) for _, y, _, _ in points]
+        return tuple(Stop(across.share(x), ((n, place),), row) for (x, _, n, place), row in zip(points, rows, strict=True))
+    return tuple(
+        Stop(across.share(x), tuple(sorted((number, place) for _, _, number, place in there)))
+        for x, there in groupby(points, key=itemgetter(0))
+    )

@@ -73,7 +73,3 @@ def tick_text(value: float, text: Callable[[float], str]) -> str:
 
 def rate_text(value: float) -> str:
     return units.scaled(value, "relax/s")
-
-
-def seconds_text(value: float) -> str:
-    return units.duration(value)

@@ -7,7 +7,7 @@ rectangle (0..1), finite and inside of it, and the figure is cleared before and 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 Point = tuple[float, float]
 Cell = tuple[str, int]  # a character and the series it belongs to; " " belongs to none (-1)
@@ -16,32 +16,18 @@ _PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
 _COLOURS = 200  # series are told apart in plotext's output by these numbers
 
 
-class Marks:
-    """What is to be drawn: lines as lists of points, then single points over them."""
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[int, list[Point]]] = []
-        self.points: list[tuple[int, str, list[Point]]] = []
-
-    def line(self, series: int, points: Sequence[Point | None]) -> None:
-        """A line through these shares of the rectangle, broken at None and cut where it leaves the rectangle."""
-        piece: list[Point] = []
-        for before, point in zip([None, *points], [*points, None], strict=True):
-            cut = None if before is None or point is None else clipped(before, point)
-            if before is not None and point is None and len(piece) == 0 and _inside(before):
-                piece = [before]  # a point without neighbours
-            if cut is None or (piece and piece[-1] != cut[0]):
-                if piece:
-                    self.lines.append((series, piece))
-                piece = []
-            if cut is not None:
-                piece += cut if not piece else cut[1:]
-
-    def point(self, series: int, marker: str, points: Sequence[Point]) -> None:
-        """The same marker at each of these shares of the rectangle; what is outside is left out."""
-        inside = [point for point in points if _inside(point)]
-        if inside:
-            self.points.append((series, marker, inside))
+def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
+    """The line through these shares of the rectangle, broken at None and cut where it leaves the rectangle."""
+    piece: list[Point] = []
+    for before, point in zip([None, *points], [*points, None], strict=True):
+        cut = None if before is None or point is None else clipped(before, point)
+        if before is not None and point is None and not piece and _inside(before):
+            piece = [before]  # a point without neighbours
+        if piece and (cut is None or piece[-1] != cut[0]):
+            yield piece
+            piece = []
+        if cut is not None:
+            piece += cut[1:] if piece else cut
 
 
 def _inside(point: Point) -> bool:
@@ -75,16 +61,17 @@ def cell(share: float, cells: int) -> int:
     return min(cells - 1, max(0, round(share * (cells - 1))))
 
 
-def drawn(marks: Marks, width: int, height: int) -> list[list[Cell]]:
-    """`height` rows of `width` cells, the top one first."""
-    if width < 1 or height < 1:
-        return []
+def drawn(
+    lines: Sequence[tuple[int, Sequence[Point | None]]], marks: Sequence[tuple[Cell, Sequence[Point]]], width: int, height: int
+) -> list[list[Cell]]:
+    """`height` rows of `width` cells, the top one first: lines by series, then single points over them."""
     grid = [[EMPTY] * width for _ in range(height)]
-    if marks.lines and width > 1 and height > 1:  # plotext has no limits for a single row or column
-        _lines(marks.lines, grid, width, height)
-    for series, marker, points in marks.points:
-        for x, y in points:
-            grid[height - 1 - cell(y, height)][cell(x, width)] = (marker, series)
+    inside = [(series, piece) for series, points in lines for piece in pieces(points)]
+    if inside and width > 1 and height > 1:  # plotext has no limits for a single row or column
+        _lines(inside, grid, width, height)
+    for mark, points in marks:
+        for x, y in filter(_inside, points):
+            grid[height - 1 - cell(y, height)][cell(x, width)] = mark
     return grid
 
 

@@ -24,13 +24,6 @@ class Scale(NamedTuple):
             return (math.log10(max(value, 1e-300)) - low) / (high - low)
         return (value - self.low) / (self.high - self.low)
 
-    def value(self, share: float) -> float:
-        """The number at that share of the way."""
-        if self.log:
-            low, high = math.log10(self.low), math.log10(self.high)
-            return 10 ** (low + share * (high - low))
-        return self.low + share * (self.high - self.low)
-
 
 def scale(
     values: Sequence[float], log: bool = False, low: float | None = None, high: float | None = None, base: int = 10

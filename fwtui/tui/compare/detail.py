@@ -13,7 +13,6 @@ from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
-from fwtui.tui.charts.figure import seconds_text
 from fwtui.tui.compare.table import short_label
 from fwtui.tui.widgets import readout
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
@@ -102,7 +101,7 @@ def passes(pair: Pair | None) -> Figure:
         told = entrant.run.samples if not entrant.run.simulated else ()
         xs, ys = tuple(float(i + 1) for i in range(len(told))), tuple(sample.seconds for sample in told)
         series += [Series(entrant.label, xs, ys)] * bool(told)
-    return Figure(tuple(series), Axis("pass", whole=True), Axis("time", seconds_text), empty="neither run has timed passes")
+    return Figure(tuple(series), Axis("pass", whole=True), Axis("time", units.duration), empty="neither run has timed passes")
 
 
 class Runner(NamedTuple):

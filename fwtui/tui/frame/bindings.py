@@ -11,9 +11,18 @@ from textual.keys import _character_to_key
 from fwtui.tui.frame.places import PLACES
 
 
-def bound(keys: str, action: str, title: str, tooltip: str, id: str = "", show: bool = True, priority: bool = False) -> Binding:
-    """A binding in one line; its id is its action where nothing else is said."""
-    return Binding(keys, action, title, show=show, priority=priority, tooltip=tooltip, id=id or action)
+def bound(
+    keys: str,
+    action: str,
+    title: str,
+    tooltip: str,
+    id: str = "",
+    show: bool = True,
+    priority: bool = False,
+    key_display: str | None = None,
+) -> Binding:
+    """A binding; its id is its action where nothing else is said."""
+    return Binding(keys, action, title, show, key_display, priority, tooltip, id=id or action)
 
 
 hidden = partial(bound, show=False)  # not in the footer, where there is no room for all
@@ -70,7 +79,7 @@ COMMON = (
     hidden("P", "presenter", "Presenter", "large figures and fewer panels, on and off"),
     hidden("y", "save", "Save", "keep or copy the table, the results or the screen"),
     hidden("l", "log", "Log", "the whole log, and the last words of whoever died"),
-    replace(bound("question_mark,f1", "help", "Help", "every key, and what the words mean"), key_display="?"),
+    bound("question_mark,f1", "help", "Help", "every key, and what the words mean", key_display="?"),
     bound("q", "leave", "Quit", "end the program; a run that is going is cancelled", id="quit"),
     bound("q", "close", "Back", "back to the dashboard; a run there has gone on"),
 )
@@ -84,19 +93,11 @@ SHARED = (
     *COMMON,
 )
 
-# also with alt, for whoever is typing into a field; terminals send an escape before the digit, or what macOS makes of both
+# also with alt, for a user who types into a field; terminals send an escape before the digit, or what macOS makes of both
 TO_PLACES = tuple(
-    replace(
-        hidden(
-            f"{place.key},alt+{place.key},{_character_to_key(place.alternative)}",
-            f"place('{place.name}')",
-            place.title,
-            place.tooltip,
-            id=f"place.{place.name}",
-        ),
-        key_display=place.key,
-    )
+    hidden(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
     for place in PLACES
+    for keys in (f"{place.key},alt+{place.key},{_character_to_key(place.alternative)}",)
 )
 EVERYWHERE = (
     Binding("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing"),

@@ -13,8 +13,8 @@ from fwtui.learn.cue import PANELS, Cue, cue
 from fwtui.learn.questions import Answer
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.answer_bars import parts_lines
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.readout import parts_lines
 
 
 class Card(NamedTuple):
@@ -27,20 +27,15 @@ class Card(NamedTuple):
 
 
 class CueCard(Drawn["Card | None"]):
-    DEFAULT_CSS = """
-    CueCard { padding: 0 1; background: $panel; display: none; max-height: 50%; }
-    CueCard.-there { display: block; }
-    """
+    DEFAULT_CSS = "CueCard { padding: 0 1; background: $panel; max-height: 50%; }"
 
     def draw(self, subject: Card | None, width: int) -> Sequence[Content]:
         if subject is None:
             return []
         said = subject.cue
-        panel = f"{PANELS[said.panel]}: " if said.panel else ""
-        sign = "? " if said.asks else "◆ "
         rows = line(
-            (sign, f"{STRONG} $text-primary"),
-            (panel, "$text-primary"),
+            ("? " if said.asks else "◆ ", f"{STRONG} $text-primary"),
+            (f"{PANELS[said.panel]}: " if said.panel else "", "$text-primary"),
             (said.words, STRONG),
             (f"  {subject.number} of {subject.of}", MUTED),
         ).wrap(width)

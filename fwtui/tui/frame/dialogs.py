@@ -52,9 +52,16 @@ class Dialog(ModalScreen[str | None]):
         """The widgets between title and hint."""
         raise NotImplementedError
 
+    def on_mount(self) -> None:
+        self._leave_room()
+
     def on_resize(self, event: Resize) -> None:
-        for words in self.query(Scrolled):
-            words.fit(event.size.height)
+        self._leave_room()
+
+    def _leave_room(self) -> None:
+        """Room for title and hint, however long the text is."""
+        for text in self.query(VerticalScroll):
+            text.styles.max_height = max(3, self.app.size.height - FRAME)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -84,12 +91,7 @@ class Scrolled(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield Hung(self._rows)
 
-    def fit(self, rows: int) -> None:
-        """Leave room for the dialog's frame on a screen of so many rows."""
-        self.styles.max_height = max(3, rows - FRAME)
-
     def on_mount(self) -> None:
-        self.fit(self.app.size.height)
         self.focus()
         if self._at_end:
             self.call_after_refresh(self.scroll_end, animate=False)
@@ -122,7 +124,7 @@ class HelpScreen(Dialog):
 
 
 class LogScreen(Dialog):
-    """The whole log, and the last words of whoever died."""
+    """The whole log, and the last words of the process that died."""
 
     TITLE = "Log"
     BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
@@ -209,9 +211,6 @@ class FormScreen(Dialog):
 
     def body(self) -> ComposeResult:
         yield ExperimentForm(self._draft)
-
-    def on_mount(self) -> None:
-        self.query_one(ExperimentForm).styles.max_height = max(4, self.app.size.height - FRAME)
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
         event.stop()

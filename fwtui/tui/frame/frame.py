@@ -23,12 +23,11 @@ from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
-from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, LogScreen
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
-from fwtui.tui.frame.look import keymap_of, presenting, rebound
+from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
-from fwtui.tui.frame.own_cost import CostLine, meter_of
-from fwtui.tui.frame.sizes import classes_at
+from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.view import View
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 ARROWS = (("jump",), ("leap",), ("seek",))  # moves whose keys lists and fields have a use for too
-Words = tuple[tuple[str, str], ...]
 
 
 class Painted(Message):
@@ -60,7 +58,7 @@ class Frame(Screen[None]):
     - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - `check_action()`: False for keys that can do nothing now, and `why_not()`: why (ask super() for all others);
+    - `why_not()`: why a key can do nothing now; empty where it can (ask super() for all others);
     - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
       words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
@@ -70,6 +68,7 @@ class Frame(Screen[None]):
 
     DEFAULT_CSS = """
     Frame #small { display: none; height: 1fr; width: 1fr; content-align: center middle; text-align: center; }
+    Frame #transport { height: 2; padding: 0 1; background: $panel; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
     Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
@@ -78,7 +77,7 @@ class Frame(Screen[None]):
     COMMANDS: ClassVar = {palette.Commands}
     PLACE: ClassVar[str] = ""
     STRIP: ClassVar = True
-    WORDS: ClassVar[Words] = ()
+    WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
@@ -94,6 +93,14 @@ class Frame(Screen[None]):
     def model(self) -> Model:
         return self.view.model
 
+    @property
+    def look(self) -> Look:
+        return getattr(self.app, "look", USUAL)
+
+    @property
+    def meter(self) -> Meter:
+        return getattr(self.app, "meter", None) or Meter()
+
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
             yield TopBar(Top(self.view.tabs, self.PLACE))
@@ -104,27 +111,25 @@ class Frame(Screen[None]):
             yield CostLine(None)
             if self.view.playback is not None:
                 from fwtui.tui.frame.cue_card import CueCard
-                from fwtui.tui.frame.transport import Transport
+                from fwtui.tui.frame.transport import PositionLine, Timeline
 
                 yield CueCard(None)
-                yield Transport(self.view.playback.position)
+                with Vertical(id="transport"):
+                    yield PositionLine(self.view.playback.position)
+                    yield Timeline()
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
 
     def body(self) -> ComposeResult:
-        """The place's own widgets."""
         raise NotImplementedError
 
     def show(self) -> None:
-        """Make them agree with the view."""
         raise NotImplementedError
 
     def state(self) -> object:
-        """Whatever decides, besides the view, what is shown; a new value shows everything again."""
         return None
 
     def panel(self) -> Widget | None:
-        """What the page keys scroll."""
         return None
 
     def table(self) -> Table:
@@ -176,11 +181,13 @@ class Frame(Screen[None]):
         if not self._complete:
             return
         if self.view.playback is not None:
-            from fwtui.tui.frame.transport import Transport
+            from fwtui.tui.frame.transport import PositionLine, Timeline, Track
 
-            self.query_one(Transport).show(self.view.playback.position, self.view.playback.bands)
+            position = self.view.playback.position
+            self.query_one(PositionLine).show(position)
+            self.query_one(Timeline).show(Track(self.view.playback.bands, position.seconds, position.duration))
         self._show_cost()
-        self.set_class(presenting(self.app), "-presenter")
+        self.set_class(self.look.presenter, "-presenter")
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:
             return
@@ -195,29 +202,24 @@ class Frame(Screen[None]):
         self._refresh_keys()
 
     def _show_cost(self) -> None:
-        meter = meter_of(self.app)
         line = self.query_one(CostLine)
-        if line.display != meter.shown:
-            line.display = meter.shown
-        if meter.shown:
-            line.show(meter.read(self.model))
+        if line.display != self.meter.shown:
+            line.display = self.meter.shown
+        if self.meter.shown:
+            line.show(self.meter.read(self.model))
 
     def _show_card(self) -> None:
         """Agree with the marker that the recording stands at, if there is one."""
         from fwtui.tui.frame.cue_card import CueCard, card
 
         shown = card(self.view, self.key_of)
-        widget = self.query_one(CueCard)
-        widget.show(shown)
-        widget.set_class(shown is not None, "-there")
+        self.query_one(CueCard).show(shown)
         self.point(shown.cue.panel if shown is not None else "")
 
     def _top(self) -> Top:
-        source = self.view.source
-        recording = ""
+        source, recording, paused = self.view.source, "", ""
         if source is not None and source.recorder is not None:
             recording = f"{units.clock(source.now - self.view.recording_since)} · {units.memory(source.recorder.bytes)}"
-        paused = ""
         if source is not None and self.view.paused:
             missed = source.model.index - self.model.index
             paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
@@ -231,7 +233,7 @@ class Frame(Screen[None]):
             self.refresh_bindings()
 
     def _own_bindings(self) -> list[Binding]:
-        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), keymap_of(self.app))
+        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), self.look.keymap)
 
     def on_descendant_focus(self) -> None:
         self._refresh_keys()
@@ -250,8 +252,7 @@ class Frame(Screen[None]):
             self.say(str(refusal), level)
 
     def action_cancel(self) -> None:
-        words = self.view.cancel()
-        if words:
+        if words := self.view.cancel():
             self.say(words)
 
     def action_pause(self) -> None:
@@ -285,8 +286,7 @@ class Frame(Screen[None]):
 
     def action_adjust(self, how: str, *amount: float) -> None:
         """Change how the recording is played, as that method of its playback does."""
-        words = getattr(self.view.playback, how)(*amount)
-        if words:
+        if words := getattr(self.view.playback, how)(*amount):
             self.say(words)
         else:
             self.update()
@@ -294,7 +294,7 @@ class Frame(Screen[None]):
     def action_go(self) -> None:
         from fwtui.tui.frame.playback import WHERE
 
-        def leave(place: str | None) -> None:
+        def go(place: str | None) -> None:
             if place and place.strip() and self.view.playback is not None:
                 self.view.selected = self.view.told = None
                 with self.saying("error"):
@@ -302,7 +302,7 @@ class Frame(Screen[None]):
                 self.update()
 
         hint = f"{WHERE}. Enter goes there, Esc does not"
-        self.app.push_screen(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), leave)
+        self.app.push_screen(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), go)
 
     def on_timeline_sought(self, event: Timeline.Sought) -> None:
         event.stop()
@@ -328,9 +328,39 @@ class Frame(Screen[None]):
         self.update()
 
     def action_save(self) -> None:
+        from fwtui.tui.frame.saving import FORMS
+
+        hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal lets it"
+        choices = ((name, FORMS[name].title) for name in self.savable())
+        self.app.push_screen(ChoiceScreen("Save", choices, hint), self.save_soon)
+
+    def savable(self) -> list[str]:
+        """The forms of fwtui.tui.frame.saving in which there is something to save."""
+        from fwtui.tui.frame.saving import FORMS
+
+        gone = ("table" if not self.table() else "", "results" if not self.model.runs else "")
+        return [name for name in FORMS if name.partition("-")[0] not in gone]
+
+    def save_soon(self, name: str | None) -> None:
+        """Save it, but not before what asked for it is gone from the screen; nothing for None."""
+        if name is not None:
+            self.call_after_refresh(self.save, name)
+
+    def save(self, name: str) -> None:
+        """Keep what is shown in that form, and say where."""
         from fwtui.tui.frame import saving
 
-        saving.ask(self)
+        form = saving.FORMS[name]
+        text = form.text(self.app, self.model, self.table())
+        with self.saying("error"):
+            path = saving.write(f"fwtui-{self.PLACE}-{name}", form.suffix, text)
+            copied = form.copied and len(text) <= saving.MOST_COPIED
+            if copied:
+                self.app.copy_to_clipboard(text)
+            also = "also sent to the clipboard, which not every terminal takes" if copied else ""
+            # the log line may be too short for the path; this is not
+            self.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=saving.SHOWN_SECONDS)
+            self.say(f"saved {path}")
 
     def action_back(self) -> None:
         """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
@@ -350,9 +380,9 @@ class Frame(Screen[None]):
 
     def action_cursor(self) -> None:
         """Give the arrow keys to the next widget that has a use for them, and after the last one to none."""
-        takers: list[Widget] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
+        takers: list[Widget | None] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
         after = takers.index(self.focused) + 1 if self.focused in takers else 0
-        self.set_focus(takers[after] if after < len(takers) else None)
+        self.set_focus([*takers, None][after])
 
     def action_close(self) -> None:
         if self.view.close is not None:
@@ -364,12 +394,11 @@ class Frame(Screen[None]):
         self.app.exit(return_code=0)
 
     def action_cost(self) -> None:
-        meter = meter_of(self.app)
-        meter.shown = not meter.shown
+        self.meter.shown = not self.meter.shown
         self.update()
 
     def action_presenter(self) -> None:
-        self.app.look = self.app.look._replace(presenter=not presenting(self.app))  # type: ignore[attr-defined]
+        self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
         self.update(True)
 
     def action_log(self) -> None:
@@ -377,14 +406,14 @@ class Frame(Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        places = rebound(bindings.TO_PLACES, keymap_of(self.app))
+        places = rebound(bindings.TO_PLACES, self.look.keymap)
         here = [binding for binding in places if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", here), ("Everywhere", bindings.EVERYWHERE))
         about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:
-        """How the key of the binding with that id is called, whoever gave it that key."""
+        """How the key that the binding with that id has now is called."""
         binding = next(binding for binding in self._own_bindings() if binding.id == name)
         return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
 
@@ -397,30 +426,19 @@ class Frame(Screen[None]):
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
-        if panel is None:
-            return
-        if direction > 0:
-            panel.scroll_page_down(animate=False)
-        else:
-            panel.scroll_page_up(animate=False)
+        if panel is not None:
+            panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        source = self.view.source
+        if self.why_not(action):
+            return False
         match action:
-            case "answer":
-                return self._asks
             case "move" if parameters[:1] in ARROWS and isinstance(self.focused, Arrowed | Input | OptionList | Select):
                 return False
             case "move" | "adjust" | "go":
                 return self.view.playback is not None
-            case "cancel":
-                return self.view.busy
             case "record" | "pause":
-                return source is not None
-            case "mark":
-                return source is not None and source.recorder is not None
-            case "cursor":
-                return any(isinstance(widget, Arrowed) for widget in self.focus_chain)
+                return self.view.source is not None
             case "leave":
                 return self.view.close is None
             case "close":
@@ -437,15 +455,16 @@ class Frame(Screen[None]):
         return True
 
     def why_not(self, action: str) -> str:
-        """Why check_action() says no to an action of this screen, in a few words; nothing where another binding has the key."""
+        """Why an action can do nothing now, in a few words; empty where it can, or where another binding has the key."""
+        source = self.view.source
         match action:
-            case "cancel":
+            case "cancel" if not self.view.busy:
                 return "nothing is going that could be cancelled"
-            case "mark":
+            case "mark" if source is None or source.recorder is None:
                 return f"nothing is being recorded that a marker could be left in; {self.key_of('record')} records"
-            case "cursor":
+            case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
                 return "there is nothing here now that the arrows could move"
-            case "answer":
+            case "answer" if not self._asks:
                 return "no marker that asks a question stands here"
         return ""
 
@@ -456,7 +475,7 @@ class Frame(Screen[None]):
 
     def commands(self) -> Iterator[palette.Command]:
         """What the palette offers here."""
-        from fwtui.tui.frame import saving
+        from fwtui.tui.frame.saving import FORMS
 
         for active in self.active_bindings.values():
             binding = active.binding
@@ -464,5 +483,5 @@ class Frame(Screen[None]):
                 words = f"{binding.description}: {binding.tooltip}"
                 # not before the palette is closed
                 yield palette.Command(words, partial(self.call_later, self.run_action, binding.action))
-        for name in saving.savable(self):
-            yield palette.Command(f"Save {saving.FORMS[name].title}", partial(saving.save_soon, self, name))
+        for name in self.savable():
+            yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))

@@ -1,20 +1,48 @@
-"""What of a user's settings decides how the screens look and which keys they have, and whether that can be so."""
+"""How the screens look: the program's own colours, the sizes from which they differ, and what a user's settings change.
+
+The theme is calm and dark with one accent; everything else takes its colours from the theme's variables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from textual.app import App
 from textual.binding import Binding
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key
-from textual.theme import BUILTIN_THEMES
+from textual.theme import BUILTIN_THEMES, Theme
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.machine.settings import KEYMAP, Settings
-from fwtui.tui.frame.theme import FWTUI
 
+FWTUI = Theme(
+    name="fwtui",
+    primary="#56b6c2",
+    secondary="#7f96a8",
+    accent="#56b6c2",
+    warning="#d8a657",
+    error="#e5737b",
+    success="#8fbf7f",
+    foreground="#d3dbe1",
+    background="#11161b",
+    surface="#161d23",
+    panel="#1c252d",
+    dark=True,
+    variables={
+        "border": "#56b6c2",
+        "border-blurred": "#2b3741",
+        "footer-background": "#161d23",
+        "block-cursor-background": "#2b4a52",
+        "block-cursor-foreground": "#e8f1f3",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "#1f2c33",
+        "input-selection-background": "#56b6c2 35%",
+    },
+)
+THEMES = (FWTUI.name, *BUILTIN_THEMES)
+WIDTHS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # columns from which a screen has the class
+HEIGHTS = [(0, "-tiny"), (16, "-flat"), (20, "-short"), (32, "-tall"), (50, "-high")]
 _NAMED = {key.value for key in Keys if not key.value.startswith("<")} | set(KEY_NAME_REPLACEMENTS.values())
 _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 
@@ -22,15 +50,22 @@ _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 class Look(NamedTuple):
     theme: str = FWTUI.name
     ascii: bool = False
-    presenter: bool = False
+    presenter: bool = False  # large figures and few panels
     keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
 
 
 USUAL = Look()
 
 
-def look_of(settings: Settings) -> Look:
+def classes_at(width: int, height: int) -> set[str]:
+    """What Textual gives a screen in a terminal of that size."""
+    return {max(step for step in steps if step[0] <= size)[1] for size, steps in ((width, WIDTHS), (height, HEIGHTS))}
+
+
+def look_of(settings: Settings | None) -> Look:
     """The look that was asked for. Raises Refused for a theme, a binding or a key that there is not."""
+    if settings is None:
+        return USUAL
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
     if keymap:
@@ -44,8 +79,8 @@ def look_of(settings: Settings) -> Look:
 def check(settings: Settings) -> None:
     """Raises Refused with the file, the variable or the option that said what cannot be."""
     theme = settings.value("theme")
-    if theme.text not in (names := themes()):
-        raise Refused(f"{_said(theme.where, 'theme')}: there is no theme {shown(theme.text)}; choose one of {', '.join(names)}")
+    if theme.text not in THEMES:
+        raise Refused(f"{_said(theme.where, 'theme')}: there is no theme {shown(theme.text)}; choose one of {', '.join(THEMES)}")
     groups = screens() if settings.keymap else {}
     known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
@@ -59,11 +94,6 @@ def check(settings: Settings) -> None:
         _check_clashes(screen, bindings, settings)
 
 
-def themes() -> tuple[str, ...]:
-    """Every theme's name: this program's own, then Textual's."""
-    return (FWTUI.name, *BUILTIN_THEMES)
-
-
 def normal(key: str) -> str:
     """A key as Textual calls it; empty for what is none."""
     *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
@@ -74,16 +104,6 @@ def normal(key: str) -> str:
     whole = "+".join((*modifiers, last))
     character = len(last) == 1 or (last.isascii() and "_" in last) or last in _NAMED
     return whole if whole in _NAMED or character else ""
-
-
-def keymap_of(app: App[Any]) -> Mapping[str, str]:
-    """The keys that are not those of the bindings themselves."""
-    return getattr(app, "look", USUAL).keymap
-
-
-def presenting(app: App[Any]) -> bool:
-    """Whether figures are large and panels few."""
-    return getattr(app, "look", USUAL).presenter
 
 
 def rebound(bindings: Iterable[Binding], keymap: Mapping[str, str]) -> list[Binding]:

@@ -60,17 +60,18 @@ def _of_marker(marker: events.Marker) -> Entry:
 
 
 def _of_run(run: Run) -> list[Entry]:
-    lines = [Entry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}")]
-    if run.state == "done":
-        word, _ = wording.verdict(run, part=False)
-        how = f", {run.verdict.how}" if run.verdict is not None and run.verdict.how and run.verified else ""
-        lines.append(Entry(run.finished or run.started, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info"))
-    elif run.state == "cancelled":
-        lines.append(Entry(run.finished or run.started, f"run {run.id} cancelled"))
-    elif run.state == "refused":
-        why = f": {run.done.message}" if run.done is not None and run.done.message else ""
-        lines.append(Entry(run.finished or run.started, f"run {run.id} refused{why}", "error"))
-    return lines
+    begun, ended = Entry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}"), run.finished or run.started
+    match run.state:
+        case "done":
+            word, _ = wording.verdict(run, part=False)
+            how = f", {run.verdict.how}" if run.verdict is not None and run.verdict.how and run.verified else ""
+            return [begun, Entry(ended, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info")]
+        case "cancelled":
+            return [begun, Entry(ended, f"run {run.id} cancelled")]
+        case "refused":
+            why = f": {run.done.message}" if run.done is not None and run.done.message else ""
+            return [begun, Entry(ended, f"run {run.id} refused{why}", "error")]
+    return [begun]
 
 
 class LogLine(Drawn[Entry | None]):
@@ -83,14 +84,7 @@ class LogLine(Drawn[Entry | None]):
 class Banner(Drawn[events.Fault | None]):
     """A fault in words, over the run it ended, until the next run begins."""
 
-    DEFAULT_CSS = """
-    Banner { display: none; background: $error 15%; padding: 0 1; text-wrap: wrap; }
-    Banner.-said { display: block; }
-    """
-
-    def show(self, subject: events.Fault | None) -> None:
-        self.set_class(subject is not None, "-said")
-        super().show(subject)
+    DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"
 
     def draw(self, subject: events.Fault | None, width: int) -> Sequence[Content]:
         if subject is None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from textual.app import App
 from textual.content import Content
 
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.tui.widgets.drawn import MUTED, Drawn, Piece, line
+from fwtui.tui.widgets.drawn import MUTED, Drawn, Piece, line, longest
 
 WINDOW = 1.0  # seconds over which this process is looked at
 SAMPLED = 3.0  # seconds of telemetry that are looked at
@@ -28,7 +27,7 @@ class Cost(NamedTuple):
 
 
 class Meter:
-    """Counts frames and processor time; free while nobody looks."""
+    """Counts frames and processor time; free while it is not shown."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, processor: Callable[[], float] = time.process_time):
         self.shown = False
@@ -45,7 +44,7 @@ class Meter:
     def read(self, model: Model) -> Cost | None:
         """The cost over the last second or so; None until one has passed since it was first asked for."""
         now = (self._clock(), self._processor(), self._frames)
-        if self._since is None or now[0] - self._since[0] > 3 * WINDOW:  # nobody looked for a while
+        if self._since is None or now[0] - self._since[0] > 3 * WINDOW:  # it was not shown for a while
             self._since, self._last = now, None
         seconds, busy, frames = (new - old for new, old in zip(now, self._since, strict=True))
         if seconds >= WINDOW:
@@ -85,23 +84,15 @@ class CostLine(Drawn[Cost | None]):
     def draw(self, subject: Cost | None, width: int) -> Sequence[Content]:
         if subject is None:
             return [line(("own cost  measuring…", MUTED))]
-        tried = [_told(subject, words) for words in WORDS]
-        return [next((whole for whole in tried if whole.cell_length <= width), tried[-1])]
+        return [longest((_told(subject, words) for words in WORDS), width)]
 
 
 def _told(c: Cost, words: Words) -> Content:
     """Fixed widths: nothing jumps when a figure changes."""
     pieces: list[Piece] = [(words.begin, MUTED), f"{units.duration(c.per_frame):>7}", ("/frame", MUTED)]
-    pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * words.rates + [f"{100 * c.core:6.1f} %", (words.core, MUTED)]
-    pieces.append((words.between, MUTED))
+    pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * words.rates
+    pieces += [f"{100 * c.core:6.1f} %", (words.core, MUTED), (words.between, MUTED)]
     if c.reading is None:
         return line(*pieces, units.ABSENT)
-    pieces += [f"{units.duration(c.reading):>7}", ("/reading", MUTED)]
-    pieces += [f"  {c.readings:4.1f}", ("/s", MUTED)] * words.rates
+    pieces += [f"{units.duration(c.reading):>7}", ("/reading", MUTED), *[f"  {c.readings:4.1f}", ("/s", MUTED)] * words.rates]
     return line(*pieces, f"{100 * c.reading * c.readings:6.1f} %", (words.core, MUTED))
-
-
-def meter_of(app: App[Any]) -> Meter:
-    """The application's meter; one that shows nothing where it has none."""
-    meter = getattr(app, "meter", None)
-    return meter if isinstance(meter, Meter) else Meter()

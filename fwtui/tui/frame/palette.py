@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -17,15 +17,8 @@ class Command(NamedTuple):
     help: str | None = None
 
 
-@runtime_checkable
-class Commanded(Protocol):
-    """A screen, or an application, that has something to offer at the moment."""
-
-    def commands(self) -> Iterator[Command]: ...
-
-
 class Commands(Provider):
-    """What the screen and then the application offer."""
+    """What the `commands()` of the screen and then of the application offer, where they have them."""
 
     async def discover(self) -> Hits:
         for command in self._offered():
@@ -40,8 +33,7 @@ class Commands(Provider):
 
     def _offered(self) -> Iterator[Command]:
         for place in (self.screen, self.app):
-            if isinstance(place, Commanded):
-                yield from place.commands()
+            yield from getattr(place, "commands", tuple)()
 
 
 class Palette(CommandPalette):

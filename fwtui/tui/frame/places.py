@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 BESIDE = "compare"  # the place that takes a second session
 
 
+class Tab(NamedTuple):
+    """A place on the bar."""
+
+    key: str
+    name: str
+    title: str
+    tooltip: str = ""
+
+
 class Place(NamedTuple):
     """One screen of the bar. A screen is named as module:class below fwtui.tui, so that nothing is imported before it is seen.
 
@@ -25,7 +34,7 @@ class Place(NamedTuple):
     name: str  # for `--screen` and the ids of its bindings
     tooltip: str  # a few words, in lower case
     live: str = ""
-    replay: str | None = None  # the screen of a recording; None: the same one
+    replay: str | None = None  # the screen of a recording, "" for none; None: the same one
     replay_title: str = ""  # where a recording calls it something else
     pictured: bool = True  # what it shows of a recording is nothing but that recording
 
@@ -38,28 +47,23 @@ class Place(NamedTuple):
         """The screen of a recording; nothing where it has none."""
         return self.live if self.replay is None else self.replay
 
-    @property
-    def recorded_title(self) -> str:
-        return self.replay_title or self.title
-
-    def shown_title(self, view: View) -> str:
-        return self.recorded_title if view.playback is not None else self.title
-
-    def screen(self, view: View) -> Screen[Any]:
-        """A new screen of this place. Raises LookupError where the place is not there for such a view."""
-        where = self.where(view)
-        if not where:
-            raise LookupError(self.name)
-        return load(where)(view)
-
     def where(self, view: View) -> str:
         """Its screen for such a view; nothing where it has none."""
         return self.recorded if view.playback is not None else self.live
 
+    def screen(self, view: View) -> Screen[Any]:
+        """A new screen of this place, which has one for such a view."""
+        return load(self.where(view))(view)
+
+    def tab(self, view: View) -> Tab:
+        """How the bar of such a view shows it."""
+        title = self.replay_title if view.playback is not None else ""
+        return Tab(self.key, self.name, title or self.title, self.tooltip)
+
 
 def load(where: str) -> Any:
     """The class that is named so."""
-    module, _, name = where.partition(":")
+    module, name = where.split(":")
     return getattr(import_module(f"fwtui.tui.{module}"), name)
 
 

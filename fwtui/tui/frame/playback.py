@@ -22,6 +22,8 @@ PAUSE_SECONDS = 0.005
 CHUNK = 64  # events between two looks at the clock
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
+_RUN = re.compile(r"run\s+(\d{1,10})\d*", re.ASCII | re.IGNORECASE)
+_MARKER = re.compile(r"\Amarker +", re.IGNORECASE)
 WHERE = "seconds (12.5), minutes (1:30), a share (40 %), run 3, marker 2, or a marker's words"
 
 
@@ -130,11 +132,13 @@ class Playback:
         return self._go_to(lambda: self.player.go_marker(count), _none("marker stands", count))
 
     def jump(self, direction: int) -> str:
-        return self._go_to(lambda: self.player.seek(self.player.position + direction * JUMP_SECONDS), _end(direction))
+        return self._go_on_by(direction * JUMP_SECONDS)
 
     def leap(self, direction: int) -> str:
-        way = direction * JUMP_SHARE * self.player.duration
-        return self._go_to(lambda: self.player.seek(self.player.position + way), _end(direction))
+        return self._go_on_by(direction * JUMP_SHARE * self.player.duration)
+
+    def _go_on_by(self, seconds: float) -> str:
+        return self._go_to(lambda: self.player.seek(self.player.position + seconds), _end(seconds))
 
     def seek(self, share: float) -> str:
         """Go to this share (0..1) of the session."""
@@ -143,16 +147,14 @@ class Playback:
     def go(self, place: str) -> None:
         """Go where a person's words say (WHERE). Raises Refused."""
         words = place.strip()
-        share, clock = _SHARE.fullmatch(words), _CLOCK.fullmatch(words)
-        kind, _, name = words.partition(" ")
-        if share:
+        if share := _SHARE.fullmatch(words):
             self.player.seek(min(float(share[1]) / 100, 1.0) * self.player.duration)
-        elif clock:
+        elif clock := _CLOCK.fullmatch(words):
             self.player.seek_time(3600 * int(clock[1] or 0) + 60 * int(clock[2] or 0) + float(clock[3]))
-        elif kind.lower() == "run" and name.strip().isascii() and name.strip().isdecimal():
-            if not self.player.seek_run(int(name.strip()[:10])):
-                raise Refused(f"there is no run {name.strip()[:10]} in this session; ] and [ go through its runs")
-        elif not (words and (self.player.seek_marker(_marker(words)) or self.player.seek_marker(words))):
+        elif run := _RUN.fullmatch(words):
+            if not self.player.seek_run(int(run[1])):
+                raise Refused(f"there is no run {run[1]} in this session; ] and [ go through its runs")
+        elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
             raise Refused(f"{shown(words)} is no place in this session; give {WHERE}")
         self._go_to(lambda: None)
 
@@ -182,14 +184,9 @@ class Playback:
         return "playing stops at every marker; space goes on" if self.player.stops else "playing does not stop at markers"
 
 
-def _marker(words: str) -> str:
-    kind, _, name = words.partition(" ")
-    return name.strip() if kind.lower() == "marker" else words
-
-
 def _none(what: str, direction: int) -> str:
     return f"no {what} {'after' if direction > 0 else 'before'} this"
 
 
-def _end(direction: int) -> str:
+def _end(direction: float) -> str:
     return f"this is the {'end' if direction > 0 else 'beginning'}"

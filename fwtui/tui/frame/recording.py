@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,7 +62,9 @@ class Recording:
     @property
     def origin(self) -> str:
         """recorded on NVIDIA H200 · 2025-11-20"""
-        gpu = next((e.name for e in self._devices if e.present and e.name), "")
+        # told at the beginning: a stream is not searched again for each of its lines
+        told = (recorded.event for recorded in self.loaded.lines[:FIRST_LINES])
+        gpu = next((e.name for e in told if isinstance(e, events.Device) and e.present and e.name), "")
         header = self.loaded.header
         title = f"{header.title} · " if header.title else ""
         return f"{title}recorded on {gpu or header.machine.cpu or 'a machine without a GPU'} · {header.created[:10]}"
@@ -80,11 +82,6 @@ class Recording:
             found.append(f"{loaded.dropped} events dropped")
         return tuple(found)
 
-    @property
-    def _devices(self) -> Iterator[events.Device]:
-        # told at the beginning: a stream is not searched again for each of its lines
-        return (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if isinstance(recorded.event, events.Device))
-
 
 class Marks:
     """Where runs begin and end, markers and faults: by line, so that a timeline may squeeze time."""
@@ -93,7 +90,6 @@ class Marks:
         self._seen = 0
         self._places: list[tuple[int, int | None, str]] = []  # first line, last line (None: still going), kind
         self._going: dict[int, int] = {}  # by run, its place
-        self._drawn: tuple[object, tuple[Band, ...]] = (None, ())
         self.directed = False  # whether some marker points at a panel or asks: it is a lecture
 
     def see(self, lines: Sequence[Line]) -> None:
@@ -121,14 +117,10 @@ class Marks:
 
     def bands(self, player: Player) -> tuple[Band, ...]:
         """Runs from start to end, markers and faults, at the positions that the player gives them."""
-        key = (len(player.lines), player.max_gap)
-        if key != self._drawn[0]:
-            end = player.duration
-            bands = tuple(
-                Band(player.due(first), end if last is None else player.due(last), kind) for first, last, kind in self._places
-            )
-            self._drawn = (key, bands)
-        return self._drawn[1]
+        end = player.duration
+        return tuple(
+            Band(player.due(first), end if last is None else player.due(last), kind) for first, last, kind in self._places
+        )
 
 
 def first_seconds(lines: Sequence[Line]) -> float:

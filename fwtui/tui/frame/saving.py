@@ -1,4 +1,4 @@
-"""What is on the screen as a new file, and in the clipboard where the terminal lets it: screen, table, results."""
+"""What is on the screen as text for a new file or the clipboard: the screen itself, its table, the results of all runs."""
 
 from __future__ import annotations
 
@@ -8,22 +8,37 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import platformdirs
+from rich.console import Console
+from textual.app import App
 
 from fwtui.analysis import report
 from fwtui.analysis.export import write_csv, write_markdown
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
-from fwtui.tui.frame.dialogs import ChoiceScreen
-from fwtui.tui.frame.screenshot import screen_svg, screen_text
 
 Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells
 MOST_COPIED = 100_000  # characters: terminals drop longer ones, or hang
 SHOWN_SECONDS = 12
+# fonts from a web server: a picture that is looked at should not ask for anything
+_FONTS = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 _OUT_OF_NAMES = re.compile(r"[^a-z0-9-]+")
+
+
+def screen_svg(app: App[Any]) -> str:
+    """The screen as it is, without a word to any other machine."""
+    return _FONTS.sub("", app.export_screenshot(title="fwtui"))
+
+
+def screen_text(app: App[Any]) -> str:
+    """The screen as lines of plain text."""
+    width, height = app.size
+    console = Console(width=width, height=height, file=io.StringIO(), force_terminal=True, record=True, legacy_windows=False)
+    console.print(app.screen._compositor.render_update(full=True))
+    return "\n".join(line.rstrip() for line in console.export_text(styles=False).split("\n")).rstrip("\n") + "\n"
 
 
 def tsv(table: Table) -> str:
@@ -60,77 +75,23 @@ def results_csv(model: Model) -> str:
     return out.getvalue()
 
 
-class Shown(Protocol):
-    """A screen whose content can be saved."""
-
-    PLACE: ClassVar[str]
-
-    @property
-    def app(self) -> Any: ...
-    @property
-    def model(self) -> Model: ...
-    def table(self) -> Table: ...
-    def say(self, text: str, level: str = "info") -> None: ...
-    def call_after_refresh(self, callback: Callable[..., object], *args: object) -> bool: ...
-
-
 class Form(NamedTuple):
     """One way to keep what is shown."""
 
     title: str
     suffix: str
-    text: Callable[[Shown], str]
+    text: Callable[[App[Any], Model, Table], str]
     copied: bool = True  # whether the clipboard gets it as well
 
 
 FORMS: dict[str, Form] = {
-    "table-tsv": Form("the table, for a spreadsheet (TSV)", ".tsv", lambda shown: tsv(shown.table())),
-    "table-markdown": Form("the table as Markdown", ".md", lambda shown: markdown(shown.table())),
-    "results-csv": Form("everything known of every run, as CSV", ".csv", lambda shown: results_csv(shown.model)),
-    "results-json": Form("everything known of every run, as JSON", ".json", lambda shown: results_json(shown.model)),
-    "screen-svg": Form("the screen as a picture (SVG)", ".svg", lambda shown: screen_svg(shown.app), copied=False),
-    "screen-text": Form("the screen as text", ".txt", lambda shown: screen_text(shown.app)),
+    "table-tsv": Form("the table, for a spreadsheet (TSV)", ".tsv", lambda app, model, table: tsv(table)),
+    "table-markdown": Form("the table as Markdown", ".md", lambda app, model, table: markdown(table)),
+    "results-csv": Form("everything known of every run, as CSV", ".csv", lambda app, model, table: results_csv(model)),
+    "results-json": Form("everything known of every run, as JSON", ".json", lambda app, model, table: results_json(model)),
+    "screen-svg": Form("the screen as a picture (SVG)", ".svg", lambda app, model, table: screen_svg(app), copied=False),
+    "screen-text": Form("the screen as text", ".txt", lambda app, model, table: screen_text(app)),
 }
-
-
-def savable(shown: Shown) -> list[str]:
-    """The forms in which there is something to save."""
-    gone = ("table" if not shown.table() else "", "results" if not shown.model.runs else "")
-    return [name for name in FORMS if name.partition("-")[0] not in gone]
-
-
-def ask(shown: Shown) -> None:
-    """Ask in which form, and save that."""
-
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            save_soon(shown, name)
-
-    hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal lets it"
-    shown.app.push_screen(ChoiceScreen("Save", ((name, FORMS[name].title) for name in savable(shown)), hint), chosen)
-
-
-def save_soon(shown: Shown, name: str) -> None:
-    """Save it, but not before what asked for it is gone from the screen."""
-    shown.call_after_refresh(save, shown, name)
-
-
-def save(shown: Shown, name: str) -> None:
-    """Keep what is shown in one of FORMS, and say where."""
-    form = FORMS[name]
-    text = form.text(shown)
-    try:
-        path = write(f"fwtui-{shown.PLACE}-{name}", form.suffix, text)
-    except Refused as refusal:
-        shown.say(str(refusal), "error")
-        return
-    copied = form.copied and len(text) <= MOST_COPIED
-    if copied:
-        shown.app.copy_to_clipboard(text)
-    also = "also sent to the clipboard, which not every terminal takes" if copied else ""
-    # the log line may be too short for the path; this is not
-    shown.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=SHOWN_SECONDS)
-    shown.say(f"saved {path}")
 
 
 def folder() -> Path:

@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -49,11 +48,7 @@ class Place(NamedTuple):
         if with_history and self.history:
             past = " " + spark(self.history, self.low, self.high)
             return f"{self.label:<{LABEL}}", f"{fitting(self.text, TEXT):>{TEXT}}", past
-        return (
-            f"{self.label} ",
-            f"{fitting(self.text, self.width):{'<' if self.words else '>'}{self.width}}",
-            "",
-        )
+        return f"{self.label} ", f"{fitting(self.text, self.width):{'<' if self.words else '>'}{self.width}}", ""
 
 
 def fitting(text: str, width: int) -> str:
@@ -68,22 +63,19 @@ def gap(with_history: bool) -> str:
 
 def spark(history: Sequence[float | None], low: float, high: float) -> str:
     """One block per bin; a bin in which nothing was read stays empty."""
-    span = high - low
-    cells = ""
-    for value in history:
-        if value is None or not math.isfinite(value) or span <= 0:
-            cells += " "
-        else:
-            share = min(1.0, max(0.0, (value - low) / span))
-            cells += BARS[min(len(BARS) - 1, int(share * len(BARS)))]
-    return cells
+
+    def block(value: float | None) -> str:
+        if value is None or not math.isfinite(value) or high <= low:
+            return " "
+        share = min(1.0, max(0.0, (value - low) / (high - low)))
+        return BARS[min(len(BARS) - 1, int(share * len(BARS)))]
+
+    return "".join(map(block, history))
 
 
 def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | None, ...]:
     """Means over the last ten half seconds, oldest first; bins begin at whole half seconds, so they do not wobble."""
-    if not readings:
-        return (None,) * BINS
-    last = int(readings[-1].t / BIN_SECONDS)
+    last = int(readings[-1].t / BIN_SECONDS) if readings else 0
     bins: list[list[float]] = [[] for _ in range(BINS)]
     for reading in reversed(readings):
         place = BINS - 1 - (last - int(reading.t / BIN_SECONDS))
@@ -126,14 +118,13 @@ def arranged(all_of: Sequence[Place], width: int, rows: int) -> list[list[tuple[
     """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
     for with_history in (True, False):
         lines: list[list[tuple[Place, bool]]] = [[]]
-        used = 0
-        between = len(gap(with_history))
+        used, between = 0, len(gap(with_history))
         for quantity in all_of:
-            cells = quantity.cells(with_history)
-            if lines[-1] and used + between + cells > width:
+            cells = between + quantity.cells(with_history)
+            if lines[-1] and used + cells > width + between:
                 lines.append([])
                 used = 0
-            used += cells + (between if lines[-1] else 0)
+            used += cells
             lines[-1].append((quantity, with_history and bool(quantity.history)))
         if len(lines) <= rows:
             return lines
@@ -151,19 +142,15 @@ class TelemetryStrip(Widget):
     """
     COMPONENT_CLASSES: ClassVar = {"telemetry--label", "telemetry--value", "telemetry--history"}
 
-    def __init__(self, *, id: str | None = None):
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._places = places(Model())
-        self._seen: tuple[object, ...] | None = None
 
     def show(self, model: Model) -> None:
-        """Show the model's latest telemetry; nothing is done where it is what was shown."""
-        seen = (model.reading, model.device)
-        if self._seen is None or any(now is not before for now, before in zip(seen, self._seen, strict=True)):
-            self._seen = seen
-            before = len(self._places)
-            self._places = places(model)
-            self.refresh(layout=len(self._places) != before)
+        """Show the model's latest telemetry; nothing is painted where it is what was shown."""
+        before, self._places = self._places, places(model)
+        if self._places != before:
+            self.refresh(layout=len(self._places) != len(before))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(arranged(self._places, width, 2 if viewport.height >= 24 else 1))
@@ -171,15 +158,10 @@ class TelemetryStrip(Widget):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         rows = arranged(self._places, width, self.size.height)
-        if y >= len(rows):
-            return Strip.blank(width, self.rich_style)
-        label, value, past = (self._part(name) for name in ("label", "value", "history"))
-        segments: list[Segment] = []
+        styles = [self.get_component_rich_style(f"telemetry--{part}") for part in ("label", "value", "history")]
         between = gap(any(with_history for row in rows for _, with_history in row))
-        for place, (quantity, with_history) in enumerate(rows[y]):
-            segments.append(Segment(between if place else "", label))
-            segments += [Segment(*pair) for pair in zip(quantity.parts(with_history), (label, value, past), strict=True)]
+        segments: list[Segment] = []
+        for number, (place, with_history) in enumerate(rows[y] if y < len(rows) else ()):
+            segments.append(Segment(between if number else "", styles[0]))
+            segments += map(Segment, place.parts(with_history), styles)
         return Strip(segments).adjust_cell_length(width, self.rich_style)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"telemetry--{name}")

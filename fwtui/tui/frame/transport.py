@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
-from rich.segment import Segment
 from textual import events as ui
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.common import units
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
+
+SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
+# of a timeline's parts
+STYLES = {
+    "track": "",
+    "run": "$secondary",
+    "marker": "$text-warning",
+    "fault": "$text-error",
+    "position": f"{STRONG} $text-primary",
+}
 
 
 class Position(NamedTuple):
@@ -64,17 +72,13 @@ class PositionLine(Drawn[Position]):
 
 def timeline(bands: Sequence[Band], seconds: float, duration: float, width: int) -> list[tuple[str, str]]:
     """One (character, part) per cell: runs are thick, markers and faults have signs, the position is a bar."""
-    cells = [("─", "track")] * width
     if width < 1:
         return []
-    for band in bands:
-        if band.kind == "run":
-            for place in range(_cell(band.start, duration, width), _cell(band.end, duration, width) + 1):
-                cells[place] = ("━", "run")
-    for band in bands:
-        if band.kind != "run":
-            cells[_cell(band.start, duration, width)] = ("◆", "marker") if band.kind == "marker" else ("✗", "fault")
-    cells[min(width - 1, _cell(seconds, duration, width))] = ("┃", "position")
+    cells = [("─", "track")] * width
+    for band in sorted(bands, key=lambda band: band.kind != "run"):  # signs over runs
+        first, last = _cell(band.start, duration, width), _cell(band.end, duration, width)
+        cells[first : last + 1] = [(SIGNS[band.kind], band.kind)] * (last + 1 - first)
+    cells[_cell(seconds, duration, width)] = ("┃", "position")
     return cells
 
 
@@ -92,69 +96,43 @@ def _cell(t: float, duration: float, width: int) -> int:
     return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
 
 
-class Timeline(Widget):
+class Track(NamedTuple):
+    """What a timeline shows, and where on it the player is."""
+
+    bands: tuple[Band, ...] = ()
+    seconds: float = 0.0
+    duration: float = 0.0
+
+
+class Timeline(Drawn[Track]):
     """Click or drag to go there."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = """
-    Timeline { height: 1; }
-    Timeline .timeline--track { color: $text-muted; }
-    Timeline .timeline--run { color: $secondary; }
-    Timeline .timeline--marker { color: $text-warning; }
-    Timeline .timeline--fault { color: $text-error; }
-    Timeline .timeline--position { color: $text-primary; text-style: bold; }
-    """
-    COMPONENT_CLASSES: ClassVar = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
+    DEFAULT_CSS = "Timeline { height: 1; color: $text-muted; }"
 
+    @dataclass
     class Sought(Message):
         """The user pointed at this share (0..1) of the session."""
 
-        def __init__(self, share: float):
-            super().__init__()
-            self.share = share
+        share: float
 
     def __init__(self) -> None:
-        super().__init__()
-        self._bands: tuple[Band, ...] = ()
-        self._seconds = self._duration = 0.0
-        self._dragged = False
+        super().__init__(Track())
 
-    def show(self, bands: tuple[Band, ...], seconds: float, duration: float) -> None:
-        if (bands, seconds, duration) != (self._bands, self._seconds, self._duration):
-            self._bands, self._seconds, self._duration = bands, seconds, duration
-            self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        cells = timeline(self._bands, self._seconds, self._duration, self.size.width)
-        return Strip(
-            [Segment(character, self.get_component_rich_style(f"timeline--{part}")) for character, part in cells]
-        ).simplify()
+    def draw(self, subject: Track, width: int) -> Sequence[Content]:
+        cells = groupby(timeline(*subject, width), key=itemgetter(1))
+        return [line(*(("".join(character for character, _ in alike), STYLES[part]) for part, alike in cells))]
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:
-        self._dragged = True
         self.capture_mouse()
-        self.post_message(self.Sought(aim(self._bands, event.x, self._duration, self.size.width)))
+        self._seek(self.subject.bands, event.x)
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
-        if self._dragged:
-            self.post_message(self.Sought(aim((), event.x, self._duration, self.size.width)))
+        if self.app.mouse_captured is self:
+            self._seek((), event.x)
 
     def on_mouse_up(self, event: ui.MouseUp) -> None:
-        self._dragged = False
         self.release_mouse()
 
-
-class Transport(Vertical):
-    DEFAULT_CSS = "Transport { height: 2; padding: 0 1; background: $panel; }"
-
-    def __init__(self, position: Position):
-        super().__init__()
-        self._first = position
-
-    def compose(self) -> ComposeResult:
-        yield PositionLine(self._first)
-        yield Timeline()
-
-    def show(self, position: Position, bands: tuple[Band, ...]) -> None:
-        self.query_one(PositionLine).show(position)
-        self.query_one(Timeline).show(bands, position.seconds, position.duration)
+    def _seek(self, bands: Sequence[Band], x: int) -> None:
+        self.post_message(self.Sought(aim(bands, x, self.subject.duration, self.size.width)))

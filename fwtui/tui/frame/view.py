@@ -17,7 +17,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry
-from fwtui.tui.frame.topbar import Tab
+from fwtui.tui.frame.places import Tab
 
 if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign
@@ -120,12 +120,6 @@ class View:
         recorder = source.record(title=title)
         self.recording_since = source.now
         return f"recording to {recorder.path.name} in {recorder.path.parent}"
-
-    def end_campaign(self) -> None:
-        """No further run; the recording that it began is closed."""
-        campaign, self.campaign = self.campaign, None
-        if campaign is not None:
-            campaign.close()
 
     @property
     def baseline_run(self) -> Run | None:

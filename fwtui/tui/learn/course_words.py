@@ -11,9 +11,8 @@ from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.course import MOST_COLUMNS
 from fwtui.learn.course_progress import Page
-from fwtui.tui.widgets.answer_bars import LEAST_BAR, MOST_BAR, WORDS, parts_lines
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
-from fwtui.tui.widgets.readout import meter
+from fwtui.tui.widgets.readout import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
 
 LABEL = 20
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
@@ -29,13 +30,12 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.sessions.table import Details, SessionsTable
 
 
+@dataclass
 class SessionWanted(Message):
     """A session is to be opened, or its runs are to be shown beside those of the view."""
 
-    def __init__(self, path: Path, beside: bool = False):
-        super().__init__()
-        self.path = path
-        self.beside = beside
+    path: Path
+    beside: bool = False
 
 
 @cache
@@ -175,22 +175,10 @@ class SessionsScreen(Frame):
             self.post_message(SessionWanted(self.marked.path, beside=True))
 
     def action_rename(self) -> None:
-        entry = self.marked
-        if entry is not None:
-            self._ask("Another name", entry.name, lambda name: self._renamed(entry, name))
-
-    def _renamed(self, entry: Entry, name: str) -> str:
-        self._mark = self._shelf.rename(entry.path, name)
-        return f"{entry.name} has another name now; u takes that back"
+        self._ask("name", "Another name", self._shelf.rename)
 
     def action_annotate(self) -> None:
-        entry = self.marked
-        if entry is not None:
-            self._ask("What it is, in a few words", entry.title, lambda title: self._annotated(entry, title))
-
-    def _annotated(self, entry: Entry, title: str) -> str:
-        self._shelf.annotate(entry.path, title)
-        return f"{entry.name} has another title now; u takes that back"
+        self._ask("title", "What it is, in a few words", self._shelf.annotate)
 
     def action_delete(self) -> None:
         entry = self.marked
@@ -200,12 +188,21 @@ class SessionsScreen(Frame):
     def action_undo(self) -> None:
         self._change(self._shelf.undo)
 
-    def _ask(self, title: str, value: str, answer: Callable[[str], str]) -> None:
-        def take(given: str | None) -> None:
-            if given is not None and given != value:
-                self._change(lambda: answer(given))
+    def _ask(self, what: str, heading: str, change: Callable[[Path, str], Path | None]) -> None:
+        """Ask for another name or title of the marked session; `change` answers the file's new path, if it has one."""
+        entry = self.marked
+        before = getattr(entry, what, "")
 
-        self.app.push_screen(AskScreen(title, value, hint="Enter keeps it, Esc does not"), take)
+        def changed(given: str) -> str:
+            assert entry is not None
+            self._mark = change(entry.path, given)
+            return f"{entry.name} has another {what} now; u takes that back"
+
+        def take(given: str | None) -> None:
+            if given is not None and given != before:
+                self._change(lambda: changed(given))
+
+        self.app.push_screen(AskScreen(heading, before, hint="Enter keeps it, Esc does not"), take)
 
     def _change(self, act: Callable[[], str]) -> None:
         with self.saying("error"):
@@ -213,24 +210,17 @@ class SessionsScreen(Frame):
         self.read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        match action:
-            case "rename" | "annotate" | "delete":
-                return self.marked is not None and self.marked.own
-            case "undo":
-                return self._shelf.can_undo
-            case "compare":
-                return self.marked is not None and any(tab.name == BESIDE for tab in self.view.tabs)
-            case "back":
-                return self.has_class("-filtering") or super().check_action(action, parameters)
-        return super().check_action(action, parameters)
+        if action == "compare" and all(tab.name != BESIDE for tab in self.view.tabs):
+            return False
+        return (action == "back" and self.has_class("-filtering")) or super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
         marked = self.marked
         match action:
             case "rename" | "annotate" | "delete" | "compare" if marked is None:
                 return "no session is marked"
-            case "rename" | "annotate" | "delete" if marked is not None:
+            case "rename" | "annotate" | "delete" if marked is not None and not marked.own:
                 return f"{marked.name} came with fwtui and stays as it is"
-            case "undo":
+            case "undo" if not self._shelf.can_undo:
                 return "nothing was changed that could be taken back"
         return super().why_not(action)

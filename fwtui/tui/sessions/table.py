@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rich.text import Text
 from textual.content import Content
-from textual.widgets import DataTable
 
 from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.sessions.library import Entry, some
 from fwtui.sessions.listing import RIGHT, cells
 from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line
+from fwtui.tui.widgets.run_table import TextTable, room_beside
 
 MOST_ROWS = 1000
 NAME_CELLS = 20  # at least
@@ -33,21 +33,14 @@ def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of `width` cells with its scrollbar."""
     fits = ((WIDE, WIDE_CELLS), (USUAL, USUAL_CELLS), (NARROW, NARROW_CELLS), (TIGHT, 0))
     others = next(named for named, least in fits if width >= least)
-    room = width - 1 - sum(cells + 2 for _, cells in others) - 2
-    return (("name", max(room, NAME_CELLS)), *others)
+    return (("name", max(room_beside(others, width), NAME_CELLS)), *others)
 
 
-class SessionsTable(DataTable[Text]):
+class SessionsTable(TextTable):
     """Made again when its sessions, their order or the width change; the mark stays on its session."""
 
-    DEFAULT_CSS = """
-    SessionsTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
-    SessionsTable:focus { background-tint: $background 0%; }
-    SessionsTable > .datatable--header { background: $panel; color: $text-muted; text-style: none; }
-    """
-
     def __init__(self) -> None:
-        super().__init__(cursor_type="row", zebra_stripes=False, cell_padding=1)
+        super().__init__()
         self._shown: object = None
         self._entries: tuple[Entry, ...] = ()
 
@@ -88,19 +81,15 @@ class Details(Drawn["Entry | None"]):
         if subject is None:
             return [line("")]
         entry = subject
-        recorded = [
-            part for part in (entry.created.replace("T", " ").replace("+00:00", " UTC"), entry.machine, entry.gpu) if part
-        ]
+        created = entry.created.replace("T", " ").replace("+00:00", " UTC")
         found = [line((entry.title or entry.name, STRONG))]
-        if recorded:
-            found += hanging("recorded", INDENT, recorded, width, most=2)
+        found += hanging("recorded", INDENT, [*filter(None, (created, entry.machine, entry.gpu))], width, most=2)
         if entry.runs:
             runs = [f"{entry.runs} run{'s' * (entry.runs != 1)}", *(clean(kernel) for kernel in entry.kernels)]
             found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in entry.sizes])}"], width, most=2)
             best = units.rate(entry.best_rate) if entry.best_rate else "no verified run"
-            found += hanging(
-                "best", INDENT, [best, f"{units.clock(entry.duration)} long", units.memory(entry.size)], width, most=1
-            )
+            parts = [best, f"{units.clock(entry.duration)} long", units.memory(entry.size)]
+            found += hanging("best", INDENT, parts, width, most=1)
         whole = "complete: closed, and nothing was lost" if entry.complete else entry.state
         style = "$text-success" if entry.complete else "$text-warning"
         found += hanging("file", INDENT, [whole, "ships with fwtui" if not entry.own else "your own"], width, style=style, most=2)

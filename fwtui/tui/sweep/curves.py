@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fwtui.campaigns.sweep.findings import Findings, counts
 from fwtui.campaigns.sweep.squares import Squares
+from fwtui.common import units
 from fwtui.tui.charts import Axis, Figure, Rule, Series
-from fwtui.tui.charts.figure import rate_text, seconds_text
+from fwtui.tui.charts.figure import rate_text
 from fwtui.tui.sweep.heat_map import number
 
 MOST_SERIES = 10  # more lines than that are a thicket
@@ -30,7 +31,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     doubling = name != "density" and min(xs) > 0 and max(xs) / min(xs) >= 4
     across = Axis(name, log=doubling, base=2 if doubling else 10)
     if measure == "time":
-        up = Axis("time", seconds_text, log=True)
+        up = Axis("time", units.duration, log=True)
     elif measure == "rate":
         up = Axis("rate", rate_text, log=doubling)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
@@ -86,10 +86,7 @@ class Draft:
 
     def text(self, key: str) -> str:
         """What the row shows."""
-        if key.startswith(OPTION):
-            option = next((o for o in self.kernel.options if OPTION + o.name == key), None)
-            return self._option_text(option) if option is not None else ""
-        return self._field_text(next(f for f in FIELDS if f.name == key))
+        return next(row.text for row in self.rows() if row.key == key)
 
     def rows(self) -> tuple[Row, ...]:
         """Every field, with the kernels' own options after the tile; those of other kernels are not shown."""
@@ -102,71 +99,61 @@ class Draft:
 
     def experiment(self) -> Experiment:
         """The experiment as it would run here. Raises Refused with the first thing that is wrong."""
-        for sentence in self.misread().values():
+        changes, errors = self._read()
+        for sentence in errors.values():
             raise Refused(sentence)
-        return self._settled(self._read())
+        return self._settled(Experiment(**changes, options={o.name: int(self._option_text(o)) for o in self.kernel.options}))
 
     def errors(self) -> dict[str, str]:
         """What is wrong, by row. What no single row is to blame for is said under the one changed last ("" if none)."""
         errors = self.misread()
         if not errors:
             try:
-                self._settled(self._read())
+                self.experiment()
             except Refused as refusal:
                 errors[self.last] = str(refusal)
         return errors
 
     def misread(self) -> dict[str, str]:
         """Rows whose text cannot be read at all."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """What the fields say of an experiment, and what is wrong with those that cannot be read."""
+        changes: dict[str, Any] = {}
         errors: dict[str, str] = {}
         for field in FIELDS:
             if self._choices(field) != ():
                 try:
-                    field.read(self._field_text(field))
+                    changes |= field.read(self._field_text(field))
                 except Refused as refusal:
                     errors[field.name] = str(refusal)
-        return errors
-
-    def _read(self) -> Experiment:
-        changes = {}
-        for field in FIELDS:
-            if self._choices(field) != ():
-                changes.update(field.read(self._field_text(field)))
-        options = {o.name: int(self._option_text(o)) for o in self.kernel.options}
-        return Experiment(**changes, options=options)
+        return changes, errors
 
     def _choices(self, field: Field) -> tuple[str, ...] | None:
         return None if field.choices is None else field.choices(self.kernel, self.simulated)
 
     def _field_text(self, field: Field) -> str:
-        wish = self._wishes.get(field.name)
+        wish = self._wishes.get(field.name, "")
         choices = self._choices(field)
-        if choices is None:
-            return wish or ""
-        if wish in choices:
-            return wish or ""
+        if choices is None or wish in choices:
+            return wish
         usual = field.show(self._usual())
         return usual if usual in choices else (choices[0] if choices else "")
 
     def _option_text(self, option: Option) -> str:
-        wish = self._wishes.get(OPTION + option.name)
-        return wish if wish is not None and wish in map(str, option.values) else str(option.default)
+        wish = self._wishes.get(OPTION + option.name, "")
+        return wish if wish in map(str, option.values) else str(option.default)
 
     def _option_rows(self) -> list[Row]:
         own = {o.name: o for o in self.kernel.options}
-        rows: dict[str, Row] = {}
-        for option in (o for kernel in registry().values() for o in kernel.options):
-            mine = own.get(option.name)
-            shown = mine or option
-            rows[option.name] = Row(
-                OPTION + option.name,
-                option.name.replace("_", " ").capitalize(),
-                shown.help,
-                self._option_text(shown) if mine else "",
-                tuple(map(str, shown.values)) if mine else (),
-                mine is not None,
-            )
-        return list(rows.values())
+        every = {o.name: o for kernel in registry().values() for o in kernel.options} | own
+        rows: list[Row] = []
+        for name, option in every.items():
+            title = name.replace("_", " ").capitalize()
+            text, choices = (self._option_text(option), tuple(map(str, option.values))) if name in own else ("", ())
+            rows.append(Row(OPTION + name, title, option.help, text, choices, name in own))
+        return rows
 
     def _usual(self) -> Experiment:
         """The kernel's own choices for a graph of that size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from textual.content import Content
@@ -32,6 +32,15 @@ def apart(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left, " " * (width - left.cell_length - right.cell_length), right)
 
 
+def longest(lines: Iterable[Content], width: int) -> Content:
+    """The first of these lines, the longest one first, that fits; the last one where none does."""
+    whole = line("")
+    for whole in lines:
+        if whole.cell_length <= width:
+            break
+    return whole
+
+
 def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
     """A label, and parts that go on under themselves in at most so many lines; broken between parts where that is possible."""
     room = max(width - indent, 10)
@@ -53,19 +62,13 @@ def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: st
 class Drawn(Widget, Generic[Subject]):
     """Shows one subject as lines. A subject equal to the one shown costs nothing."""
 
-    DEFAULT_CSS = """
-    Drawn { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
-    """
+    DEFAULT_CSS = "Drawn { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
 
-    def __init__(self, subject: Subject, *, id: str | None = None, classes: str | None = None):
-        super().__init__(id=id, classes=classes)
-        self._subject = subject
+    def __init__(self, subject: Subject, *, id: str | None = None):
+        super().__init__(id=id)
+        self.subject = subject
         self._lines: list[Content] = []
         self._width = -1
-
-    @property
-    def subject(self) -> Subject:
-        return self._subject
 
     @property
     def lines(self) -> Sequence[Content]:
@@ -74,10 +77,10 @@ class Drawn(Widget, Generic[Subject]):
 
     def show(self, subject: Subject) -> None:
         """Show this from now on."""
-        if subject == self._subject:
+        if subject == self.subject:
             return
         before = self.lines
-        self._subject = subject
+        self.subject = subject
         self._width = -1
         now = self.lines
         # == of two Contents looks at their text alone
@@ -98,5 +101,5 @@ class Drawn(Widget, Generic[Subject]):
     def _drawn(self, width: int) -> list[Content]:
         if width != self._width:
             self._width = width
-            self._lines = [part.truncate(width, ellipsis=True) for part in self.draw(self._subject, width)] if width > 0 else []
+            self._lines = [part.truncate(width, ellipsis=True) for part in self.draw(self.subject, width)] if width > 0 else []
         return self._lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
@@ -34,6 +36,28 @@ class FieldInput(Input):
         return self._numeric and character not in NUMERIC
 
 
+class FieldSelect(Select[str]):
+    """What a row offers; it can be looked at where there is nothing to choose from."""
+
+    def __init__(self, row: Row):
+        super().__init__(_options(row), value=row.text, allow_blank=False, compact=True, id=f"field-{row.key}")
+        self._offered = row.choices
+        self.offer(row)
+
+    def offer(self, row: Row) -> None:
+        """From now on what the row has."""
+        if row.choices != self._offered:
+            self._offered = row.choices
+            self.set_options(_options(row))
+        self.disabled = len(row.choices or ()) < 2
+        self.tooltip = row.help
+
+
+def _options(row: Row) -> list[tuple[Text, str]]:
+    # rich Text, because a str would be read as markup and typing to search does not know Content
+    return [(Text(choice), choice) for choice in row.choices or ()] or [(Text("none"), "")]
+
+
 class ExperimentForm(VerticalScroll, can_focus=False):
     """Shows a draft and writes what the user changes back into it."""
 
@@ -52,20 +76,18 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     ExperimentForm .wrong Label { color: $text-error; text-style: bold; }
     """
 
+    @dataclass
     class Changed(Message):
         """The draft says something else now; `errors` by row, empty when it can run."""
 
-        def __init__(self, errors: dict[str, str]):
-            super().__init__()
-            self.errors = errors
+        errors: dict[str, str]
 
     class Submitted(Message):
         """Enter was pressed in a text field."""
 
-    def __init__(self, draft: Drafted, *, id: str | None = None):
-        super().__init__(id=id)
+    def __init__(self, draft: Drafted):
+        super().__init__()
         self.draft = draft
-        self._offered: dict[str, tuple[str, ...] | None] = {}
         self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
         self._errors: dict[str, Static] = {}  # those that were ever said
 
@@ -126,19 +148,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.post_message(self.Changed(self.draft.errors()))
 
     def _made(self, row: Row) -> Horizontal:
-        if row.choices is None:
-            widget = FieldInput(row)
-        else:
-            widget = Select(
-                _options(row),
-                value=row.text,
-                allow_blank=False,
-                compact=True,
-                id=f"field-{row.key}",
-                tooltip=row.help,
-                disabled=_single(row),
-            )
-            self._offered[row.key] = row.choices
+        widget = FieldInput(row) if row.choices is None else FieldSelect(row)
         self._rows[row.key] = Horizontal(Label(Content(row.title)), widget, classes="row", id=f"row-{row.key}")
         return self._rows[row.key]
 
@@ -149,24 +159,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             return
         widget = self.query_one(f"#field-{row.key}")
         with self.prevent(Select.Changed, Input.Changed):
-            if isinstance(widget, Input):
-                if widget.value != row.text:
-                    widget.value = row.text
-            elif isinstance(widget, Select):
-                if self._offered[row.key] != row.choices:
-                    self._offered[row.key] = row.choices
-                    widget.set_options(_options(row))
-                if widget.value != row.text:
-                    widget.value = row.text
-                widget.disabled = _single(row)
-                widget.tooltip = row.help
-
-
-def _single(row: Row) -> bool:
-    """Whether there is nothing to choose from."""
-    return len(row.choices or ()) < 2
-
-
-def _options(row: Row) -> list[tuple[Text, str]]:
-    # rich Text, because a str would be read as markup and typing to search does not know Content
-    return [(Text(choice), choice) for choice in row.choices or ()] or [(Text("none"), "")]
+            if isinstance(widget, FieldSelect):
+                widget.offer(row)
+            if isinstance(widget, FieldInput | FieldSelect) and widget.value != row.text:
+                widget.value = row.text

@@ -121,16 +121,11 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         drawn: list[Segment] = []
         for column, pair in enumerate(zip(*self._rows(y), strict=True)):
             here = self.has_focus and column == marked
-            above, below = (
-                self._colour(share, here and row == 2 * y + half) if share is not None or (here and row == 2 * y + half) else None
-                for half, share in enumerate(pair)
-            )
-            if above is not None and below is not None:
-                drawn.append(Segment("▀", above + Style(bgcolor=below.color)))
-            elif above is None and below is None:
-                drawn.append(Segment(answers.NO_PATH, words))
+            above, below = (self._colour(share, here and row == 2 * y + half) for half, share in enumerate(pair))
+            if above is not None:
+                drawn.append(Segment("▀", above + Style(bgcolor=below.color) if below is not None else above))
             else:
-                drawn.append(Segment("▀", above) if above is not None else Segment("▄", below))
+                drawn.append(Segment("▄", below) if below is not None else Segment(answers.NO_PATH, words))
         return drawn
 
     def _glyphs(self, y: int) -> list[Segment]:
@@ -151,11 +146,13 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         scale = [Segment(answers.shade(s), words) if self._plain else Segment("█", self._colour(s)) for s in steps]
         return [Segment(f"{near} ", words), *scale, Segment(f" {far}   {self._apart} {NO_PATH}", words)]
 
-    def _colour(self, share: Share, cursor: bool = False) -> Style:
+    def _colour(self, share: Share, cursor: bool = False) -> Style | None:
         if cursor:
             return Style(color=self.get_component_styles("heat--cursor").color.rich_color)
+        if share is None:
+            return None
         far, behind = self.get_component_styles("heat--far").color, self.background_colors[1]
-        return Style(color=behind.blend(far, NEAREST + (1 - NEAREST) * (share or 0.0)).rich_color)
+        return Style(color=behind.blend(far, NEAREST + (1 - NEAREST) * share).rich_color)
 
 
 def _block(place: int, count: int, n: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from fwtui.stream.quantity import Quantity
 
 HOLD_SECONDS = 1.5  # a reading stands until the next one, but not for longer than this
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 def usual(model: Model) -> dict[str, Quantity]:
@@ -69,29 +70,22 @@ class Bins:
 
     def means(self, number: int, first: int, count: int) -> list[float | None]:
         """Means in the bins from `first` on. A reading stands until the next one, but not for too long."""
-        sums = self._sums[number]
-        return self._held({place: sums[place][0] / sums[place][1] for place in self._near(sums, first, count)}, first, count)
+        return self._held(self._sums[number], first, count, lambda told: told[0] / told[1])
 
     def masks(self, first: int, count: int) -> list[int | None]:
         """The throttle masks of those bins; None where nothing was read."""
-        return self._held({place: self._masks[place] for place in self._near(self._masks, first, count)}, first, count)
+        return self._held(self._masks, first, count, lambda mask: mask)
 
-    @property
-    def _hold(self) -> int:
-        return math.ceil(HOLD_SECONDS / self.seconds)
-
-    def _near(self, told: Mapping[int, object], first: int, count: int) -> Iterator[int]:
-        return (place for place in range(first - self._hold, first + count) if place in told)
-
-    def _held(self, told: Mapping[int, T], first: int, count: int) -> list[T | None]:
+    def _held(self, told: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
+        hold = math.ceil(HOLD_SECONDS / self.seconds)
         end = self.place(self._last.t) if self._last is not None else -1  # nothing is known after the last reading
-        row: list[T | None] = []
+        row: list[V | None] = []
         last: int | None = None
-        for place in range(first - self._hold, first + count):
+        for place in range(first - hold, first + count):
             if place in told:
                 last = place
             if place >= first:
-                row.append(told[last] if last is not None and place - last <= self._hold and place <= end else None)
+                row.append(value(told[last]) if last is not None and place - last <= hold and place <= end else None)
         return row
 
 

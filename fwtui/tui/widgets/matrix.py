@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -13,7 +14,6 @@ from textual.widget import Widget
 
 from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene
 from fwtui.stream.run import Run
-from kernels.plan import Rect
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
 PAUSE_SECONDS = 0.02
@@ -31,15 +31,10 @@ def pixels(shown: Scene, width: int, height: int) -> Pixels:
         row[:] = bytes([FILLED]) * width
     for rects, part in ((shown.targets, WRITTEN), (shown.sources, READ)):
         for rect in rects:
-            _light(grid, rect, shown.side, part, width, height)
+            left, right = rect.left * width // shown.side, -(-rect.right * width // shown.side)
+            for row in grid[rect.top * height // shown.side : -(-rect.bottom * height // shown.side)]:
+                row[left:right] = bytes([part]) * (right - left)
     return grid
-
-
-def _light(grid: Pixels, rect: Rect, side: int, part: int, width: int, height: int) -> None:
-    left, right = rect.left * width // side, -(-rect.right * width // side)
-    lit = bytes([part]) * (right - left)
-    for row in grid[rect.top * height // side : -(-rect.bottom * height // side)]:
-        row[left:right] = lit
 
 
 class MatrixPicture(Widget):
@@ -65,7 +60,7 @@ class MatrixPicture(Widget):
         self._now = 0.0
         self._film: Film | None = None
         self._of: tuple[object, ...] = ()  # what the film was made of
-        self._scene: Scene | None = None
+        self.scene: Scene | None = None  # what is shown
         self._strips: list[Strip] = []
         self._made_for: tuple[object, ...] = ()
         self._at_work = False
@@ -74,8 +69,7 @@ class MatrixPicture(Widget):
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
-        """Show that run at session time `now`; nothing where it has no plan (yet). With `motion` the plan of a run that
-        has ended is played slowly, again and again."""
+        """Show that run at session time `now`, if its plan is known; with `motion` an ended one's plays slowly, in a loop."""
         self._run, self._now = run, now
         if motion != (self._motion is not None):
             self._set_motion(motion)
@@ -102,8 +96,8 @@ class MatrixPicture(Widget):
         self._at_work = False
         if film is not None and not film.complete:
             still = getattr(self.app, "still", False)
-            if not (film.develop() if still else film.develop(STEPS_AT_ONCE)) and not film.hopeless:
-                self._at_work = True
+            self._at_work = not (film.develop() if still else film.develop(STEPS_AT_ONCE)) and not film.hopeless
+            if self._at_work:
                 self.set_timer(PAUSE_SECONDS, self._go_on)
         self._see()
 
@@ -119,19 +113,14 @@ class MatrixPicture(Widget):
             seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now)
         if self.display != (seen is not None):
             self.display = seen is not None
-        if seen != self._scene:
-            self._scene = seen
+        if seen != self.scene:
+            self.scene = seen
             self.refresh()
-
-    @property
-    def scene(self) -> Scene | None:
-        """What is shown."""
-        return self._scene
 
     def render_line(self, y: int) -> Strip:
         colours = tuple(self.get_component_rich_style(f"matrix--{part}") for part in (*PARTS, "words"))
         plain = self.app.no_color or getattr(self.app, "plain", False)
-        made_for = (self._scene, self.size, colours, plain)
+        made_for = (self.scene, self.size, colours, plain)
         if made_for != self._made_for:
             self._made_for = made_for
             self._strips = self._drawn(colours, plain)
@@ -139,32 +128,27 @@ class MatrixPicture(Widget):
 
     def _drawn(self, colours: Sequence[Style], plain: bool) -> list[Strip]:
         width, height = self.content_size
-        shown = self._scene
+        shown = self.scene
         if shown is None or width < 1 or height < 1:
             return []
         rows = min(max(1, height - 2), max(1, width // 2))
         words = next((w for w in shown.words if len(w) <= width), shown.words[-1][:width])
-        lines = [[Segment(words, colours[-1])]]
-        lines += glyphs(pixels(shown, 2 * rows, rows), colours) if plain else halves(pixels(shown, 2 * rows, 2 * rows), colours)
-        lines.append(_legend(shown, colours, plain))
+        if plain:
+            drawn = [[Segment(GLYPHS[part], colours[part]) for part in row] for row in pixels(shown, 2 * rows, rows)]
+        else:
+            drawn = halves(pixels(shown, 2 * rows, 2 * rows), colours)
+        lines = [[Segment(words, colours[-1])], *drawn, _legend(shown, colours, plain)]
         return [Strip(line).adjust_cell_length(width, self.rich_style) for line in lines[:height]]
 
 
 def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
     """Two rows of pixels to a line: the upper one in the foreground, the lower one behind it."""
-    styles = {
-        (upper, lower): colours[upper] + Style(bgcolor=colours[lower].color)
-        for upper in range(len(PARTS))
-        for lower in range(len(PARTS))
-    }
+    pairs = product(range(len(PARTS)), repeat=2)
+    styles = {(upper, lower): colours[upper] + Style(bgcolor=colours[lower].color) for upper, lower in pairs}
     return [
         [Segment("▀", styles[pair]) for pair in zip(above, below, strict=True)]
         for above, below in zip(grid[0::2], grid[1::2], strict=True)
     ]
-
-
-def glyphs(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
-    return [[Segment(GLYPHS[part], colours[part]) for part in row] for row in grid]
 
 
 def _legend(shown: Scene, colours: Sequence[Style], plain: bool) -> list[Segment]:

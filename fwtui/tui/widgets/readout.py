@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
@@ -17,11 +17,16 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line, longest
+
+if TYPE_CHECKING:
+    from fwtui.learn.questions import Answer
 
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
 NUMBER = 10
+WORDS = 18  # cells of the number of an answer's bar
+LEAST_BAR, MOST_BAR = 8, 30
 LIMIT = "limit (probe)"
 OUTSIDE = ("load", "reorder", "reorder back", "unload", "allocate", "compile", "read", "graph", "verify")  # the clock
 
@@ -65,6 +70,26 @@ def meter(share: float | None, width: int) -> list[Piece]:
     return [(filled, "$primary"), (TRACK * (width - len(filled)), MUTED)]
 
 
+def parts_lines(answer: Answer, guess: object, width: int) -> list[Content]:
+    """One bar for each part of an answer; a tick is at what the run says, and words at what was guessed."""
+    most = max((part.amount for part in answer.parts), default=0.0) or 1.0
+    label = min(max((len(part.title) for part in answer.parts), default=0), width - WORDS - LEAST_BAR - 18)
+    room = max(LEAST_BAR, min(MOST_BAR, width - label - WORDS - 18))
+    rows: list[Content] = []
+    for part in answer.parts:
+        right, guessed = part.key in answer.right, part.key == guess
+        rows.append(
+            line(
+                ("✓ " if right else "  ", f"{STRONG} $text-success"),
+                (f"{shortened(part.title, label):<{label}}  ", STRONG if right else ""),
+                *meter(part.amount / most, room),
+                f" {part.words:<{WORDS - 2}} " if guessed else f" {part.words}",
+                ("your guess" if guessed else "", "$text-primary"),
+            )
+        )
+    return rows
+
+
 def title(s: Subject, width: int) -> Content:
     """Which run, and how far it can be trusted."""
     run = s.run
@@ -87,24 +112,21 @@ def headline(s: Subject, width: int) -> Content:
         return line((f"{wording.SIMULATED}; no rate and no bandwidth either, every thread ran in Python", MUTED))
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
-    tried = [_headline(s, words) for words in HEADLINES]
-    return next((whole for whole in tried if whole.cell_length <= width), tried[-1])
+    return longest((_headline(s, words) for words in HEADLINES), width)
 
 
 def _headline(s: Subject, words: Headline) -> Content:
-    run = s.run
+    run, done = s.run, s.run.done
     number = "strike" if wording.doubtful(run) else STRONG
-    count = run.done.count if run.done is not None else len(run.samples)
-    passes = f" ({wording.passes(count)})" if words.passes else ""
-    so_far = "" if run.done is not None else " so far"
-    around = units.spread(run.done.spread) if run.done is not None else ""
+    passes = f" ({wording.passes(done.count if done is not None else len(run.samples))})" if words.passes else ""
+    around = units.spread(done.spread) if done is not None else ""
     pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
-    pieces += [f" {around}"] * bool(around) + [(so_far + passes, MUTED)]
+    pieces += [f" {around}"] * bool(around) + [(("" if done is not None else " so far") + passes, MUTED)]
     pieces += [(words.rate, MUTED), (units.rate(run.rate), number)]
     if not words.shares:
         return line(*pieces)
     told = [(s.limit.share if s.limit is not None else None, " of limit")]
-    told.append((share_of_peak(s.run, s.device), " of peak bandwidth" if words.bandwidth else " of peak"))
+    told.append((share_of_peak(run, s.device), " of peak bandwidth" if words.bandwidth else " of peak"))
     for share, of in [one for one in told if one[0] is not None][: words.shares]:
         pieces += [words.gap, (units.percent(share), number), (of, MUTED)]
     ratio = wording.speedup(run, s.baseline)
@@ -116,23 +138,18 @@ def _headline(s: Subject, words: Headline) -> Content:
 def progress(s: Subject, width: int) -> list[Content]:
     """While it runs, or its distances are computed once more: stage, share, time left, passes. Else: what to keep in mind."""
     run, told = s.run, s.run.progress
-    if run.state == "running" or told is not None:
-        stage = run.stage if run.state == "running" or told is None else told.stage
-        share = min(told.done, 1.0) if told is not None else None
-        left = f"{_about(told.left)} left" if told is not None and told.left else ""
-        more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
-        passes = f"{len(run.samples)}{more} timed" if run.samples and run.state == "running" else ""
-        after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
-        room = max(4, width - LABEL - 6 - 27)
-        return [
-            line(
-                (f"{shortened(doing(stage), LABEL - 1):<{LABEL}}", "$primary"),
-                *meter(share, room),
-                after,
-                (f"  {left:<14}{passes:>11}", MUTED),
-            )
-        ]
-    return remarks(s, width)
+    running = run.state == "running"
+    if not running and told is None:
+        return remarks(s, width)
+    stage = run.stage if running or told is None else told.stage
+    share = min(told.done, 1.0) if told is not None else None
+    left = f"{_about(told.left)} left" if told is not None and told.left else ""
+    more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
+    passes = f"{len(run.samples)}{more} timed" if run.samples and running else ""
+    bar = meter(share, max(4, width - LABEL - 6 - 27))
+    after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
+    doing_now = f"{shortened(doing(stage), LABEL - 1):<{LABEL}}"
+    return [line((doing_now, "$primary"), *bar, after, (f"  {left:<14}{passes:>11}", MUTED))]
 
 
 def _about(seconds: float) -> str:
@@ -171,7 +188,7 @@ def remarks(s: Subject, width: int) -> list[Content]:
 
 
 def phases(s: Subject, width: int) -> list[Content]:
-    """One bar per phase, drawn by plotext, with its time and its share; the places are kept until there are any."""
+    """One bar per phase with its time and its share; the places are kept until there are any."""
     run = s.run
     if run.simulated:
         return []
@@ -197,17 +214,13 @@ def outside(s: Subject, width: int) -> list[Content]:
     if run.simulated:
         return []
     lines: list[Content] = []
-    if run.phase_pass is not None:
-        captured = " in a CUDA graph" if run.phase_pass.captured else ""
-        words = [f"{units.duration(run.phase_pass.seconds)}{captured}"]
-        if run.phase_pass.passes > 1:
-            words.append(f"middle of {wording.passes(run.phase_pass.passes)}")
-        words += instrumentation(run)
-        lines += hanging("phase pass", LABEL, words, width, "strike" if wording.doubtful(run) else "")
+    if (told := run.phase_pass) is not None:
+        words = [f"{units.duration(told.seconds)}{' in a CUDA graph' if told.captured else ''}"]
+        words += [f"middle of {wording.passes(told.passes)}"] * (told.passes > 1)
+        lines += hanging("phase pass", LABEL, [*words, *instrumentation(run)], width, "strike" if wording.doubtful(run) else "")
     words = []
     for stage in map(STAGES.__getitem__, OUTSIDE):
-        seconds = run.stage_seconds(stage.key)
-        if seconds is not None:
+        if (seconds := run.stage_seconds(stage.key)) is not None:
             word = stage.copy.upper() if run.backend == "cuda" and stage.copy in ("h2d", "d2h") else stage.short
             words.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")
     return lines + hanging("outside the clock", LABEL, words, width, most=4)
@@ -236,8 +249,8 @@ def meters(s: Subject, width: int) -> list[Content]:
     struck = "strike" if wording.doubtful(run) else ""
     lines = [_limit(s, width, struck)]
     words = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
-    share, moved = share_of_peak(run, s.device), units.bandwidth(run.bandwidth)
-    lines.append(_metered("bandwidth (model)", share, moved, words, width, struck))
+    moved = units.bandwidth(run.bandwidth)
+    lines.append(_metered("bandwidth (model)", share_of_peak(run, s.device), moved, words, width, struck))
     if not cuda:
         return lines
     dram = s.evidence.dram_utilisation if s.evidence is not None else None

@@ -1,4 +1,4 @@
-"""A table of runs on a screen."""
+"""Tables on a screen, and what those of runs share."""
 
 from __future__ import annotations
 
@@ -22,22 +22,29 @@ def cell(column: Column, row: Row, style: str = "") -> Text:
     return Text(text, style=style, justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True)
 
 
-def room_beside(fixed: Widths, width: int) -> int:
+def room_beside(fixed: Sequence[tuple[object, int]], width: int) -> int:
     """Cells that are left for one more column in a table of `width` cells with its scrollbar."""
     return width - 1 - sum(cells + 2 for _, cells in fixed) - 2
 
 
-class RunTable(DataTable[Text]):
-    """Only cells that changed are written again, and widths never change."""
+class TextTable(DataTable[Text]):
+    """As all tables of the program look."""
 
     DEFAULT_CSS = """
-    RunTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
-    RunTable:focus { background-tint: $background 0%; }
-    RunTable > .datatable--header { background: $panel; color: $text-muted; text-style: none; }
+    TextTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
+    TextTable:focus { background-tint: $background 0%; }
+    TextTable > .datatable--header { background: $panel; color: $text-muted; text-style: none; }
     """
 
     def __init__(self, *, id: str | None = None):
-        super().__init__(id=id, cursor_type="row", zebra_stripes=False, cell_padding=1)
+        super().__init__(id=id, cursor_type="row", cell_padding=1)
+
+
+class RunTable(TextTable):
+    """Only cells that changed are written again, and widths never change."""
+
+    def __init__(self, *, id: str | None = None):
+        super().__init__(id=id)
         self._columns_shown: Widths = ()
         self._shown: dict[str, Mapping[str, Text]] = {}  # by the key of a row
 

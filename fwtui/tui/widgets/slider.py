@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -44,16 +45,11 @@ class Slider(Arrowed, Widget, can_focus=True):
     value: reactive[int] = reactive(0)
     high: reactive[int] = reactive(0)
 
+    @dataclass
     class Changed(Message):
         """The user moved it, or its turn has come."""
 
-        def __init__(self, slider: Slider):
-            super().__init__()
-            self.slider = slider
-
-        @property
-        def control(self) -> Slider:
-            return self.slider
+        slider: Slider
 
     def __init__(self, title: str, low: int, high: int, step: int, text: Callable[[int], str], *, id: str):
         super().__init__(id=id)
@@ -62,7 +58,6 @@ class Slider(Arrowed, Widget, can_focus=True):
         self._text = text
         self.set_reactive(Slider.value, low)
         self.set_reactive(Slider.high, high)
-        self._dragged = False
 
     def show(self, value: int, high: int | None = None) -> None:
         """Stand at this value, without telling anybody."""
@@ -82,9 +77,11 @@ class Slider(Arrowed, Widget, can_focus=True):
             Segment(f"{self._text(self.value):>{VALUE}} ", self._part("value")),
         ]
         if cells:
-            segments.append(Segment("━" * knob, self._part("filled")))
-            segments.append(Segment("●" if self.has_focus else "┃", self._part("value")))
-            segments.append(Segment("─" * (cells - knob - 1), self._part("track")))
+            segments += [
+                Segment("━" * knob, self._part("filled")),
+                Segment("●" if self.has_focus else "┃", self._part("value")),
+                Segment("─" * (cells - knob - 1), self._part("track")),
+            ]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
     def _part(self, name: str) -> Style:
@@ -109,16 +106,14 @@ class Slider(Arrowed, Widget, can_focus=True):
         self.post_message(self.Changed(self))
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:
-        self._dragged = True
         self.capture_mouse()
         self._point(event.x)
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
-        if self._dragged:
+        if self.app.mouse_captured is self:
             self._point(event.x)
 
     def on_mouse_up(self, event: ui.MouseUp) -> None:
-        self._dragged = False
         self.release_mouse()
 
     def _point(self, x: int) -> None:

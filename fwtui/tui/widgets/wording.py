@@ -154,16 +154,8 @@ def speedup(run: Run, baseline: Run | None) -> str:
         return ""
     if run.id == baseline.id:
         return "baseline"
-    if (
-        run.state == "running"
-        or run.n != baseline.n
-        or not run.seconds
-        or not baseline.seconds
-        or doubtful(run)
-        or doubtful(baseline)
-    ):
-        return ""
-    return units.gain(baseline.seconds / run.seconds)
+    comparable = run.state != "running" and run.n == baseline.n and not doubtful(run) and not doubtful(baseline)
+    return units.gain(baseline.seconds / run.seconds) if comparable and run.seconds and baseline.seconds else ""
 
 
 def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
@@ -181,10 +173,8 @@ def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
 def device(model: Model) -> str:
     """The GPU in one line, or what works without one."""
     gpu = model.gpu
-    if model.device is None:
-        return ""
     if gpu is None:
-        return "no GPU: CPU kernels, simulator, replay"
+        return "no GPU: CPU kernels, simulator, replay" if model.device is not None else ""
     words = [gpu.name or "GPU"]
     if gpu.multiprocessors:
         words.append(f"{gpu.multiprocessors} SM")
