@@ -13,9 +13,8 @@ from fwtui.common import units
 from fwtui.tui.charts import Axis, Figure, Rule, Series, finite
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
-from fwtui.tui.charts.finite import decimated
 from fwtui.tui.charts.plot import clipped
-from fwtui.tui.charts.scale import Scale, scale, ticks
+from fwtui.tui.charts.scale import Scale, decimated, scale, ticks
 
 NS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 RATES = (1e10, 4e10, 1e11, 2e11, 2.5e11)

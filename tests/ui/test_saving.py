@@ -52,13 +52,15 @@ def test_results_are_what_run_json_prints() -> None:
     assert saving.results_json(Model()) == "[]\n" and saving.results_csv(Model()).strip() == ""
 
 
-def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path) -> None:
-    paths = [saving.write("Fwtui run/../x", ".txt", "one", tmp_path / "deep" / "er") for _ in range(3)]
+def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "deep" / "er")
+    paths = [saving.write("Fwtui run/../x", ".txt", "one") for _ in range(3)]
     assert len(set(paths)) == 3 and all(p.read_text() == "one" and p.parent == tmp_path / "deep" / "er" for p in paths)
     assert paths[0].name.startswith("fwtui-run-x-2")
     (tmp_path / "file").write_text("")
+    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "file")
     with pytest.raises(Refused, match=r"nothing was saved in .*file.*: "):
-        saving.write("a", ".txt", "x", tmp_path / "file")
+        saving.write("a", ".txt", "x")
 
 
 async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:

@@ -55,7 +55,6 @@ class FwtuiApp(App[None]):
     """
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
-    ENABLE_COMMAND_PALETTE = True
     BINDINGS = [*App.BINDINGS, *TO_PLACES]
 
     def __init__(
@@ -75,7 +74,7 @@ class FwtuiApp(App[None]):
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
-        `found` is what GPUs are here, where somebody has looked already; `last_resort()` is called, in a thread of its
+        `found` is what GPUs are here, where that is known already; `last_resort()` is called, in a thread of its
         own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks;
         `lesson` is the step of the course that the place to learn begins with.
         """
@@ -84,19 +83,18 @@ class FwtuiApp(App[None]):
         self.theme = look.theme
         self.look = look
         self.plain = look.ascii  # everything in ASCII
-        self._ascii = Plain()
         self.meter = Meter()
         self.source = source
         self.left_by_signal = False
-        self._experiment = experiment or Experiment()
+        self._live: View | None = None
+        if source is not None:
+            self._live = View(source.model, source, experiment=experiment or Experiment(), found=found, lesson=lesson)
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
         self.still = still
-        self._found = found
         self._last_resort = last_resort
         self._place = place
-        self._lesson = lesson
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         self._ticking = False
@@ -123,13 +121,12 @@ class FwtuiApp(App[None]):
         self.meter.frame()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
-        return [*filters, self._ascii] if self.plain else filters
+        return [*super().get_line_filters(), *[Plain()] * self.plain]
 
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
-        if self.source is not None:
-            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
+        if self._live is not None:
+            self._enter(self._live)
             return
         self._start_clock()  # recordings come by ticks
         if isinstance(self._replay, Path):
@@ -290,7 +287,6 @@ class FwtuiApp(App[None]):
                 view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
-        for view in self._views:
             if view.campaign is not None:
                 self._documents.tick(view)
         for screen in self.screen_stack:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.content import Content
 
 from fwtui.analysis.report import table
@@ -19,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import Dialog, Scrolled
+from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
@@ -42,22 +42,18 @@ class ClaimsScreen(Dialog):
     """Every claim of one document with its answer, the document's figures beside ours, and what was left out."""
 
     def __init__(self, answers: Answered):
-        super().__init__(answers.title)
-        self._answers = answers
-
-    def body(self) -> ComposeResult:
         rows: list[tuple[Content, str]] = []
-        for claim, answer in self._answers.rows:
+        for claim, answer in answers.rows:
             style = STYLES.get(answer.verdict, MUTED)
             rows.append((line((f"{claim.id:<{INDENT}}", STRONG)), claim.words))
             said = f"document {claim.document} · here {answer.value}" if answer.value != "-" else f"document {claim.document}"
             rows.append((line(f"{'':<{INDENT}}", (f"{answer.verdict} ", style)), f"· {said}"))
             rows += [(line(" " * INDENT), words) for words in (answer.reason, answer.note) if words]
-        for figure in self._answers.figures:
+        for figure in answers.figures:
             rows += [(line(""), ""), (line((figure.title, STRONG)), ""), *((line(text), "") for text in table(figure.rows))]
         rows += [(line(""), ""), (line((f"{'rule':<{INDENT}}", MUTED)), RULE)]
-        rows += [(line((f"{'left out':<10}", MUTED)), text) for text in self._answers.left_out]
-        yield Scrolled(rows)
+        rows += [(line((f"{'left out':<10}", MUTED)), text) for text in answers.left_out]
+        super().__init__(answers.title, rows=rows)
 
 
 def answers(name: str, model: Model) -> Answered:
@@ -65,8 +61,7 @@ def answers(name: str, model: Model) -> Answered:
     preset = presets()[name]
     # of this moment: the caller may be a thread beside the one that fills the model
     results = held(model.frozen(), name)
-    where = model.gpu.name if model.gpu is not None else "no GPU"
-    title = f"{preset.title} · here: {where}"
+    title = f"{preset.title} · here: {model.gpu.name if model.gpu is not None else 'no GPU'}"
     return Answered(title, answered(preset, results), tuple(preset.figures(results)), results.left_out)
 
 

@@ -18,7 +18,7 @@ class TerminalDriver(LinuxDriver):
     """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is no UTF-8."""
 
     def run_input_thread(self) -> None:
-        """Read and dispatch until the program ends or the terminal is gone, which somebody else notices."""
+        """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""
         keys = Keys(self._debug)
         with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
             selector.register(self.fileno, selectors.EVENT_READ)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fwtui.tui.charts.figure import Axis, Figure, Rule, Series
-from fwtui.tui.charts.finite import finite
+from fwtui.tui.charts.scale import finite
 
 __all__ = ["BLOCK", "Axis", "Figure", "Rule", "Series", "bars", "finite"]
 BLOCK = "▆"

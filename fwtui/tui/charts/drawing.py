@@ -11,8 +11,7 @@ from typing import NamedTuple
 from fwtui.common.text import shortened
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Rule, tick_text
-from fwtui.tui.charts.finite import decimated, finite, positive
-from fwtui.tui.charts.scale import Scale, scale, ticks
+from fwtui.tui.charts.scale import Scale, decimated, finite, positive, scale, ticks
 
 Piece = tuple[str, str]  # text, and the part it belongs to: "axis", "label", "rule", "series-3", ...
 # of series; the seventh has the first one's again, and another marker

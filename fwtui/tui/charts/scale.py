@@ -1,4 +1,4 @@
-"""Axes: their ends, round numbers for ticks, and where a value falls."""
+"""Numbers that can be drawn: series that are finite and not too long; axes with their ends, ticks, and where a value falls."""
 
 from __future__ import annotations
 
@@ -8,6 +8,39 @@ from typing import NamedTuple
 
 MOST_TICKS = 50
 LEAST_LOG = 10  # a logarithmic scale covers a decade at least
+LARGEST = 1e15
+LEAST_POSITIVE = 1e-15  # on a log axis
+
+
+def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """The series with a gap (None) for whatever is not a number that can be drawn."""
+    return tuple(None if value is None or not math.isfinite(value) or abs(value) > LARGEST else float(value) for value in values)
+
+
+def positive(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """The same for a log axis: what is not above 0 is a gap as well."""
+    return tuple(None if value is None or value < LEAST_POSITIVE else value for value in finite(values))
+
+
+def decimated(xs: Sequence[float | None], ys: Sequence[float | None], cells: int) -> list[tuple[float, float] | None]:
+    """Points in order, None where the line is broken; of every bucket of `cells` the first, least, greatest and last.
+
+    Spikes stay visible, and there are at most four points (and gaps) for each of the buckets.
+    """
+    points = [None if x is None or y is None else (x, y) for x, y in zip(xs, ys, strict=False)]
+    most = max(1, cells)
+    if len(points) <= 4 * most:
+        return points
+    kept: list[tuple[float, float] | None] = []
+    for bucket in range(most):
+        part = points[bucket * len(points) // most : (bucket + 1) * len(points) // most]
+        there = [(place, point) for place, point in enumerate(part) if point is not None]
+        if len(there) < len(part):
+            kept.append(None)
+        if there:
+            ends = (there[0], there[-1], min(there, key=lambda p: p[1][1]), max(there, key=lambda p: p[1][1]))
+            kept += [point for _, point in sorted(dict(ends).items())]
+    return kept
 
 
 class Scale(NamedTuple):
@@ -48,10 +81,9 @@ def scale(
 
 def _log(values: Sequence[float], low: float | None, high: float | None, base: int) -> Scale:
     there = [value for value in values if value > 0]
-    least = low if low is not None and low > 0 else min(there, default=1.0)
-    most = high if high is not None and high > 0 else max(there, default=least * base)
-    below = least if low is not None and low > 0 else _power(least, base, math.floor)
-    above = most if high is not None and high > 0 else _power(most, base, math.ceil)
+    bottom, top = (end if end is not None and end > 0 else None for end in (low, high))
+    below = bottom or _power(min(there, default=1.0), base, math.floor)
+    above = top or _power(max(there, default=(bottom or 1.0) * base), base, math.ceil)
     while base == 10 and low is None and high is None and above < LEAST_LOG * below:  # or a single point had no surroundings
         below, above = _power(below * 0.99, base, math.floor), _power(above * 1.01, base, math.ceil)
     return Scale(below, above if above > below * 1.0001 else below * base, True)

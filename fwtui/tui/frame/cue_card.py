@@ -21,7 +21,7 @@ class Card(NamedTuple):
     number: int  # of the marker
     of: int
     cue: Cue
-    answer: Answer | str | None  # words where the run does not say; None until somebody asks
+    answer: Answer | str | None  # words where the run does not say; None until the user asks
     key: str  # how the key is called that shows the answer
     on: str  # and the one that goes on
 

@@ -19,7 +19,8 @@ from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.form import ExperimentForm
 
-Words = Sequence[tuple[str, str]]  # a word and what it means
+Row = tuple[Content, str]  # a head, and words that go on under themselves
+Glosses = Sequence[tuple[str, str]]  # a word and what it means
 FRAME = 6  # rows of a dialog around what it holds
 
 
@@ -36,11 +37,14 @@ class Dialog(ModalScreen[str | None]):
     BINDINGS: ClassVar = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
     TITLE = ""
     HINT = "Esc closes this"
+    AT_END: ClassVar = False  # whether text is shown from its end
 
-    def __init__(self, heading: str = "", hint: str = ""):
+    def __init__(self, heading: str = "", hint: str = "", rows: Sequence[Row] = ()):
+        """Of text, or of other widgets where a subclass has a body() of its own."""
         super().__init__()
         self.heading = heading or self.TITLE or ""
         self.hint = hint or self.HINT
+        self._text = rows
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
@@ -50,7 +54,7 @@ class Dialog(ModalScreen[str | None]):
 
     def body(self) -> ComposeResult:
         """The widgets between title and hint."""
-        raise NotImplementedError
+        yield Scrolled(self._text, self.AT_END)
 
     def on_mount(self) -> None:
         self._leave_room()
@@ -67,10 +71,10 @@ class Dialog(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Hung(Drawn[tuple[tuple[Content, str], ...]]):
+class Hung(Drawn[tuple[Row, ...]]):
     """Heads with words that go on under themselves."""
 
-    def draw(self, subject: tuple[tuple[Content, str], ...], width: int) -> Sequence[Content]:
+    def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
         lines: list[Content] = []
         for head, words in subject:
             room = max(width - head.cell_length, 12)
@@ -83,7 +87,7 @@ class Hung(Drawn[tuple[tuple[Content, str], ...]]):
 class Scrolled(VerticalScroll):
     """Text that may be longer than the dialog; it has the focus, so arrows move it."""
 
-    def __init__(self, rows: Sequence[tuple[Content, str]], at_end: bool = False):
+    def __init__(self, rows: Sequence[Row], at_end: bool = False):
         super().__init__()
         self._rows = tuple(rows)
         self._at_end = at_end
@@ -103,22 +107,13 @@ class HelpScreen(Dialog):
     TITLE = "Keys"
     BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
 
-    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Words]]):
-        super().__init__()
-        self._groups = [(title, list(bindings)) for title, bindings in groups]
-        self._about = list(about)
+    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Glosses]]):
+        told = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
+        told += [(title, [(line((f"  {word:<21}", "$text-primary")), means) for word, means in words]) for title, words in about]
+        rows = [row for title, lines in told for row in ((line((title, STRONG)), ""), *lines, (line(""), ""))]
+        super().__init__(rows=rows[:-1])
 
-    def body(self) -> ComposeResult:
-        rows: list[tuple[Content, str]] = []
-        for title, bindings in self._groups:
-            rows += [(line((title, STRONG)), ""), *(self._key(binding) for binding in bindings), (line(""), "")]
-        for title, about in self._about:
-            rows.append((line((title, STRONG)), ""))
-            rows += [(line((f"  {word:<21}", "$text-primary")), words) for word, words in about]
-            rows.append((line(""), ""))
-        yield Scrolled(rows[:-1])
-
-    def _key(self, binding: Binding) -> tuple[Content, str]:
+    def _key(self, binding: Binding) -> Row:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
         return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<11}"), binding.tooltip
 
@@ -128,18 +123,14 @@ class LogScreen(Dialog):
 
     TITLE = "Log"
     BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
+    AT_END = True
 
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
-        super().__init__()
-        self._entries = entries
-        self._stderr = stderr
-
-    def body(self) -> ComposeResult:
-        rows = [entry.row() for entry in self._entries] or [(line(("nothing has happened yet", MUTED)), "")]
-        if self._stderr:
+        rows = [entry.row() for entry in entries] or [(line(("nothing has happened yet", MUTED)), "")]
+        if stderr:
             rows += [(line(""), ""), (line(("its last words (stderr)", STRONG)), "")]
-            rows += [(line("  "), words) for words in self._stderr.split("\n")]
-        yield Scrolled(rows, at_end=True)
+            rows += [(line("  "), words) for words in stderr.split("\n")]
+        super().__init__(rows=rows)
 
 
 class ChoiceScreen(Dialog):

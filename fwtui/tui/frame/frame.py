@@ -116,7 +116,7 @@ class Frame(Screen[None]):
                 yield CueCard(None)
                 with Vertical(id="transport"):
                     yield PositionLine(self.view.playback.position)
-                    yield Timeline()
+                    yield Timeline(self.view.playback.position)
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
 
@@ -181,11 +181,10 @@ class Frame(Screen[None]):
         if not self._complete:
             return
         if self.view.playback is not None:
-            from fwtui.tui.frame.transport import PositionLine, Timeline, Track
+            from fwtui.tui.frame.transport import PositionLine, Timeline
 
-            position = self.view.playback.position
-            self.query_one(PositionLine).show(position)
-            self.query_one(Timeline).show(Track(self.view.playback.bands, position.seconds, position.duration))
+            for part in (PositionLine, Timeline):
+                self.query_one(part).show(self.view.playback.position)
         self._show_cost()
         self.set_class(self.look.presenter, "-presenter")
         now = (self.view.key, self.narrow, self.state())

@@ -78,13 +78,13 @@ def look_of(settings: Settings | None) -> Look:
 
 def check(settings: Settings) -> None:
     """Raises Refused with the file, the variable or the option that said what cannot be."""
-    theme = settings.value("theme")
-    if theme.text not in THEMES:
-        raise Refused(f"{_said(theme.where, 'theme')}: there is no theme {shown(theme.text)}; choose one of {', '.join(THEMES)}")
+    theme = settings.text("theme")
+    if theme not in THEMES:
+        raise Refused(f"{_said(settings, 'theme')}: there is no theme {shown(theme)}; choose one of {', '.join(THEMES)}")
     groups = screens() if settings.keymap else {}
     known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
-        where = _said(settings.said[KEYMAP + name].where, KEYMAP + name)
+        where = _said(settings, KEYMAP + name)
         if name not in known:
             raise Refused(f"{where}: there is no binding {shown(name)}; choose one of {', '.join(sorted(known))}")
         for key in keys.split(","):
@@ -134,12 +134,12 @@ def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> 
         for key in map(normal, binding.key.split(",")):
             other = taken.setdefault(key, binding)
             if other.id != binding.id and (binding.id in keymap or other.id in keymap):
-                mine = binding if binding.id in keymap else other
-                where = _said(settings.said[f"{KEYMAP}{mine.id}"].where, f"{KEYMAP}{mine.id}")
-                theirs = other if mine is binding else binding
+                mine, theirs = (binding, other) if binding.id in keymap else (other, binding)
+                where = _said(settings, f"{KEYMAP}{mine.id}")
                 raise Refused(f"{where}: {shown(key)} is {theirs.id} on {screen} already; choose another key, or give that one")
 
 
-def _said(where: str, name: str) -> str:
+def _said(settings: Settings, name: str) -> str:
     """Where something was said, in few words: an option or a variable alone, the file with the key."""
+    where = settings.value(name).where
     return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"

@@ -15,8 +15,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 
-STYLES = {"info": "", "warning": "$text-warning", "error": "$text-error"}
-SIGNS = {"info": "", "warning": "! ", "error": "✗ "}
+LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
 
 
 class Entry(NamedTuple):
@@ -28,12 +27,11 @@ class Entry(NamedTuple):
 
     def row(self) -> tuple[Content, str]:
         """Time and sign, and the words."""
-        sign = SIGNS.get(self.level, "")
-        return line((f"{units.clock(self.t):>7}  ", MUTED), (sign, STYLES.get(self.level, ""))), self.text
+        return line((f"{units.clock(self.t):>7}  ", MUTED), LEVELS.get(self.level, "")), self.text
 
     def content(self) -> Content:
         head, words = self.row()
-        return line(head, (words, STYLES.get(self.level, "")))
+        return line(head, (words, LEVELS.get(self.level, ("", ""))[1]))
 
 
 def entries(model: Model) -> list[Entry]:

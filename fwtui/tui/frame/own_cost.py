@@ -62,19 +62,11 @@ def sampling(model: Model) -> tuple[float | None, float]:
     return (sum(costs) / len(costs) if costs else None), ((len(recent) - 1) / span if span > 0 else 0.0)
 
 
-class Words(NamedTuple):
-    """How much is said about a cost."""
-
-    begin: str
-    core: str
-    between: str
-    rates: bool = True
-
-
+# at the beginning, after a share, and between the two; and whether rates are told
 WORDS = (
-    Words("own cost  screen ", " of a core", "   telemetry "),
-    Words("own cost ", "", "  telemetry "),
-    Words("", "", "  telemetry ", rates=False),
+    ("own cost  screen ", " of a core", "   telemetry ", True),
+    ("own cost ", "", "  telemetry ", True),
+    ("", "", "  telemetry ", False),
 )
 
 
@@ -84,15 +76,15 @@ class CostLine(Drawn[Cost | None]):
     def draw(self, subject: Cost | None, width: int) -> Sequence[Content]:
         if subject is None:
             return [line(("own cost  measuring…", MUTED))]
-        return [longest((_told(subject, words) for words in WORDS), width)]
+        return [longest((_told(subject, *words) for words in WORDS), width)]
 
 
-def _told(c: Cost, words: Words) -> Content:
+def _told(c: Cost, begin: str, core: str, between: str, rates: bool) -> Content:
     """Fixed widths: nothing jumps when a figure changes."""
-    pieces: list[Piece] = [(words.begin, MUTED), f"{units.duration(c.per_frame):>7}", ("/frame", MUTED)]
-    pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * words.rates
-    pieces += [f"{100 * c.core:6.1f} %", (words.core, MUTED), (words.between, MUTED)]
+    pieces: list[Piece] = [(begin, MUTED), f"{units.duration(c.per_frame):>7}", ("/frame", MUTED)]
+    pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * rates
+    pieces += [f"{100 * c.core:6.1f} %", (core, MUTED), (between, MUTED)]
     if c.reading is None:
         return line(*pieces, units.ABSENT)
-    pieces += [f"{units.duration(c.reading):>7}", ("/reading", MUTED), *[f"  {c.readings:4.1f}", ("/s", MUTED)] * words.rates]
-    return line(*pieces, f"{100 * c.reading * c.readings:6.1f} %", (words.core, MUTED))
+    pieces += [f"{units.duration(c.reading):>7}", ("/reading", MUTED), *[f"  {c.readings:4.1f}", ("/s", MUTED)] * rates]
+    return line(*pieces, f"{100 * c.reading * c.readings:6.1f} %", (core, MUTED))

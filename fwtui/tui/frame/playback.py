@@ -48,7 +48,6 @@ class Playback:
         self._slice = SLICE_SECONDS if playing else math.inf
         self._behind = False  # the next slice is on its way
         self._gap = recording.max_gap or MAX_GAP
-        self._origin = recording.origin
         if playing and not self.live and not (self.player.stops and self.player.marker):
             self.player.play()
 
@@ -59,9 +58,8 @@ class Playback:
         seconds = p.position
         if self.model.index != p.index:
             seconds = p.due(self.model.index - 1) if self.model.index else 0.0
-        return Position(
-            seconds, p.duration, p.playing, p.speed, p.loop, r.name, self._origin, r.problems, p.max_gap, p.stops, self.live
-        )
+        played = (seconds, p.duration, p.playing, p.speed, p.loop)
+        return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, self.live, self.bands)
 
     @property
     def bands(self) -> tuple[Band, ...]:
@@ -70,8 +68,7 @@ class Playback:
 
     def tick(self, now: float) -> None:
         """Let the player go on to `now` seconds of a monotonic clock; called about ten times a second."""
-        if self.recording.listen():
-            self._origin = self.recording.origin
+        self.recording.listen()
         if self.live:
             self.player.seek(self.player.duration)
         played = self.player.playing
@@ -145,7 +142,7 @@ class Playback:
         return self._go_to(lambda: self.player.seek(share * self.player.duration))
 
     def go(self, place: str) -> None:
-        """Go where a person's words say (WHERE). Raises Refused."""
+        """Go where the user's words say (WHERE). Raises Refused."""
         words = place.strip()
         if share := _SHARE.fullmatch(words):
             self.player.seek(min(float(share[1]) / 100, 1.0) * self.player.duration)
@@ -160,10 +157,8 @@ class Playback:
 
     def speed(self, direction: int) -> str:
         before = self.player.speed
-        if direction > 0:
-            self.player.faster()
-        else:
-            self.player.slower()
+        change = self.player.faster if direction > 0 else self.player.slower
+        change()
         stays = f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} that it plays"
         return stays if self.player.speed == before else ""
 

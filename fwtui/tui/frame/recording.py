@@ -49,15 +49,13 @@ class Recording:
         """More may come."""
         return self.listener is not None and not self.listener.over
 
-    def listen(self) -> bool:
-        """Take what has come since the last time; whether there was anything."""
-        if self.listener is None or self.listener.over:
-            return False
-        more = self.listener.take()
-        self.player.extend(more)
-        self.marks.see(more)
-        self.loaded = self.listener.inlet.loaded(self.player.lines)
-        return bool(more)
+    def listen(self) -> None:
+        """Take what has come since the last time."""
+        if self.listener is not None and not self.listener.over:
+            more = self.listener.take()
+            self.player.extend(more)
+            self.marks.see(more)
+            self.loaded = self.listener.inlet.loaded(self.player.lines)
 
     @property
     def origin(self) -> str:

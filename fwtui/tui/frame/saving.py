@@ -99,9 +99,9 @@ def folder() -> Path:
     return platformdirs.user_data_path("fwtui") / "saved"
 
 
-def write(name: str, suffix: str, text: str, where: Path | None = None) -> Path:
+def write(name: str, suffix: str, text: str) -> Path:
     """Into a new file whose name says what and when (UTC), and return its path. Raises Refused where that cannot be."""
-    where = where or folder()
+    where = folder()
     stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     try:
         where.mkdir(parents=True, exist_ok=True)

@@ -38,13 +38,11 @@ class Place(NamedTuple):
     width: int = 8  # of the text
 
     def cells(self, with_history: bool) -> int:
-        """How wide it is; with histories all labels and texts share one width, so that rows line up."""
-        if with_history and self.history:
-            return LABEL + TEXT + 1 + len(self.history)
-        return len(self.label) + 1 + self.width
+        """How wide it is."""
+        return sum(map(len, self.parts(with_history)))
 
     def parts(self, with_history: bool) -> tuple[str, str, str]:
-        """Label, text, history."""
+        """Label, text, history; with histories all labels and texts share one width, so that rows line up."""
         if with_history and self.history:
             past = " " + spark(self.history, self.low, self.high)
             return f"{self.label:<{LABEL}}", f"{fitting(self.text, TEXT):>{TEXT}}", past
@@ -100,18 +98,16 @@ def places(model: Model) -> tuple[Place, ...]:
 def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -> list[Place]:
     """The place of a quantity; of memory how much of how much is used, and of the machine's its history too."""
     value, most = getattr(now, key), most_of(quantity, model)
-    low, high = quantity.least, most or quantity.about
+    past = (history(model.telemetry, key), quantity.least, most or quantity.about)
     if quantity.unit is not MEMORY:
         text = units.ABSENT if value is None else quantity.unit.text(value)
-        return [
-            Place(quantity.short or quantity.title, text, history(model.telemetry, key), low, high, width=quantity.unit.cells)
-        ]
+        return [Place(quantity.short or quantity.title, text, *past, width=quantity.unit.cells)]
     whole = f"/{units.memory(most)}" if most else " GiB"
     used = units.ABSENT if value is None else units.digits(value / 2**30) + whole
     if not quantity.host:
         return [Place(quantity.title, used, (), words=True, width=13)]
     share = units.ABSENT if value is None or not most else PERCENT.text(value / most)
-    return [Place("memory", share, history(model.telemetry, key), low, high), Place("used", used, (), words=True, width=14)]
+    return [Place("memory", share, *past), Place("used", used, (), words=True, width=14)]
 
 
 def arranged(all_of: Sequence[Place], width: int, rows: int) -> list[list[tuple[Place, bool]]]:

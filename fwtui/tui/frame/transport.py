@@ -26,6 +26,14 @@ STYLES = {
 }
 
 
+class Band(NamedTuple):
+    """A stretch (a run) or a place (marker, fault) of the timeline, in seconds."""
+
+    start: float
+    end: float
+    kind: str  # "run" | "marker" | "fault"
+
+
 class Position(NamedTuple):
     """Where the player is, and what it plays."""
 
@@ -37,17 +45,10 @@ class Position(NamedTuple):
     file: str
     origin: str  # recorded on what, when
     problems: tuple[str, ...]
-    gap: float | None = None  # seconds that nothing may happen for; None: as long as it was
-    stops: bool = False  # at markers
-    live: bool = False  # it is still going, and followed
-
-
-class Band(NamedTuple):
-    """A stretch (a run) or a place (marker, fault) of the timeline, in seconds."""
-
-    start: float
-    end: float
-    kind: str  # "run" | "marker" | "fault"
+    gap: float | None  # seconds that nothing may happen for; None: as long as it was
+    stops: bool  # at markers
+    live: bool  # it is still going, and followed
+    bands: tuple[Band, ...]
 
 
 class PositionLine(Drawn[Position]):
@@ -96,15 +97,7 @@ def _cell(t: float, duration: float, width: int) -> int:
     return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
 
 
-class Track(NamedTuple):
-    """What a timeline shows, and where on it the player is."""
-
-    bands: tuple[Band, ...] = ()
-    seconds: float = 0.0
-    duration: float = 0.0
-
-
-class Timeline(Drawn[Track]):
+class Timeline(Drawn[Position]):
     """Click or drag to go there."""
 
     ALLOW_SELECT = False
@@ -116,11 +109,8 @@ class Timeline(Drawn[Track]):
 
         share: float
 
-    def __init__(self) -> None:
-        super().__init__(Track())
-
-    def draw(self, subject: Track, width: int) -> Sequence[Content]:
-        cells = groupby(timeline(*subject, width), key=itemgetter(1))
+    def draw(self, subject: Position, width: int) -> Sequence[Content]:
+        cells = groupby(timeline(subject.bands, subject.seconds, subject.duration, width), key=itemgetter(1))
         return [line(*(("".join(character for character, _ in alike), STYLES[part]) for part, alike in cells))]
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:

@@ -53,7 +53,7 @@ class View:
     close: Callable[[], None] | None = None  # back to what was shown before; None where this is all there is
     number: int = 0  # of the views of this program
     experiment: Experiment = field(default_factory=Experiment)  # what the form begins with
-    found: Hardware | None = None  # what GPUs are here; None until somebody has looked
+    found: Hardware | None = None  # what GPUs are here; None until that has been found out
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
     recording_since: float = 0.0  # session time at which the recorder began

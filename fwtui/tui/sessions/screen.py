@@ -191,10 +191,11 @@ class SessionsScreen(Frame):
     def _ask(self, what: str, heading: str, change: Callable[[Path, str], Path | None]) -> None:
         """Ask for another name or title of the marked session; `change` answers the file's new path, if it has one."""
         entry = self.marked
-        before = getattr(entry, what, "")
+        if entry is None:
+            return
+        before = getattr(entry, what)
 
         def changed(given: str) -> str:
-            assert entry is not None
             self._mark = change(entry.path, given)
             return f"{entry.name} has another {what} now; u takes that back"
 

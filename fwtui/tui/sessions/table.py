@@ -17,22 +17,20 @@ from fwtui.tui.widgets.run_table import TextTable, room_beside
 
 MOST_ROWS = 1000
 NAME_CELLS = 20  # at least
-# columns and their widths; the name takes what is left
-NARROW = (("date", 10), ("n", 11), ("best", 13), ("state", 10))
-TIGHT = (("n", 11), ("best", 13))
-USUAL = (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))
-WIDE = (
-    *(("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26)),
-    *(("n", 11), ("best", 14), ("length", 8), ("state", 20)),
+WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26), ("n", 11), ("best", 14), ("length", 8))
+# columns and their widths for a table of at least so many cells; the name takes what is left
+LAYOUTS = (
+    (190, (*WIDE, ("state", 20))),
+    (117, (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
+    (75, (("date", 10), ("n", 11), ("best", 13), ("state", 10))),
+    (0, (("n", 11), ("best", 13))),
 )
-WIDE_CELLS, USUAL_CELLS, NARROW_CELLS = 190, 117, 75
 INDENT = 10
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of `width` cells with its scrollbar."""
-    fits = ((WIDE, WIDE_CELLS), (USUAL, USUAL_CELLS), (NARROW, NARROW_CELLS), (TIGHT, 0))
-    others = next(named for named, least in fits if width >= least)
+    others = next(named for least, named in LAYOUTS if width >= least)
     return (("name", max(room_beside(others, width), NAME_CELLS)), *others)
 
 
@@ -90,7 +88,8 @@ class Details(Drawn["Entry | None"]):
             best = units.rate(entry.best_rate) if entry.best_rate else "no verified run"
             parts = [best, f"{units.clock(entry.duration)} long", units.memory(entry.size)]
             found += hanging("best", INDENT, parts, width, most=1)
-        whole = "complete: closed, and nothing was lost" if entry.complete else entry.state
-        style = "$text-success" if entry.complete else "$text-warning"
-        found += hanging("file", INDENT, [whole, "ships with fwtui" if not entry.own else "your own"], width, style=style, most=2)
-        return found
+        whole, style = entry.state, "$text-warning"
+        if entry.complete:
+            whole, style = "complete: closed, and nothing was lost", "$text-success"
+        whose = "your own" if entry.own else "ships with fwtui"
+        return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)

@@ -115,9 +115,8 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             if sentence and key not in self._errors:
                 self._errors[key] = Static(id=f"error-{key}", classes="error", markup=False)
                 self.mount(self._errors[key], after=self._rows.get(key))
-            if sentence:
-                self._errors[key].update(Content(sentence))
             if key in self._errors:
+                self._errors[key].update(Content(sentence))
                 self._errors[key].set_class(bool(sentence), "-said")
             if key in self._rows:
                 self._rows[key].set_class(bool(sentence), "wrong")

@@ -77,8 +77,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     def on_focus(self) -> None:
         self._say()
 
-    def on_blur(self) -> None:
-        self._say()
+    on_blur = on_focus
 
     def _say(self) -> None:
         self.refresh()
@@ -112,16 +111,13 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     def _apart(self) -> str:
         return APART_ASCII if getattr(self.app, "plain", False) else answers.NO_PATH
 
-    def _rows(self, y: int) -> tuple[list[Share], list[Share]]:
-        below = 2 * y + 1
-        return self._grid[2 * y], self._grid[below] if below < len(self._grid) else [None] * self._columns
-
     def _halves(self, y: int, words: Style) -> list[Segment]:
         row, marked = self._cursor
         drawn: list[Segment] = []
-        for column, pair in enumerate(zip(*self._rows(y), strict=True)):
+        for column, shares in enumerate(zip(*self._grid[2 * y : 2 * y + 2], strict=True)):
             here = self.has_focus and column == marked
-            above, below = (self._colour(share, here and row == 2 * y + half) for half, share in enumerate(pair))
+            colours = [self._colour(share, here and row == 2 * y + half) for half, share in enumerate(shares)]
+            above, below = [*colours, None][:2]  # the last line may have one row
             if above is not None:
                 drawn.append(Segment("▀", above + Style(bgcolor=below.color) if below is not None else above))
             else:
@@ -131,8 +127,8 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     def _glyphs(self, y: int) -> list[Segment]:
         row, marked = self._cursor
         drawn: list[Segment] = []
-        for column, pair in enumerate(zip(*self._rows(y), strict=True)):
-            known = [share for share in pair if share is not None]
+        for column, shares in enumerate(zip(*self._grid[2 * y : 2 * y + 2], strict=True)):
+            known = [share for share in shares if share is not None]
             here = self.has_focus and column == marked and row // 2 == y
             drawn.append(Segment(answers.shade(sum(known) / len(known)) if known else self._apart, Style(reverse=here)))
         return drawn

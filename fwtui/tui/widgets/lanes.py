@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import TypeVar
 
 from fwtui.stream import events
@@ -50,12 +49,10 @@ class Bins:
         """Agree with these readings; only what is new costs anything."""
         if self._taken > len(readings) or (self._taken and readings[self._taken - 1] is not self._last):
             self._clear()
-        values = [attrgetter(name) for name in self.names]
         for reading in readings[self._taken :]:
             place = self.place(reading.t)
-            for number, (value_of, sums) in enumerate(zip(values, self._sums, strict=True)):
-                value = value_of(reading)
-                if value is not None:
+            for number, (name, sums) in enumerate(zip(self.names, self._sums, strict=True)):
+                if (value := getattr(reading, name)) is not None:
                     total, count = sums.get(place, (0.0, 0))
                     sums[place] = (total + value, count + 1)
                     self.greatest[number] = max(self.greatest[number], value)

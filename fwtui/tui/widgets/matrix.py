@@ -72,18 +72,15 @@ class MatrixPicture(Widget):
         """Show that run at session time `now`, if its plan is known; with `motion` an ended one's plays slowly, in a loop."""
         self._run, self._now = run, now
         if motion != (self._motion is not None):
-            self._set_motion(motion)
+            if self._motion is not None:
+                self._motion.stop()
+            self._place = 0
+            self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
         of = (run.id, run.experiment, run.n) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
             self._film = film_of(run) if run is not None and of else None
         self._develop()
-
-    def _set_motion(self, motion: bool) -> None:
-        if self._motion is not None:
-            self._motion.stop()
-        self._place = 0
-        self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
 
     def _step(self) -> None:
         if self._run is not None and self._run.state != "running":
@@ -106,8 +103,7 @@ class MatrixPicture(Widget):
             self._develop()
 
     def _see(self) -> None:
-        film, run = self._film, self._run
-        seen = None
+        film, run, seen = self._film, self._run, None
         if film is not None and film.complete and len(film) and run is not None:
             slow = self._motion is not None and run.state != "running"
             seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now)
@@ -152,8 +148,8 @@ def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
 
 
 def _legend(shown: Scene, colours: Sequence[Style], plain: bool) -> list[Segment]:
-    named = [(WRITTEN, "written")] * bool(shown.targets) + [(READ, "read")] * bool(shown.sources)
     line: list[Segment] = []
-    for part, word in named:
-        line += [Segment(GLYPHS[part] if plain else "■", colours[part]), Segment(f" {word}  ", colours[-1])]
+    for part, there in ((WRITTEN, shown.targets), (READ, shown.sources)):
+        if there:
+            line += [Segment(GLYPHS[part] if plain else "■", colours[part]), Segment(f" {PARTS[part]}  ", colours[-1])]
     return line

@@ -27,28 +27,19 @@ LABEL = 19  # cells of the label column
 NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
-LIMIT = "limit (probe)"
 OUTSIDE = ("load", "reorder", "reorder back", "unload", "allocate", "compile", "read", "graph", "verify")  # the clock
 
 
-class Headline(NamedTuple):
-    """Words of the headline: before the rate, between numbers, and which shares are told."""
-
-    rate: str
-    gap: str
-    shares: int  # how many of two: of the limit, of the peak bandwidth; without any the comparison is left out too
-    bandwidth: bool = False  # whether it is said what the peak is of
-    passes: bool = True  # whether their number is told
-
-
+# of a headline: the words before the rate and between numbers; how many shares of two (of the limit, of the peak bandwidth) are
+# told, without any of which the comparison is left out too; what the peak is called; whether the number of passes is told
 HEADLINES = (
-    Headline("    rate  ", "    ", 2, bandwidth=True),
-    Headline("    rate  ", "    ", 2),
-    Headline("    rate  ", "    ", 1),
-    Headline("  ", "  ", 1),
-    Headline("  ", "  ", 1, passes=False),
-    Headline("  ", "  ", 0),
-    Headline("  ", "  ", 0, passes=False),
+    ("    rate  ", "    ", 2, " of peak bandwidth", True),
+    ("    rate  ", "    ", 2, " of peak", True),
+    ("    rate  ", "    ", 1, " of peak", True),
+    ("  ", "  ", 1, " of peak", True),
+    ("  ", "  ", 1, " of peak", False),
+    ("  ", "  ", 0, "", True),
+    ("  ", "  ", 0, "", False),
 )
 
 
@@ -112,26 +103,25 @@ def headline(s: Subject, width: int) -> Content:
         return line((f"{wording.SIMULATED}; no rate and no bandwidth either, every thread ran in Python", MUTED))
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
-    return longest((_headline(s, words) for words in HEADLINES), width)
+    return longest((_headline(s, *words) for words in HEADLINES), width)
 
 
-def _headline(s: Subject, words: Headline) -> Content:
+def _headline(s: Subject, before_rate: str, gap: str, shares: int, of_peak: str, with_passes: bool) -> Content:
     run, done = s.run, s.run.done
     number = "strike" if wording.doubtful(run) else STRONG
-    passes = f" ({wording.passes(done.count if done is not None else len(run.samples))})" if words.passes else ""
+    passes = f" ({wording.passes(done.count if done is not None else len(run.samples))})" if with_passes else ""
     around = units.spread(done.spread) if done is not None else ""
     pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
     pieces += [f" {around}"] * bool(around) + [(("" if done is not None else " so far") + passes, MUTED)]
-    pieces += [(words.rate, MUTED), (units.rate(run.rate), number)]
-    if not words.shares:
+    pieces += [(before_rate, MUTED), (units.rate(run.rate), number)]
+    if not shares:
         return line(*pieces)
-    told = [(s.limit.share if s.limit is not None else None, " of limit")]
-    told.append((share_of_peak(run, s.device), " of peak bandwidth" if words.bandwidth else " of peak"))
-    for share, of in [one for one in told if one[0] is not None][: words.shares]:
-        pieces += [words.gap, (units.percent(share), number), (of, MUTED)]
+    told = [(s.limit.share if s.limit is not None else None, " of limit"), (share_of_peak(run, s.device), of_peak)]
+    for share, of in [one for one in told if one[0] is not None][:shares]:
+        pieces += [gap, (units.percent(share), number), (of, MUTED)]
     ratio = wording.speedup(run, s.baseline)
     if ratio and s.baseline is not None and s.baseline.id != run.id:
-        pieces += [words.gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
+        pieces += [gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
     return line(*pieces)
 
 
@@ -240,38 +230,37 @@ def instrumentation(run: Run) -> list[str]:
 
 def meters(s: Subject, width: int) -> list[Content]:
     """Bandwidth and occupancy: first what a model says, then what counters say."""
-    run = s.run
-    cuda = run.backend == "cuda"
+    run, cuda = s.run, s.run.backend == "cuda"
     if run.simulated:
         return []
     peak = s.device.peak_bytes_per_second if s.device is not None and cuda else None
     of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
+    by_model = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
     struck = "strike" if wording.doubtful(run) else ""
-    lines = [_limit(s, width, struck)]
-    words = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
-    moved = units.bandwidth(run.bandwidth)
-    lines.append(_metered("bandwidth (model)", share_of_peak(run, s.device), moved, words, width, struck))
-    if not cuda:
-        return lines
-    dram = s.evidence.dram_utilisation if s.evidence is not None else None
-    moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
-    lines.append(_metered("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], width))
-    theory = run.main_occupancy
-    share = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
-    lines.append(_metered("occupancy (theory)", share, "", limits(theory), width))
-    achieved = s.evidence.sm_occupancy if s.evidence is not None else None
-    lines.append(_metered("occupancy (GPM)", achieved, "", ["measured"], width))
-    return lines
+    rows = [
+        _metered("limit (probe)", s.limit.share if s.limit is not None else None, "", _of_limit(s.limit), width, struck),
+        _metered("bandwidth (model)", share_of_peak(run, s.device), units.bandwidth(run.bandwidth), by_model, width, struck),
+    ]
+    if cuda:
+        dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if s.evidence is not None else (None, None)
+        moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
+        theory = run.main_occupancy
+        possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
+        rows += [
+            _metered("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], width),
+            _metered("occupancy (theory)", possible, "", limits(theory), width),
+            _metered("occupancy (GPM)", achieved, "", ["measured"], width),
+        ]
+    return rows
 
 
-def _limit(s: Subject, width: int, struck: str) -> Content:
-    """The rate against the fastest form of the inner loop that is right for these distances."""
-    if s.limit is None:
-        return _metered(LIMIT, None, "", [], width)
-    most, form = units.rate(s.limit.relaxations_per_second), s.limit.form
-    at = f"{most} at {s.limit.clock_mhz:.0f} MHz" if s.limit.clock_mhz else most
-    words = [f"of {at}: {form.title} ({form.instructions})", f"of {at}: {form.title}", f"of {most}: {form.title}", f"of {most}"]
-    return _metered(LIMIT, s.limit.share, "", words, width, struck)
+def _of_limit(limit: Limit | None) -> list[str]:
+    """The fastest form of the inner loop that is right for these distances, in fewer and fewer words."""
+    if limit is None:
+        return []
+    most, form = units.rate(limit.relaxations_per_second), limit.form
+    at = f"{most} at {limit.clock_mhz:.0f} MHz" if limit.clock_mhz else most
+    return [f"of {at}: {form.title} ({form.instructions})", f"of {at}: {form.title}", f"of {most}: {form.title}", f"of {most}"]
 
 
 def limits(theory: events.Occupancy | None) -> list[str]:

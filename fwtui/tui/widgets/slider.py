@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events as ui
 from textual.binding import Binding
 from textual.message import Message
@@ -72,20 +71,12 @@ class Slider(Arrowed, Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         cells, knob = self._bar()
-        segments = [
-            Segment(f"{self.title:<{TITLE}.{TITLE}}", self._part("title")),
-            Segment(f"{self._text(self.value):>{VALUE}} ", self._part("value")),
-        ]
+        parts = [(f"{self.title:<{TITLE}.{TITLE}}", "title"), (f"{self._text(self.value):>{VALUE}} ", "value")]
         if cells:
-            segments += [
-                Segment("━" * knob, self._part("filled")),
-                Segment("●" if self.has_focus else "┃", self._part("value")),
-                Segment("─" * (cells - knob - 1), self._part("track")),
-            ]
+            sign = "●" if self.has_focus else "┃"
+            parts += [("━" * knob, "filled"), (sign, "value"), ("─" * (cells - knob - 1), "track")]
+        segments = [Segment(text, self.get_component_rich_style(f"slider--{part}")) for text, part in parts]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
-
-    def _part(self, name: str) -> Style:
-        return self.get_component_rich_style(f"slider--{name}")
 
     def action_move(self, direction: int) -> None:
         # onto a whole step, also from a value between two of them

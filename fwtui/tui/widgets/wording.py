@@ -20,14 +20,9 @@ def graph_words(e: Experiment) -> str:
     """The input graph: density 0.3 · weights 1..16 · seed 7, or the file's name."""
     if e.file:
         return e.file.rsplit("/", 1)[-1]
-    words = [f"density {e.density:g}", f"weights {e.low:g}..{e.high:g}"]
-    if e.real:
-        words.append("real")
-    if e.negative:
-        words.append(f"negative {e.negative:g}")
-    if e.connected:
-        words.append("connected")
-    return " · ".join([*words, f"seed {e.seed}"])
+    negative = f"negative {e.negative:g}" if e.negative else ""
+    words = (f"density {e.density:g}", f"weights {e.low:g}..{e.high:g}", "real" * e.real, negative, "connected" * e.connected)
+    return " · ".join(filter(None, (*words, f"seed {e.seed}")))
 
 
 def kernel_and_size(run: Run) -> str:
@@ -40,16 +35,11 @@ def kernel_and_size(run: Run) -> str:
 def kernel_words(run: Run, most: int) -> str:
     """What ran, cut to about `most` cells by leaving whole words away: Katz-Kider · n 4096 · tile 32 · float32."""
     e = run.experiment
-    words = kernel_and_size(run).split(" · ")
-    if e.tile:
-        words.append(f"tile {e.tile}")
-    words.append(e.dtype)
-    words += [f"{name} {value}" for name, value in e.options.items()]
-    if e.launch and run.backend == "cuda":
-        words.append(e.launch)
-    words += graph_words(e).split(" · ")
-    shown = words[0]
-    for word in words[1:]:
+    options = [f"{name} {value}" for name, value in e.options.items()]
+    launch = e.launch if run.backend == "cuda" else ""
+    words = [kernel_and_size(run), f"tile {e.tile}" if e.tile else "", e.dtype, *options, launch, graph_words(e)]
+    shown, *others = " · ".join(filter(None, words)).split(" · ")
+    for word in others:
         if len(shown) + 3 + len(word) > most:
             break
         shown += f" · {word}"
@@ -77,12 +67,10 @@ def checksum(text: str) -> str:
 
 def cycle(vertices: tuple[int, ...]) -> str:
     """3 → 7 → 3; a long one is cut in the middle of its way."""
-    if not vertices:
-        return ""
     way = [str(v) for v in vertices]
     if len(way) > 6:
         way = [*way[:5], "…"]
-    return " → ".join(way if way[0] == way[-1] and len(way) > 1 else [*way, way[0]])
+    return " → ".join(way if len(way) > 1 and way[0] == way[-1] else [*way, *way[:1]])
 
 
 def part_checked(run: Run) -> str:
@@ -90,10 +78,8 @@ def part_checked(run: Run) -> str:
     found = run.verdict
     if found is None or found.verdict != "verified" or not run.n or not 0 < found.cells < run.n**2:
         return ""
-    if found.cells < run.n:
-        return f"{found.cells} cell{'s' * (found.cells != 1)}"
-    rows = found.cells // run.n
-    return f"{rows} row{'s' * (rows != 1)}"
+    count, what = (found.cells, "cell") if found.cells < run.n else (found.cells // run.n, "row")
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def passes(count: int) -> str:
@@ -175,9 +161,6 @@ def device(model: Model) -> str:
     gpu = model.gpu
     if gpu is None:
         return "no GPU: CPU kernels, simulator, replay" if model.device is not None else ""
-    words = [gpu.name or "GPU"]
-    if gpu.multiprocessors:
-        words.append(f"{gpu.multiprocessors} SM")
-    if gpu.peak_bytes_per_second:
-        words.append(f"{units.bandwidth(gpu.peak_bytes_per_second)} peak")
-    return " · ".join(words)
+    processors = f"{gpu.multiprocessors} SM" if gpu.multiprocessors else ""
+    peak = f"{units.bandwidth(gpu.peak_bytes_per_second)} peak" if gpu.peak_bytes_per_second else ""
+    return " · ".join(filter(None, (gpu.name or "GPU", processors, peak)))
