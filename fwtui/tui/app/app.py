@@ -86,15 +86,15 @@ class FwtuiApp(App[None]):
         self.meter = Meter()
         self.source = source
         self.left_by_signal = False
-        self._live: View | None = None
-        if source is not None:
-            self._live = View(source.model, source, experiment=experiment or Experiment(), found=found, lesson=lesson)
+        self._experiment = experiment or Experiment()
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
         self.still = still
+        self._found = found
         self._last_resort = last_resort
         self._place = place
+        self._lesson = lesson
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         self._ticking = False
@@ -125,8 +125,8 @@ class FwtuiApp(App[None]):
 
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
-        if self._live is not None:
-            self._enter(self._live)
+        if self.source is not None:
+            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
             return
         self._start_clock()  # recordings come by ticks
         if isinstance(self._replay, Path):

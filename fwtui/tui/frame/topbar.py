@@ -9,10 +9,9 @@ from typing import NamedTuple
 from textual import events as ui
 from textual.content import Content
 from textual.message import Message
-from textual.style import Style
 
 from fwtui.tui.frame.places import Tab
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, apart, line
 
 NAME = "fwtui"
 LEAST_DEVICE = 12  # cells below which a device's name says nothing
@@ -49,14 +48,20 @@ class TopBar(Drawn[Top]):
             device = line("")
         return [apart(left, line(device, "   " if device and signs else "", signs), width)]
 
+    def _tab_at(self, event: ui.MouseEvent) -> Tab | None:
+        offset = event.get_content_offset(self)
+        tabs = zip(self.subject.tabs, self.lines[0].spans[1:], strict=False)  # the first span is the program's name
+        return next((tab for tab, span in tabs if offset is not None and span.start <= offset.x < span.end), None)
+
     def on_click(self, event: ui.Click) -> None:
-        if "place" in event.style.meta:
+        tab = self._tab_at(event)
+        if tab is not None:
             event.stop()
-            self.post_message(self.Chosen(event.style.meta["place"]))
+            self.post_message(self.Chosen(tab.name))
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
-        here = (tab for tab in self.subject.tabs if tab.name == event.style.meta.get("place"))
-        self.tooltip = next((Content(f"{tab.key}  {tab.title}: {tab.tooltip}") for tab in here), None)
+        tab = self._tab_at(event)
+        self.tooltip = Content(f"{tab.key}  {tab.title}: {tab.tooltip}") if tab is not None else None
 
 
 def _signs(subject: Top) -> Content:
@@ -67,10 +72,9 @@ def _signs(subject: Top) -> Content:
 
 
 def _tabs(subject: Top, whole: bool) -> Content:
-    tabs = line((NAME, f"{STRONG} $text-primary"), " ")
+    pieces: list[Piece] = [(NAME, f"{STRONG} $text-primary"), " "]
     for tab in subject.tabs:
         here = tab.name == subject.place
         words = f" {tab.key} {tab.title} " if whole or here else f" {tab.key} "
-        style = f"{STRONG} $text-primary reverse" if here else MUTED
-        tabs += line((words, style)).stylize(Style.from_meta({"place": tab.name}))
-    return tabs
+        pieces.append((words, f"{STRONG} $text-primary reverse" if here else MUTED))
+    return line(*pieces)

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from rich.segment import Segment
 from textual import events as ui
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
 
 from fwtui.common import units
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 
 SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
-# of a timeline's parts
-STYLES = {
-    "track": "",
-    "run": "$secondary",
-    "marker": "$text-warning",
-    "fault": "$text-error",
-    "position": f"{STRONG} $text-primary",
-}
 
 
 class Band(NamedTuple):
@@ -97,11 +90,19 @@ def _cell(t: float, duration: float, width: int) -> int:
     return min(width - 1, max(0, int(t / duration * width))) if duration > 0 else 0
 
 
-class Timeline(Drawn[Position]):
+class Timeline(Widget):
     """Click or drag to go there."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = "Timeline { height: 1; color: $text-muted; }"
+    DEFAULT_CSS = """
+    Timeline { height: 1; }
+    Timeline .timeline--track { color: $text-muted; }
+    Timeline .timeline--run { color: $secondary; }
+    Timeline .timeline--marker { color: $text-warning; }
+    Timeline .timeline--fault { color: $text-error; }
+    Timeline .timeline--position { color: $text-primary; text-style: bold; }
+    """
+    COMPONENT_CLASSES: ClassVar = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
 
     @dataclass
     class Sought(Message):
@@ -109,13 +110,23 @@ class Timeline(Drawn[Position]):
 
         share: float
 
-    def draw(self, subject: Position, width: int) -> Sequence[Content]:
-        cells = groupby(timeline(subject.bands, subject.seconds, subject.duration, width), key=itemgetter(1))
-        return [line(*(("".join(character for character, _ in alike), STYLES[part]) for part, alike in cells))]
+    def __init__(self, position: Position):
+        super().__init__()
+        self._position = position
+
+    def show(self, position: Position) -> None:
+        if position != self._position:
+            self._position = position
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        p = self._position
+        cells = timeline(p.bands, p.seconds, p.duration, self.size.width)
+        return Strip([Segment(text, self.get_component_rich_style(f"timeline--{part}")) for text, part in cells]).simplify()
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:
         self.capture_mouse()
-        self._seek(self.subject.bands, event.x)
+        self._seek(self._position.bands, event.x)
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
         if self.app.mouse_captured is self:
@@ -125,4 +136,4 @@ class Timeline(Drawn[Position]):
         self.release_mouse()
 
     def _seek(self, bands: Sequence[Band], x: int) -> None:
-        self.post_message(self.Sought(aim(bands, x, self.subject.duration, self.size.width)))
+        self.post_message(self.Sought(aim(bands, x, self._position.duration, self.size.width)))
