@@ -13,6 +13,7 @@ from fwtui.tui.charts import plot
 from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Rule, tick_text
 from fwtui.tui.charts.scale import Scale, decimated, finite, positive, scale, ticks
 
+Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
 Piece = tuple[str, str]  # text, and the part it belongs to: "axis", "label", "rule", "series-3", ...
 # of series; the seventh has the first one's again, and another marker
 COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
@@ -50,8 +51,8 @@ class Plotted(NamedTuple):
     """A figure with the coordinates that can be drawn, by series, on its two scales."""
 
     figure: Figure
-    xs: Sequence[Sequence[float | None]]
-    ys: Sequence[Sequence[float | None]]
+    xs: Columns
+    ys: Columns
     across: Scale
     up: Scale
 
@@ -61,10 +62,8 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     """The figure in `height` rows of exactly `width` cells; never raises, whatever its numbers are."""
     if width < 1 or height < 1:
         return Drawing((), 0, 0, 0, 0, ())
-    xs, ys = (
-        [(positive if axis.log else finite)(values) for values in columns]
-        for axis, columns in ((figure.x, [s.xs for s in figure.series]), (figure.y, [s.ys for s in figure.series]))
-    )
+    drawable_x, drawable_y = (positive if axis.log else finite for axis in (figure.x, figure.y))
+    xs, ys = [drawable_x(series.xs) for series in figure.series], [drawable_y(series.ys) for series in figure.series]
     there = [point for _, _, *point in _points(xs, ys)]
     if not there:
         return _blank(figure.empty, width, height)
@@ -88,9 +87,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     return Drawing(tuple(labelled), left, 1, width - left, room, _stops(plotted, room))
 
 
-def _points(
-    xs: Sequence[Sequence[float | None]], ys: Sequence[Sequence[float | None]]
-) -> Iterator[tuple[int, int, float, float]]:
+def _points(xs: Columns, ys: Columns) -> Iterator[tuple[int, int, float, float]]:
     """Series, place in it and coordinates of every point that has both."""
     for number, (sx, sy) in enumerate(zip(xs, ys, strict=True)):
         for place, (x, y) in enumerate(zip(sx, sy, strict=False)):

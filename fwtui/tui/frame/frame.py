@@ -183,8 +183,9 @@ class Frame(Screen[None]):
         if self.view.playback is not None:
             from fwtui.tui.frame.transport import PositionLine, Timeline
 
-            for part in (PositionLine, Timeline):
-                self.query_one(part).show(self.view.playback.position)
+            position = self.view.playback.position
+            self.query_one(PositionLine).show(position)
+            self.query_one(Timeline).show(position)
         self._show_cost()
         self.set_class(self.look.presenter, "-presenter")
         now = (self.view.key, self.narrow, self.state())

@@ -23,7 +23,7 @@ CHUNK = 64  # events between two looks at the clock
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?) ?s?", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%", re.ASCII)
 _RUN = re.compile(r"run\s+(\d{1,10})\d*", re.ASCII | re.IGNORECASE)
-_MARKER = re.compile(r"\Amarker +", re.IGNORECASE)
+_MARKER = re.compile(r"\Amarker( +|\Z)", re.IGNORECASE)
 WHERE = "seconds (12.5), minutes (1:30), a share (40 %), run 3, marker 2, or a marker's words"
 
 
