@@ -113,7 +113,13 @@ KERNEL = Kernel(
     default_tile=16,
     options=(
         Option("results", (1, 4, 16), 4, "results per thread in the base case; its block has tile^2 / results threads"),
-        Option("keep", (0, 1), 1, "where the base case keeps its results: 0 = shared memory, 1 = registers"),
+        Option(
+            "keep",
+            (0, 1),
+            1,
+            "where the base case keeps its results: 0 = shared memory, 1 = registers",
+            ("shared memory", "registers"),
+        ),
     ),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),

@@ -107,6 +107,7 @@ class Option:
     values: tuple[int, ...]
     default: int
     help: str
+    names: tuple[str, ...] = ()  # what the values are called in the form, in their order
 
 
 class Resources(NamedTuple):

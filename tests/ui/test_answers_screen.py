@@ -104,7 +104,6 @@ async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(
         ended(live, dashboard)
         ended(live, dashboard)
         await pilot.pause()
-        await pilot.press("tab", "left_square_bracket")
         assert dashboard.view is not None
         dashboard.view.selected = 1
         dashboard.tick()

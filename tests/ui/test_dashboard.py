@@ -123,7 +123,7 @@ async def test_again_repeats_the_run_that_is_shown(dashboard: FwtuiApp, live: Fa
 
 async def test_again_keeps_the_folder_of_a_graph_file(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        dashboard.screen.query_one("#field-file", Input).value = "/somewhere/roads.gr"
+        dashboard.screen.query_one("#field-n", Input).value = "/somewhere/roads.gr"
         await go(pilot, "r")
         assert [run.experiment.file for run in live.model.runs.values()] == ["roads.gr"]
         dashboard.screen.query_one(HistoryTable).focus()

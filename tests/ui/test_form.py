@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 
 import pytest
 from fake_live import FakeLive
-from textual.widgets import Input, Select
+from textual.events import Key
+from textual.widgets import Button, Input, Select
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
@@ -15,7 +18,7 @@ from fwtui.machine.auto import resolved
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.draft import OPTION, Draft
+from fwtui.tui.widgets.draft import MAIN, OPTION, Draft
 from fwtui.tui.widgets.form import ExperimentForm
 from kernels import registry
 from kernels.plan import Kernel
@@ -34,9 +37,45 @@ def draft(kernel: str = "katz-kider", gpu: bool = True, **changes: object) -> Dr
 def test_every_field_and_every_option_is_a_row_once() -> None:
     rows = [row.key for row in draft().rows()]
     options = {OPTION + option.name for kernel in registry().values() for option in kernel.options}
-    assert [key for key in rows if key not in options] == [field.name for field in FIELDS]
-    assert set(rows) == {field.name for field in FIELDS} | options
+    assert set(rows) == {field.name for field in FIELDS} - {"file"} | options, "a file is named where the vertices are"
     assert len(rows) == len(set(rows))
+    assert [row.key for row in draft().rows() if not row.more] == list(MAIN)
+
+
+def test_the_row_of_the_graph_takes_a_size_or_a_file() -> None:
+    form = draft(n=300)
+    form.set("n", "/tmp/roads.gr.gz")
+    assert form.text("n") == "/tmp/roads.gr.gz" and form._read().file == "/tmp/roads.gr.gz"
+    form.set("n", "64")
+    assert form.text("n") == "64" and (form.experiment().n, form.experiment().file) == (64, "")
+    form.set("n", "1.5")
+    assert form.errors() == {"n": "n '1.5' is not a whole number; give 1 to 65536"}
+    form.set("n", "roads.doc")
+    assert "ends in none of .gr" in form.errors()["n"]
+
+
+def test_what_no_row_is_to_blame_for_stays_where_it_was_said() -> None:
+    def settled(experiment: Experiment) -> Experiment:
+        if experiment.n > 100:
+            raise Refused(f"n {experiment.n} does not fit")
+        return settle(experiment)
+
+    form = Draft(Experiment(kernel="serial", n=10), lambda kernel, device: False, settled)
+    form.set("n", "101")
+    form.set("density", "0.1")
+    assert form.errors() == {"density": "n 101 does not fit"}, "it is said under the row that was changed last"
+    form.set("seed", "4")
+    assert form.errors() == {"density": "n 101 does not fit"}, "and does not wander"
+
+
+def test_more_names_what_differs() -> None:
+    form = draft("tiled-cpu")
+    assert not any(row.changed for row in form.rows() if row.more)
+    form.set(OPTION + "cores", "0")
+    form.set("seed", "9")
+    assert {row.key for row in form.rows() if row.more and row.changed} == {OPTION + "cores", "seed"}
+    (cores,) = (row for row in form.rows() if row.key == OPTION + "cores")
+    assert cores.names == {"0": "one", "1": "all"}
 
 
 @pytest.mark.parametrize("kernel", list(registry()))
@@ -104,7 +143,7 @@ def test_the_simulator_offers_its_own_tiles() -> None:
         ("density", "1.5", "outside 0 to 1"),
         ("weights", "5..1", "run backwards"),
         ("budget", "nan", "outside"),
-        ("file", "graph.doc", "ends in none of .gr, .mtx, .txt"),
+        ("n", "graph.doc", "ends in none of .gr, .mtx, .txt"),
         ("device", "third", "neither auto"),
     ],
 )
@@ -134,22 +173,39 @@ async def test_the_sentence_is_shown_and_nothing_starts(dashboard: FwtuiApp, liv
         assert live.started[0].density == pytest.approx(0.3)
 
 
-async def test_keys_work_while_a_number_has_the_focus(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_letters_in_a_field_are_no_commands(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         field = dashboard.screen.query_one("#field-n", Input)
         field.focus()
-        await pilot.press("end", "backspace", "backspace", "backspace", "6", "4")
-        assert field.value == "64"
-        await pilot.press("r")
-        assert field.value == "64" and live.started[0].n == 64
+        await pilot.press("end", "backspace", "backspace", "backspace", "6", "4", "r", "q")
+        assert field.value == "64rq" and live.started == [] and dashboard.is_running
+        await pilot.press("backspace", "backspace", "ctrl+r")
+        assert live.started[0].n == 64
 
 
-async def test_letters_are_typed_into_a_path(dashboard: FwtuiApp, live: FakeLive) -> None:
+@pytest.mark.parametrize("typed", ["2048", "/tmp/graph.gr"])
+async def test_nothing_typed_is_scrambled_on_a_busy_machine(
+    typed: str, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys come while what they changed is still being looked at."""
+    looked = Draft.errors
+
+    def slowly(self: Draft) -> dict[str, str]:
+        time.sleep(0.02)
+        return looked(self)
+
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        field = dashboard.screen.query_one("#field-file", Input)
+        field = dashboard.screen.query_one("#field-n", Input)
         field.focus()
-        await pilot.press(*"qr.gr")
-        assert field.value == "qr.gr" and live.started == []
+        field.value = ""
+        await pilot.pause()
+        monkeypatch.setattr(Draft, "errors", slowly)
+        for character in typed:
+            dashboard.post_message(Key(character, character))
+            await asyncio.sleep(0)
+        await pilot.pause()
+        form = dashboard.screen.query_one(ExperimentForm)
+        assert field.value == typed and form.draft.text("n") == typed
 
 
 async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
@@ -160,13 +216,31 @@ async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
         assert tile.value == "64" and not screen.query("#row-option-threads")
         screen.query_one("#field-kernel", Select).value = "katz-kider"
         await pilot.pause()
+        assert tile.value in ("4", "8") and not screen.query("#row-option-threads")
+        screen.query_one("#more", Button).press()
+        await pilot.pause()
         threads = screen.query_one("#row-option-threads")
-        assert tile.value in ("4", "8") and threads.display
-        keys = [row.id for row in screen.query_one(ExperimentForm).children if row.display]
-        assert keys[keys.index("row-tile") + 1] == "row-option-threads" and keys[-1] == "row-device"
+        assert threads.display and screen.query_one("#row-seed").display
         screen.query_one("#field-kernel", Select).value = "serial"
         await pilot.pause()
         assert tile.disabled and not threads.display
+        screen.query_one("#more", Button).press()
+        await pilot.pause()
+        assert not screen.query_one("#row-seed").region
+
+
+async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_explained(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        screen.query_one("#field-density", Input).focus()
+        await pilot.pause()
+        assert "probability of each edge" in screen_text(dashboard)
+        screen.draft.set("seed", "many")
+        screen.query_one(ExperimentForm).sync()
+        await pilot.pause()
+        shown = screen_text(dashboard)
+        assert "Seed" in shown and "seed 'many' is not a whole" in shown and "▾ Less" in shown
 
 
 def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:

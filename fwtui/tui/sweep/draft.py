@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
-from fwtui.tui.widgets.draft import OPTION, Row
+from fwtui.tui.widgets.draft import MAIN, OPTION, Row
 from kernels import registry
 from kernels.plan import Kernel
 
@@ -59,15 +59,18 @@ class SweepDraft:
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
         helps = {f.name: f.help for f in FIELDS} | {o.name: o.help for k in registry().values() for o in k.options} | HELP
+        titles = {f.name: f.title for f in FIELDS}
         rows: list[Row] = []
         for name in names():
             option = any(o.name == name for kernel in registry().values() for o in kernel.options)
             there = name in offered or not option
             if name == "tile":
                 there = any(kernel.tiles for kernel in kernels)
-            title = name.replace("_", " ").capitalize()
+            title = titles.get(name) or name.replace("_", " ").capitalize()
             several = helps[name] if name == "n" else f"{helps[name]}; several with commas, or all"
-            rows.append(Row((OPTION if option else "") + name, title, several, self._texts[name], None, there, OPEN))
+            text, key = self._texts[name], (OPTION if option else "") + name
+            rows.append(Row(key, title, several, text, None, there, OPEN, more=name not in MAIN, changed=bool(text)))
+        rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def text(self, key: str) -> str:

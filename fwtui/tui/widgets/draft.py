@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field
+from fwtui.graphs.formats import read_help
 from kernels import registry
 from kernels.plan import Kernel, Option
 
@@ -16,6 +17,10 @@ OPTION = "option-"  # begins the key of a kernel's own option
 UNITS = {"SECONDS": "s"}
 Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> whether it would run in the simulator
 Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot run here
+
+
+GRAPH = "n"  # the row that takes a number of vertices or the path of a file
+MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # what is always in sight, in this order
 
 
 class Row(NamedTuple):
@@ -28,10 +33,15 @@ class Row(NamedTuple):
     choices: tuple[str, ...] | None
     shown: bool = True
     hint: str = ""  # what an empty text means
+    names: Mapping[str, str] = {}  # what choices are called, where that is not their text
+    more: bool = False  # whether it is among those that More opens
+    changed: bool = False  # whether it says something else than it would by itself
 
 
 class Drafted(Protocol):
     """Whatever a form can show and change."""
+
+    last: str  # the row that was changed last; "" where the whole was taken from elsewhere
 
     def rows(self) -> tuple[Row, ...]: ...
     def text(self, key: str) -> str: ...
@@ -45,6 +55,20 @@ def titled(field: Field) -> str:
     return f"{field.title}, {UNITS[field.metavar]}" if field.metavar in UNITS else field.title
 
 
+def names_a_file(text: str) -> bool:
+    """Whether the row of the graph says a path: what is no number, and has a separator or a suffix."""
+    with suppress(ValueError):
+        float(text)
+        return False
+    return any(sign in text for sign in "/\\.~")
+
+
+def named(option: Option) -> dict[str, str]:
+    """What an option's values are called: 0 and 1 are no and yes, unless the kernel has better words."""
+    words = option.names or (("no", "yes") if option.values == (0, 1) else ())
+    return dict(zip(map(str, option.values), words, strict=False))
+
+
 class Draft:
     """An experiment in the making. What a user picked is remembered when another kernel does not offer it."""
 
@@ -52,7 +76,8 @@ class Draft:
         self._simulated = simulated
         self._settled = settled
         self._wishes: dict[str, str] = {}
-        self.last = ""  # the row that was changed last
+        self._blamed = ("", "")  # what no single row is to blame for, and the row under which it stands
+        self.last = ""
         self.take(experiment)
 
     @property
@@ -82,6 +107,8 @@ class Draft:
     def set(self, key: str, text: str) -> None:
         """The user changed a row."""
         self._wishes[key] = text
+        if key == GRAPH:
+            self._wishes |= {"n": str(Experiment().n), "file": text} if names_a_file(text) else {"file": ""}
         self.last = key
 
     def text(self, key: str) -> str:
@@ -89,13 +116,20 @@ class Draft:
         return next(row.text for row in self.rows() if row.key == key)
 
     def rows(self) -> tuple[Row, ...]:
-        """Every field, with the kernels' own options after the tile; those of other kernels are not shown."""
-        rows: list[Row] = []
-        for field in FIELDS:
-            rows.append(Row(field.name, titled(field), field.help, self._field_text(field), self._choices(field)))
-            if field.name == "tile":
-                rows += self._option_rows()
-        return tuple(rows)
+        """The few that are always in sight, then the kernel's own options and all the rest; options of others are not shown."""
+        rows = {field.name: self._row(field) for field in FIELDS}
+        file, graph = rows.pop("file"), rows[GRAPH]
+        help = f"vertices of a random graph, 1 to 65536, or a file: {read_help()}"
+        rows[GRAPH] = graph._replace(title="Graph", text=file.text or graph.text, help=help)
+        main = [rows.pop(key) for key in MAIN]
+        rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())
+        return (*main, *self._option_rows(), *rest)
+
+    def _row(self, field: Field) -> Row:
+        text = self._field_text(field)
+        help = self.kernel.summary if field.name == "kernel" else field.help
+        changed = text != field.show(self._usual()) and self._choices(field) != ()
+        return Row(field.name, titled(field), help, text, self._choices(field), changed=changed)
 
     def experiment(self) -> Experiment:
         """The experiment as it would run here. Raises Refused with the first thing that is wrong."""
@@ -111,7 +145,9 @@ class Draft:
             try:
                 self.experiment()
             except Refused as refusal:
-                errors[self.last] = str(refusal)
+                if self._blamed[0] != str(refusal):  # else it stays where it is, whatever is edited meanwhile
+                    self._blamed = (str(refusal), self.last)
+                errors[self._blamed[1]] = str(refusal)
         return errors
 
     def misread(self) -> dict[str, str]:
@@ -127,7 +163,7 @@ class Draft:
                 try:
                     changes |= field.read(self._field_text(field))
                 except Refused as refusal:
-                    errors[field.name] = str(refusal)
+                    errors[GRAPH if field.name == "file" else field.name] = str(refusal)
         return changes, errors
 
     def _choices(self, field: Field) -> tuple[str, ...] | None:
@@ -150,9 +186,11 @@ class Draft:
         every = {o.name: o for kernel in registry().values() for o in kernel.options} | own
         rows: list[Row] = []
         for name, option in every.items():
-            title = name.replace("_", " ").capitalize()
-            text, choices = (self._option_text(option), tuple(map(str, option.values))) if name in own else ("", ())
-            rows.append(Row(OPTION + name, title, option.help, text, choices, name in own))
+            there = name in own
+            text, choices = (self._option_text(option), tuple(map(str, option.values))) if there else ("", ())
+            title, changed = name.replace("_", " ").capitalize(), there and text != str(option.default)
+            row = Row(OPTION + name, title, option.help, text, choices, there, names=named(option), more=True, changed=changed)
+            rows.append(row)
         return rows
 
     def _usual(self) -> Experiment:

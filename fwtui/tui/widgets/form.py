@@ -1,4 +1,4 @@
-"""The form: one compact row per field of fwtui.experiment.experiment and per option of the chosen kernel."""
+"""The form: a compact row for each of the few settings that matter most, and all others when they are asked for."""
 
 from __future__ import annotations
 
@@ -7,33 +7,16 @@ from dataclasses import dataclass
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Label, Select, Static
+from textual.widgets import Button, Input, Label, Select, Static
 
 from fwtui.tui.widgets.draft import Drafted, Row
 
-NUMERIC = set("0123456789.%_-")
-
-
-class FieldInput(Input):
-    """A text field; one for numbers leaves letters to the screen's keys, so that they work while it has the focus."""
-
-    def __init__(self, row: Row):
-        super().__init__(row.text, row.hint, id=f"field-{row.key}", compact=True, select_on_focus=False, tooltip=row.help)
-        self._numeric = bool(row.text) and set(row.text) <= NUMERIC
-
-    def check_consume_key(self, key: str, character: str | None) -> bool:
-        return super().check_consume_key(key, character) and not self._leaves(character)
-
-    def on_key(self, event: events.Key) -> None:
-        if event.is_printable and self._leaves(event.character):
-            event.prevent_default()
-
-    def _leaves(self, character: str | None) -> bool:
-        return self._numeric and character not in NUMERIC
+DECIDING = ("kernel", "device", "n")  # what the kernel's own choices depend on
+REST_HELP = "all other settings: the graph's weights and seed, the kernel's own options, how it is timed and checked"
 
 
 class FieldSelect(Select[str]):
@@ -50,12 +33,11 @@ class FieldSelect(Select[str]):
             self._offered = row.choices
             self.set_options(_options(row))
         self.disabled = len(row.choices or ()) < 2
-        self.tooltip = row.help
 
 
 def _options(row: Row) -> list[tuple[Text, str]]:
     # rich Text, because a str would be read as markup and typing to search does not know Content
-    return [(Text(choice), choice) for choice in row.choices or ()] or [(Text("none"), "")]
+    return [(Text(row.names.get(choice, choice)), choice) for choice in row.choices or ()] or [(Text("none"), "")]
 
 
 class ExperimentForm(VerticalScroll, can_focus=False):
@@ -63,6 +45,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     DEFAULT_CSS = """
     ExperimentForm { scrollbar-size-vertical: 1; }
+    ExperimentForm Vertical { height: auto; }
     ExperimentForm .row { height: 1; }
     ExperimentForm Label { width: 13; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     ExperimentForm Input { width: 1fr; min-width: 8; background: $surface; padding: 0 1; }
@@ -74,6 +57,10 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     ExperimentForm .error { color: $text-error; display: none; height: auto; padding: 0 0 0 1; }
     ExperimentForm .error.-said { display: block; }
     ExperimentForm .wrong Label { color: $text-error; text-style: bold; }
+    ExperimentForm #more { width: 1fr; text-align: left; content-align: left middle; }
+    ExperimentForm #more { background: transparent; color: $text-muted; }
+    ExperimentForm #more:focus { background: $boost; background-tint: $foreground 8%; }
+    ExperimentForm #about { dock: bottom; height: auto; padding: 1 0 0 0; background: $background; color: $text-muted; }
     """
 
     @dataclass
@@ -88,67 +75,127 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     def __init__(self, draft: Drafted):
         super().__init__()
         self.draft = draft
+        self._known: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
         self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
         self._errors: dict[str, Static] = {}  # those that were ever said
+        self._few = Vertical()
+        self._more = Button("", compact=True, id="more")
+        self._rest = Vertical()
+        self._rest.display = False
+        self._about = Static(id="about", markup=False)
 
     def compose(self) -> ComposeResult:
-        yield from [self._made(row) for row in self.draft.rows() if row.shown]
+        rows = self.draft.rows()
+        with self._few:
+            yield from [self._made(row) for row in rows if row.shown and not row.more]
+        yield self._more
+        yield self._rest
+        yield self._about
+        self._say_more(rows)
 
     def on_mount(self) -> None:
         self.say(self.draft.misread())
 
     def sync(self) -> None:
         """Show what the draft says, choices and errors included."""
-        last: Widget | None = None
-        for row in self.draft.rows():
-            if row.key in self._rows:
-                self._sync_row(row)
-            elif row.shown:
-                self.mount(self._made(row), after=last)
-            last = self._errors.get(row.key) or self._rows.get(row.key) or last
+        if self.draft.last:
+            self._take_typed()
+        rows = self.draft.rows()
+        for place in (self._few, self._rest):
+            last: Widget | None = None
+            for row in (row for row in rows if row.more == (place is self._rest)):
+                if row.key in self._rows:
+                    self._sync_row(row)
+                elif row.shown and place.display:
+                    place.mount(self._made(row), after=last)
+                last = self._errors.get(row.key) or self._rows.get(row.key) or last
+        self._say_more(rows)
         self.say(self.draft.misread())
 
     def say(self, errors: dict[str, str]) -> None:
         """Show these sentences under their rows."""
+        if not self._rest.display and any(row.more and row.key in errors for row in self.draft.rows()):
+            self.show_rest(True)
         for key in {*self._rows, *self._errors, *errors}:
-            sentence = errors.get(key, "")
+            row, sentence = self._rows.get(key), errors.get(key, "")
             if sentence and key not in self._errors:
                 self._errors[key] = Static(id=f"error-{key}", classes="error", markup=False)
-                self.mount(self._errors[key], after=self._rows.get(key))
+                place = self._few if row is None else row.parent
+                assert isinstance(place, Widget)
+                place.mount(self._errors[key], after=row)
             if key in self._errors:
                 self._errors[key].update(Content(sentence))
                 self._errors[key].set_class(bool(sentence), "-said")
-            if key in self._rows:
-                self._rows[key].set_class(bool(sentence), "wrong")
+            if row is not None:
+                row.set_class(bool(sentence), "wrong")
+
+    def show_rest(self, shown: bool) -> None:
+        """Show all rows, or only those that matter most."""
+        self._rest.display = shown
+        self.sync()
+
+    def _say_more(self, rows: tuple[Row, ...]) -> None:
+        """Name what is out of sight and differs from what would be taken by itself."""
+        told = [
+            f"{row.title.lower()} {row.names.get(row.text, row.text)}" for row in rows if row.more and row.shown and row.changed
+        ]
+        closed = Content.assemble("▸ More   ", (", ".join(told), "$text-warning"))
+        self._more.label = Content("▾ Less") if self._rest.display else closed
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.show_rest(not self._rest.display)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self._explain(event.widget)
+
+    def _explain(self, field: Widget) -> None:
+        """Say in words what is set where the focus is."""
+        words = next((row.help for row in self.draft.rows() if field.id == f"field-{row.key}"), REST_HELP)
+        self._about.update(Content(words))
 
     @on(Select.Changed)
     def _picked(self, event: Select.Changed) -> None:
         event.stop()
         if event.value is not Select.NULL:
-            self._take(event.select.id or "", str(event.value))
+            self._take(event.select, str(event.value))
+            self._explain(event.select)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self._take(event.input.id or "", event.value)
+        self._take(event.input, event.input.value)  # not the event's: on a busy machine more was typed since
+
+    def _take_typed(self) -> None:
+        """What was typed and whose event is still on its way counts more than what the draft says."""
+        for field in self.query(Input):
+            key = (field.id or "").removeprefix("field-")
+            if field.value != self._known[key]:
+                self._known[key] = field.value
+                self.draft.set(key, field.value)
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
         self.post_message(self.Submitted())
 
-    def _take(self, widget: str, text: str) -> None:
-        key = widget.removeprefix("field-")
+    def _take(self, field: Widget, text: str) -> None:
+        key = (field.id or "").removeprefix("field-")
+        self._known[key] = text
         if self.draft.text(key) == text:
             return
         self.draft.set(key, text)
-        if key in ("kernel", "device", "n", "file"):  # what the kernel's own choices depend on
+        if key in DECIDING:
             self.sync()
         self.post_message(self.Changed(self.draft.errors()))
 
     def _made(self, row: Row) -> Horizontal:
-        widget = FieldInput(row) if row.choices is None else FieldSelect(row)
-        self._rows[row.key] = Horizontal(Label(Content(row.title)), widget, classes="row", id=f"row-{row.key}")
+        if row.choices is None:
+            field: Widget = Input(row.text, row.hint, id=f"field-{row.key}", compact=True, select_on_focus=False)
+        else:
+            field = FieldSelect(row)
+        self._known[row.key] = row.text
+        self._rows[row.key] = Horizontal(Label(Content(row.title)), field, classes="row", id=f"row-{row.key}")
         return self._rows[row.key]
 
     def _sync_row(self, row: Row) -> None:
@@ -156,9 +203,9 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         if not self._rows[row.key].is_mounted:  # made a moment ago
             self.call_after_refresh(self.sync)
             return
-        widget = self.query_one(f"#field-{row.key}")
+        field = self.query_one(f"#field-{row.key}")
         with self.prevent(Select.Changed, Input.Changed):
-            if isinstance(widget, FieldSelect):
-                widget.offer(row)
-            if isinstance(widget, FieldInput | FieldSelect) and widget.value != row.text:
-                widget.value = row.text
+            if isinstance(field, FieldSelect):
+                field.offer(row)
+            if isinstance(field, Input | FieldSelect) and field.value != row.text:
+                field.value = self._known[row.key] = row.text
