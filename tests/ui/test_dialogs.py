@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import scenes
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, go
 from textual.binding import Binding
+from textual.events import Key
 from textual.widgets import Input
 
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import FormScreen, HelpScreen, LogScreen
+from fwtui.tui.frame.dialogs import AskScreen, FormScreen, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.run.replay_screen import ReplayScreen
 
 
 async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:
@@ -46,6 +51,18 @@ async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) 
         shown = await go(pilot, "l")
         assert isinstance(dashboard.screen, LogScreen)
         assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
+
+
+async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.gpu_session(), start=0.0)
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot, "G")
+        assert isinstance(app.screen, AskScreen)
+        app.screen.query_one(Input).value = "run 2"
+        for _ in range(3):
+            app.post_message(Key("enter", None))
+        await go(pilot)
+        assert app.is_running and isinstance(app.screen, ReplayScreen) and len(app.screen_stack) == 1
 
 
 async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: FwtuiApp, live: FakeLive) -> None:

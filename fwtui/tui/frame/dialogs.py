@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -69,6 +70,10 @@ class Dialog(ModalScreen[str | None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+    def dismiss(self, result: str | None = None) -> AwaitComplete:
+        """Answer, once: keys that were pressed before the dialog had gone answer nothing."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
 
 class Hung(Drawn[tuple[Row, ...]]):
