@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.device import DeviceId
+from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
-from fwtui.graphs.spec import GRID
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.peers import peers

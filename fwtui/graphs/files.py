@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.bounds import EXACT_REAL
-from fwtui.graphs.graph import GraphInput, blocks, survey
+from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.limits import Demand, refused_for_room
 from fwtui.graphs.loading import load
 
@@ -34,27 +36,18 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
     if matrix.dtype.kind == "f":
         for rows in blocks(matrix):
             matrix[rows] += 0  # -0 becomes 0
-    edges, negative, low, high = survey(matrix)
-    widest = max(abs(low or 0), abs(high or 0)) * (graph.n - 1)
-    drift = (graph.n - 1) * -low if low is not None and low < 0 else 0
-    arcs = edges if graph.arcs is None else len(graph.arcs.weights) - _own_zeros(graph)
-    ignored = arcs - edges
-    return GraphInput(
-        matrix=matrix,
-        integer=graph.integer,
-        edges=edges,
-        low=low,
-        high=high,
-        negative_share=negative / edges if edges else None,
-        drift=int(drift) if graph.integer else drift,
-        exact_sums=graph.integer or (graph.weights.grid and 3 * widest < EXACT_REAL),
-        name=graph.name,
+    found = graph_of(matrix, graph.facts.integer, graph.name)
+    widest = max(abs(found.low or 0), abs(found.high or 0)) * (graph.n - 1)
+    arcs = found.edges if graph.arcs is None else _counted(graph.arcs)
+    ignored = arcs - found.edges
+    return replace(
+        found,
+        exact_sums=found.integer or (graph.facts.exact_sums and 3 * widest < EXACT_REAL),
         note=f"{ignored:,} of {arcs:,} arcs are parallel or self-loops" if ignored else "",
         vertices=graph.vertices,
     )
 
 
-def _own_zeros(graph: Adjacency) -> int:
-    """Zeros on the diagonal of a matrix, which nobody means as self-loops."""
-    assert graph.arcs is not None
-    return int(np.count_nonzero((graph.arcs.sources == graph.arcs.targets) & (graph.arcs.weights == 0)))
+def _counted(arcs: Arcs) -> int:
+    """All but the zeros on the diagonal of a matrix, which are not meant as self-loops."""
+    return len(arcs.weights) - int(np.count_nonzero((arcs.sources == arcs.targets) & (arcs.weights == 0)))

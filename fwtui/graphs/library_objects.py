@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
 from fwtui.graphs.vertices import Vertices
 
 

@@ -54,11 +54,12 @@ class Demand(NamedTuple):
 
     def check_weights(self, graph: Adjacency, name: str) -> None:
         """Raises Refused for what no line was to blame for: matrices, names instead of lines, entries that mean two."""
-        for weight in (graph.low, graph.high, None if graph.integer else _fraction(graph)):
+        facts = graph.facts
+        for weight in (facts.low, facts.high, None if facts.integer else _fraction(graph)):
             if weight is not None and (reason := self.unfit(weight)):
                 raise Refused(f"{name}: weight {weight:g} {reason}")
-        largest = max(abs(graph.low or 0), abs(graph.high or 0))
-        if graph.integer and self.dtype == "float32" and largest > EXACT_INTEGER:
+        largest = max(abs(facts.low or 0), abs(facts.high or 0))
+        if facts.integer and self.dtype == "float32" and largest > EXACT_INTEGER:
             raise Refused(f"{name} has whole weights beyond {EXACT_INTEGER:,}, which float32 cannot hold exactly; choose int32")
 
 

@@ -12,8 +12,8 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.graphs.limits import Demand, refused_for_room
+from fwtui.graphs.number_lines import Source
 from fwtui.graphs.opening import MAX_BYTES, opened
-from fwtui.graphs.source import Source
 
 ANY = Demand()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances

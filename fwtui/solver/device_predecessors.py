@@ -8,8 +8,8 @@ import numpy as np
 
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
+from fwtui.graphs import GRID
 from fwtui.graphs.bounds import Facts, exact_up_to
-from fwtui.graphs.spec import GRID
 from fwtui.solver import launching
 from fwtui.solver.clock import Clock
 from fwtui.solver.number_type import far_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,17 +15,20 @@ from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import device_predecessors, launching
 from fwtui.solver.clock import Clock
-from fwtui.solver.compiling import compiled
 from fwtui.solver.cycles import check_cycles
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import on_device, on_host, put
+from fwtui.solver.launching import compiled, on_device, on_host, put
 from fwtui.solver.memory import check_room, check_wide
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of
 from fwtui.solver.paths import Paths
 from fwtui.solver.picking import fitting, suited
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.source import Source
 from kernels.plan import Buffers, Kernel, Program, Shape, Step
+
+if TYPE_CHECKING:
+    from fwtui.solver.device_graph import Carried  # which brings numba
+
+    Source = HostGraph | Carried
 
 Tell = Callable[[float], None]  # the share of the work that is done
 _KEPT = 8  # programs
@@ -69,7 +73,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         if weights is not None:
             device_predecessors.compile_for(facts, dtype, engine)
             clock.lap("compile")
-        place = HostGraph(source.whole(), engine) if program.home == "host" else source
+        place: Source = HostGraph(source.whole(), engine) if program.home == "host" else source
         place.load(program, buffers, clock)
         clock.take({"kernels": _seconds(program, plan, buffers, engine, tell)})
         raw, far = place.result(program, buffers), far_of(facts, dtype)

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.library_objects import Unseen, seen
-from fwtui.graphs.number_lines import Arcs
 from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
@@ -76,7 +75,7 @@ class Paths:
             return found
         strong, weak = self._by_strength()
         slack = self._slack
-        from fwtui.solver.compiling import compiled
+        from fwtui.solver.launching import compiled
 
         with compiled():
             from fwtui.solver.cpu_predecessors import nearest_before, spread
@@ -96,7 +95,7 @@ class Paths:
     def _narrow(self) -> tuple[np.dtype, float]:
         """The type to add in and what no path is in it: 16 bit, if whole distances fit, are twice as many in a vector."""
         far = NO_EDGE["int16"]
-        if self._exact and self.adjacency.integer and (self.adjacency.low or 0) >= 0:
+        if self._exact and self.adjacency.facts.integer and (self.adjacency.facts.low or 0) >= 0:
             farthest = max(
                 float(self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])))
                 for rows in blocks(self.distances)
@@ -138,7 +137,7 @@ class Paths:
             block = np.abs(distances[rows])
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
         share = share_of(n)
-        if (self.adjacency.low or 0) < 0:
+        if (self.adjacency.facts.low or 0) < 0:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
             return _Slack(number(0), fixed, fixed)
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
@@ -179,9 +178,9 @@ class Paths:
         """
         arcs = self._short
         lengths = arcs.weights
-        if self._exact and (self.adjacency.low or 0) >= 0 and lengths.min(initial=1) > 0:
+        if self._exact and (self.adjacency.facts.low or 0) >= 0 and lengths.min(initial=1) > 0:
             return arcs, Arcs(*(part[:0] for part in arcs))
-        if (self.adjacency.low or 0) < 0:
+        if (self.adjacency.facts.low or 0) < 0:
             potentials = np.zeros(self.adjacency.n)
             for rows in blocks(self.distances):
                 np.minimum(potentials, self.distances[rows].min(axis=0), out=potentials)
@@ -214,7 +213,7 @@ class Paths:
         from scipy.sparse import csr_array
 
         n = self.adjacency.n
-        if (self.adjacency.low or 0) >= 0:
+        if (self.adjacency.facts.low or 0) >= 0:
             arcs = _least(self._short, n)
             lengths = arcs.weights
         else:

@@ -35,15 +35,11 @@ class Start:
 
     def _work(self) -> None:
         with suppress(Exception):  # the driver of the answer says why
-            import kernels.numba_door.device  # noqa: F401 numba, which takes as long as everything else
-            from fwtui.solver import matrix_kernels
-            from fwtui.solver.compiling import compiled
+            import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
             from fwtui.solver.picking import cuda_engine
 
             if self._device is not None and not self._unwanted.is_set():
                 cuda_engine(self._device)
-                with compiled():
-                    matrix_kernels.functions()
 
 
 def start_gpu(request: Request) -> Start:

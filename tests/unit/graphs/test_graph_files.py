@@ -272,7 +272,7 @@ def test_what_is_read_is_what_is_offered() -> None:
 CELLS = r"""
 import numpy as np
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "cells"

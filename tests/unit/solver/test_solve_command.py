@@ -201,8 +201,7 @@ class TestProgress:
     def test_the_kernels_tell(self) -> None:
         n, arcs = roads(20)
         told: list[float] = []
-        from fwtui.graphs.adjacency import Adjacency
-        from fwtui.graphs.number_lines import Arcs
+        from fwtui.graphs.adjacency import Adjacency, Arcs
         from fwtui.graphs.vertices import Vertices
 
         graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))

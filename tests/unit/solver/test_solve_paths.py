@@ -10,8 +10,7 @@ import pytest
 from test_solve import KINDS, check_paths, least, random_arcs
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import driver, memory, paths
 from fwtui.solver.memory import check_room

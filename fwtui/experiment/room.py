@@ -12,15 +12,15 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import clean
 from fwtui.common.units import memory
+from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.opening import MAX_BYTES
-from fwtui.graphs.spec import GraphSpec
 from kernels.plan import ITEMSIZE
 
 SURELY = 0.9  # of the expected text: how many edges there are is only known afterwards
 
 
-def check_room(asked: GraphSpec, out: Path) -> None:
+def check_room(asked: Experiment, out: Path) -> None:
     """Raises Refused where the generated graph fits neither into memory, nor into its file."""
     form = written_as(out)
     needed = asked.n**2 * ITEMSIZE[asked.dtype]
@@ -35,7 +35,7 @@ def check_room(asked: GraphSpec, out: Path) -> None:
         )
 
 
-def _check(asked: GraphSpec, needed: int, free: int, what: str) -> None:
+def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
     if needed > free:
         fits = isqrt(max(0, free) // ITEMSIZE[asked.dtype])
         raise Refused(
@@ -44,7 +44,7 @@ def _check(asked: GraphSpec, needed: int, free: int, what: str) -> None:
         )
 
 
-def _text_bytes(asked: GraphSpec, arc_bytes: int) -> float:
+def _text_bytes(asked: Experiment, arc_bytes: int) -> float:
     """What as many edges as are expected take as text at least, which is nothing where their format does not say."""
     n = asked.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average

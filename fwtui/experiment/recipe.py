@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.hashing import PLAIN
-from fwtui.graphs.spec import GRID, GraphSpec
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.hashing import PLAIN
+from fwtui.graphs import GRID
 from kernels.plan import NO_EDGE
 
 
@@ -37,14 +39,17 @@ class Recipe:
         """Weight of one unit, in the type in which the weight is stored without loss."""
         return 1 if self.dtype != "float32" else 1.0 / self.units
 
+    def weight(self, units: Any) -> Any:
+        """So many units, a number or an array of them, as weights."""
+        return units if self.units == 1 else units / self.units
+
     @property
     def no_edge(self) -> int | float:
         return NO_EDGE[self.dtype]
 
 
-def recipe_for(spec: GraphSpec) -> Recipe:
-    """The integers behind a graph. Raises Refused where no such graph exists or its weights do not fit."""
-    e = spec
+def recipe_for(e: Experiment) -> Recipe:
+    """The integers behind its graph. Raises Refused where no such graph exists or its weights do not fit."""
     units = GRID if e.real else 1
     low, high = round(e.low * units), round(e.high * units)
     forced = e.n if e.connected and e.n > 1 else 0
