@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fwtui.experiment.generate import Recipe
 from fwtui.experiment.hashing import ONE, ZERO, functions
-from fwtui.experiment.recipe import Recipe
 
 THREADS = 256
 

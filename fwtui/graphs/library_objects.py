@@ -123,19 +123,14 @@ def of_array(given: Any) -> Adjacency:
     if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
         raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
-    if not masked and _ambiguous(dense, finite):
-        raise Refused(
-            "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
-            "or numpy.ma.array(matrix) for edges"
-        )
+    if not masked and finite == dense.size:  # nothing in it means no edge
+        zeros, own = (part.size - np.count_nonzero(part) for part in (dense, dense.diagonal()))
+        if zeros > own:
+            raise Refused(
+                "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
+                "or numpy.ma.array(matrix) for edges"
+            )
     return of_dense(dense, Vertices(range(len(dense))), finite)
-
-
-def _ambiguous(dense: np.ndarray, finite: int) -> bool:
-    """Whether there are zeros off the diagonal, and nothing that means no edge."""
-    if finite < dense.size:
-        return False
-    return bool(dense.size - np.count_nonzero(dense) > len(dense) - np.count_nonzero(dense.diagonal()))
 
 
 def _of_sparse(given: Any) -> Adjacency:

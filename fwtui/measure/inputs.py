@@ -11,8 +11,8 @@ from fwtui.engine.searches import distances_from
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
 from fwtui.experiment.generate import Fill, generate
 from fwtui.graphs.bounds import check_range
-from fwtui.graphs.files import read
 from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.loading import read
 from fwtui.measure.events_out import Teller
 from fwtui.stream import events
 from kernels.plan import Kernel

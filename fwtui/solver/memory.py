@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import isqrt
 
+import psutil
+
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
@@ -27,7 +29,7 @@ def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, 
 
     Only a least weight, `low`, says beforehand that distances will be float64; otherwise see check_wide.
     """
-    free = _free(free)
+    free = psutil.virtual_memory().available if free is None else free
     usable = max(0, free - KEPT_FREE)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
     per_cell = bytes_a_cell(dtype, predecessors, wide)
@@ -44,20 +46,12 @@ def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, 
     )
 
 
-def check_wide(n: int, predecessors: bool, free: int | None = None) -> None:
+def check_wide(n: int, predecessors: bool) -> None:
     """As check_room, once distances are there that float32 does not hold; `predecessors`: they are still to be made."""
-    free = _free(free)
+    free = psutil.virtual_memory().available
     needed = n**2 * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
     if needed > max(0, free - KEPT_FREE):
         raise Refused(
             f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
             f"choose dtype float32, which rounds them, or a smaller graph"
         )
-
-
-def _free(given: int | None) -> int:
-    if given is not None:
-        return given
-    import psutil
-
-    return psutil.virtual_memory().available

@@ -68,18 +68,15 @@ def unfit(adjacency: Facts, dtype: str) -> str | None:
     if dtype == "int16" and low < 0:
         return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float32"
     if max(-low, high) >= NO_EDGE[dtype] or limit(adjacency, dtype) <= 0:
+        wider = "int32" if dtype == "int16" else "float32"
         worst = low if -low > high or adjacency.drift else high
-        return f"weight {worst:g} on {adjacency.n:,} vertices leaves no room in {dtype}; choose {_wider(dtype)}"
+        return f"weight {worst:g} on {adjacency.n:,} vertices leaves no room in {dtype}; choose {wider}"
     return None
 
 
 def far_of(facts: Facts, dtype: str) -> float:
     """From here on a cell of a kernel's distances says that there is no path; see graphs.canonical."""
     return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
-
-
-def _wider(dtype: str) -> str:
-    return "int32" if dtype == "int16" else "float32"
 
 
 def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:

@@ -30,13 +30,37 @@ from kernels import k80_register_tiled as tiled
 from kernels.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
-from kernels.streaming.buffers import BUFFERS, CLOSED, COLUMNS, PANEL, PIVOT, ROWS, STREAM, TURNED, buffer_shapes, inner
 
 if TYPE_CHECKING:
-    from kernels.programs.cuda_program import Op
+    pass
 
+# buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
+HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
+BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
 COMPUTE, IN, BACK = range(3)  # lanes
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
+
+
+def inner(shape: Shape) -> Shape:
+    """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
+    return replace(shape, n=shape.tile, tile=min(tiled.KERNEL.default_tile if shape.tile >= 128 else 8, shape.tile))
+
+
+def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
+    """Rows and cells of each buffer on the device; slots lie one below the other."""
+    tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
+    cells = WORD_BYTES // shape.itemsize  # in a word
+    panel = (small, tile * cells)
+    return {
+        PIVOT: (tile, tile),
+        TURNED: (tile, tile * cells),
+        ROWS: (side * tile, tile),
+        COLUMNS: (side * tile, tile * cells),
+        STREAM: (BUFFERS * tile, tile),
+        CLOSED: (2 * small, small * cells),
+        PANEL: panel,
+        PANEL + 1: panel,
+    }
 
 
 def device_bytes(shape: Shape) -> int:
@@ -139,18 +163,17 @@ def products_bytes(shape: Shape) -> int:
 
 def build(shape: Shape, target: Target) -> Program:
     from kernels.parts.products import program
-    from kernels.streaming.streamed_ops import product_op, turn_op
-    from kernels.streaming.streamed_program import StreamedProgram
+    from kernels.streaming.streamed import StreamedProgram, product_op, turn_op
 
     closing = program(inner(shape), target)
-    ops = {name: _closing(op) for name, op in closing.ops.items()}
+    ops = {
+        name: replace(op, buffers=lambda args, op=op: tuple(CLOSING[b] for b in op.buffers(args)))
+        for name, op in closing.ops.items()
+    }
     if inner(shape).padded == inner(shape).tile:
         ops = {"pivot": ops["pivot"]}
-    return StreamedProgram(shape, target, {**ops, "product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)})
-
-
-def _closing(op: Op) -> Op:
-    return replace(op, buffers=lambda args: tuple(CLOSING[b] for b in op.buffers(args)))
+    ops |= {"product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)}
+    return StreamedProgram(shape, target, ops, buffer_shapes(shape))
 
 
 # what the closing kernel calls its buffers

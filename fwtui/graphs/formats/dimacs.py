@@ -20,21 +20,16 @@ ARC_BYTES = 6
 
 def read(source: Source) -> Adjacency:
     """Raises Refused, naming file and line."""
-    return numbered(_layout(source))
-
-
-def write(graph: GraphInput, file: IO[bytes]) -> None:
-    file.write(f"c fwtui: {comment(graph)}\np sp {graph.n} {arc_count(graph)}\n".encode())
-    write_arcs(graph, file, "a %s %s %s\n", first=1)
-
-
-def _layout(source: Source) -> Layout:
-    """What the header promises; the file stands at the line after it."""
     for number, words in source.header("c"):
         if len(words) != 4 or words[:2] != ["p", "sp"] or not are_counts(words[2:]):
             shown = clean(" ".join(words))[:40]
             raise source.wrong(number, f"{shown!r} stands where 'p sp vertices arcs' should; put that line first")
         n, rows = map(int, words[2:])
         source.check_count(number, rows, "arcs", len("a 1 1 0"))
-        return Layout(source, n, rows, number + 1, "a", "c", "uvw")
+        return numbered(Layout(source, n, rows, number + 1, "a", "c", "uvw"))
     raise Refused(f"{source.name} has no line 'p sp vertices arcs'; put it before the arcs")
+
+
+def write(graph: GraphInput, file: IO[bytes]) -> None:
+    file.write(f"c fwtui: {comment(graph)}\np sp {graph.n} {arc_count(graph)}\n".encode())
+    write_arcs(graph, file, "a %s %s %s\n", first=1)

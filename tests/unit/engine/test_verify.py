@@ -14,8 +14,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical, fletcher64
 from fwtui.graphs.cycles import cycle_weight
-from fwtui.graphs.files import read
 from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.loading import read
 
 HOWS = ("full", "sample")
 KINDS: tuple[dict[str, Any], ...] = (

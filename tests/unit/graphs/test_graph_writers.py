@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
-from fwtui.experiment import room
+from fwtui.experiment import generate as room
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import writers
-from fwtui.graphs.files import read
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.loading import read
 from fwtui.graphs.writers import picture, write
 from fwtui.measure.save_graph import save
 from kernels.plan import DTYPES, NO_EDGE

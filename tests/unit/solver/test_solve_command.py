@@ -20,8 +20,7 @@ from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
 from fwtui.solver import __main__ as child
-from fwtui.solver.command import carry_out
-from fwtui.solver.progress import Progress
+from fwtui.solver.command import Progress, carry_out
 from fwtui.solver.request import Request
 from fwtui.solver.solve import answer
 from fwtui.solver.words import summary_lines
