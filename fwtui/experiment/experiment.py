@@ -125,9 +125,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
 
 def defaults(gpu: bool) -> Experiment:
     """What a newcomer runs first on this machine."""
-    if gpu:
-        return settle(Experiment(kernel="katz-kider", n=4096))
-    return settle(Experiment(kernel="tiled-cpu", n=512))
+    return settle(Experiment(kernel="katz-kider", n=4096) if gpu else Experiment(kernel="tiled-cpu", n=512))
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:

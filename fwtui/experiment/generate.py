@@ -30,7 +30,10 @@ SURELY = 0.9  # of the expected text: how many edges there are is only known aft
 
 @dataclass(frozen=True)
 class Recipe:
-    """The integers that every form of the generator takes. Weights count in units of 1 / `units`; an edge is drawn by `threshold`, or is one of `drawn` out of `cells`."""
+    """A graph as integers, which every form of the generator takes.
+
+    Weights count in units of 1 / `units`; an edge is drawn by `threshold`, or is one of `drawn` out of `cells`.
+    """
 
     n: int
     dtype: str

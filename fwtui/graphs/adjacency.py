@@ -62,9 +62,13 @@ class Adjacency:
         """Write the graph into the upper left corner of a matrix of a kernel's type; what is beside it has no edges."""
         n, no_edge = self.n, NO_EDGE[matrix.dtype.name]
         if self.dense is None:
-            matrix.fill(no_edge)
             assert self.arcs is not None
-            keep_least(matrix, self.arcs)
+            sources, targets, weights = self.arcs
+            weights = np.where(sources == targets, np.minimum(weights, 0), weights)
+            order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
+            matrix.fill(no_edge)
+            flat, cells = matrix.reshape(-1), sources[order] * matrix.shape[1] + targets[order]
+            flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
         else:
             matrix[n:, :] = no_edge
             matrix[:, n:] = no_edge
@@ -94,16 +98,6 @@ def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
     for u, v, w in zip(arcs.sources[starts].tolist(), arcs.targets[starts].tolist(), arcs.weights[starts].tolist(), strict=True):
         least[u, v] = min(w, least.get((u, v), np.inf))
     return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
-
-
-def keep_least(matrix: np.ndarray, arcs: Arcs) -> None:
-    """Lower the cells of the arcs to their weights; self-loops to 0 at most."""
-    loops = arcs.sources == arcs.targets
-    weights = np.where(loops, np.minimum(arcs.weights, 0), arcs.weights)
-    order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
-    cells = arcs.sources[order] * matrix.shape[1] + arcs.targets[order]
-    flat = matrix.reshape(-1)
-    flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
 
 
 def both_ways(graph: Adjacency) -> Adjacency:

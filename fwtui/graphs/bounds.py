@@ -80,7 +80,12 @@ def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
         )
     if proved_by_edges(graph, dtype):
         return BY_EDGES
-    reach, complete = longest(*_searches(graph, distances_from))
+    matrix, start = graph.matrix, np.zeros(1, dtype=np.int64)
+    if graph.may_have_negative_cycles:
+        matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds
+    backward = None if graph.potentials is None else -graph.potentials
+    outward = distances_from(matrix, start, graph.potentials, graph.no_edge)
+    reach, complete = longest(outward, distances_from(matrix.T, start, backward, graph.no_edge))
     if reach >= most:
         raise Refused(_sentence(reach, most, graph, dtype))
     return BY_SEARCHES if complete else AFTERWARDS
@@ -91,19 +96,6 @@ def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
     complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
     farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
     return (sum(farthest) if complete else max(farthest)), complete
-
-
-def _searches(graph: GraphInput, distances_from: Search) -> tuple[np.ndarray, np.ndarray]:
-    """Distances from vertex 0 and to vertex 0, or no less than them; +inf where there is no path."""
-    matrix = graph.matrix
-    if graph.may_have_negative_cycles:
-        matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds
-    backward = None if graph.potentials is None else -graph.potentials
-    start = np.zeros(1, dtype=np.int64)
-    return (
-        distances_from(matrix, start, graph.potentials, graph.no_edge),
-        distances_from(matrix.T, start, backward, graph.no_edge),
-    )
 
 
 def _sentence(reach: float, most: float, graph: GraphInput, dtype: str) -> str:

@@ -25,10 +25,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Unseen:
-    """A graph whose weights nobody has looked at, as arrays, for whoever does that elsewhere.
-
-    What `look` raises, and every arc to or from no vertex, is still to be found.
-    """
+    """A graph whose arrays have not been looked at: what `look` raises, and arcs to or from no vertex, are still to be found."""
 
     n: int
     parts: np.ndarray | Rows | Arcs
@@ -51,7 +48,7 @@ def seen(graph: Adjacency | Unseen) -> Adjacency:
 
 
 def unseen(graph: Any) -> Unseen | None:
-    """The graph unless something has to be done about it before anybody can look at its arrays; see accept."""
+    """The graph unless its arrays have to be converted first; see accept."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:

@@ -17,7 +17,7 @@ _COPIES, _CANONICAL = 5, 4  # of the matrix while a run works on it, and bytes a
 
 
 class Demand(NamedTuple):
-    """Without a dtype any finite weight will do, and how much room it needs is somebody else's question."""
+    """Without a dtype any finite weight will do, and the room for its matrix is not checked."""
 
     dtype: str | None = None
     most: int = MOST_VERTICES
@@ -70,8 +70,5 @@ def refused_for_room(name: str, dtype: str | None) -> Refused:
 
 
 def _fraction(graph: Adjacency) -> float | None:
-    for arcs in graph.pieces():
-        fractional = arcs.weights[arcs.weights != np.rint(arcs.weights)][:1]
-        if len(fractional):
-            return float(fractional[0])
-    return None
+    fractional = (arcs.weights[arcs.weights != np.rint(arcs.weights)] for arcs in graph.pieces())
+    return next((float(weights[0]) for weights in fractional if len(weights)), None)

@@ -36,14 +36,13 @@ def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
     try:
         with opened(path, name, most) as (file, size):
-            graph = replace(form.load().read(Source(file, name, size, most, suffix, demand)), name=name)
+            graph = form.load().read(Source(file, name, size, most, suffix, demand))
         demand.check_size(graph.n, name, "has")
-        if isinstance(graph, Unseen):
-            return replace(graph, look=partial(_checked, graph.look, name, demand))
-        demand.check_weights(graph, name)
     except MemoryError:
         raise refused_for_room(name, demand.dtype) from None
-    return graph
+    if isinstance(graph, Unseen):
+        return replace(graph, name=name, look=partial(_checked, graph.look, name, demand))
+    return _checked(lambda: graph, name, demand)
 
 
 def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjacency:

@@ -1,4 +1,4 @@
-"""Opening a file of somebody else's: a regular one, of bounded size, unpacked if it is packed."""
+"""Opening a file that a user names: a regular one, of bounded size, unpacked if it is packed."""
 
 from __future__ import annotations
 

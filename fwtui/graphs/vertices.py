@@ -1,4 +1,4 @@
-"""What the vertices of a graph are called by whoever made it."""
+"""What the vertices of a graph are called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fwtui.common.text import clean, shown
 
 
 class Vertices:
-    """Labels of the vertices 0 .. n - 1, each once: whole numbers, or whatever the graph had, such as NetworkX nodes."""
+    """Labels of the vertices 0 .. n - 1, each once: whole numbers, names, or what the graph had, such as NetworkX nodes."""
 
     def __init__(self, labels: Sequence[Hashable]):
         self.labels = labels

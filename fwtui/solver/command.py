@@ -15,13 +15,11 @@ from fwtui.common.signals import undone_by
 from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.graphs.loading import load_unseen
-from fwtui.solver import words
+from fwtui.solver import output
 from fwtui.solver.clock import Clock
-from fwtui.solver.output import check_out, pair_table, read_pairs, save
-from fwtui.solver.request import Request
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import start_gpu
+from fwtui.solver.starting import Request, start_gpu
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before anything is said
@@ -30,7 +28,7 @@ _PATIENCE = 0.5  # seconds before anything is said
 def carry_out(request: Request) -> None:
     """Do what was asked. Raises Refused for what cannot be, and SciPy's NegativeCycleError."""
     if request.out:
-        check_out(request.out, bool(request.pairs or request.source), request.paths)
+        output.check_out(request.out, bool(request.pairs or request.source), request.paths)
         check_place(request.out, request.file, request.pairs)
     elif request.paths and not request.pairs:
         raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
@@ -60,30 +58,30 @@ def carry_out(request: Request) -> None:
     size = 0
     if request.out:
         with progress.stage("writing"):
-            size = save(result, request.out, pairs, request.paths, progress.tell)
+            size = output.save(result, request.out, pairs, request.paths, progress.tell)
             clock.lap("write")
     _say(request, graph, result, pairs)
     stats = result.stats
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}"
     print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
-    print(f"fwtui: {words.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
+    print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
 
 
 def _pairs(request: Request, graph: Adjacency | Unseen) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
-    return read_pairs(request.pairs, graph.vertices) if request.pairs else None
+    return output.read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
 def _say(request: Request, graph: Adjacency | Unseen, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
-        print("\n".join(words.path_lines(result, seen(graph), *pairs[0])))
+        print("\n".join(output.path_lines(result, seen(graph), *pairs[0])))
     elif pairs is not None and not request.out:
-        pair_table(result, pairs, request.paths, sys.stdout)
+        output.pair_table(result, pairs, request.paths, sys.stdout)
     if request.summary or not (request.out or pairs):
         from fwtui.graphs.summary import summarise
 
-        print("\n".join(words.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
+        print("\n".join(output.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
         print("fwtui: .npy holds no names: row i is the vertex that came i-th in the file; .npz keeps them", file=sys.stderr)
 

@@ -39,12 +39,13 @@ class Carried(ABC):
     _blocks: int
     looks: int  # at a search's distances, at most
 
-    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen | None):
-        """`origin` is the graph as it was given; None for an array on a GPU, whose distances stay there."""
+    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
+        """`origin` is the graph as it was given; `stays`: as an array on a GPU, where its distances are to be as well."""
         self._arrays = arrays
         self.n = n
         self.engine = engine
         self.origin = origin
+        self.stays = stays
         start = np.full(chores.EDGES + 1, -np.inf)
         start[chores.EDGES] = 0
         told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
@@ -54,12 +55,7 @@ class Carried(ABC):
         self.unclear = bool(told[chores.ZEROS] and not told[chores.MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(told[chores.BAD])  # -inf, or an arc to or from no vertex
 
-    @property
-    def stays(self) -> bool:
-        return self.origin is None
-
     def whole(self) -> Adjacency:
-        assert self.origin is not None
         return seen(self.origin)
 
     def reach(self, enough: float) -> tuple[float, bool]:
@@ -140,15 +136,10 @@ class Matrix(Carried):
 
     looks = 2  # the paths of a dense graph have few edges
 
-    def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen | None = None):
+    def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
         self._survey, self._escaped = chores.survey_matrix, chores.escaped_matrix
         self._blocks = min(len(array), launching.BLOCKS)
-        super().__init__((array,), len(array), engine, origin)
-
-    def whole(self) -> Adjacency:
-        if self.origin is not None:
-            return seen(self.origin)
-        return Adjacency(self.n, Vertices(range(self.n)), dense=np.ascontiguousarray(on_host(self._arrays[0], self.engine)))
+        super().__init__((array,), len(array), engine, origin, stays)
 
     def enter(self, to: Any) -> None:
         self._launch(chores.enter, to.shape[0], *self._arrays, to, np.int32(self.n), np.float64(NO_EDGE[to.dtype.name]))
@@ -198,8 +189,13 @@ def resident(matrix: Any, engine: Engine) -> Matrix:
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
         raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
     launching.compiling()  # of calls before this one
+    n = len(matrix)
+
+    def look() -> Adjacency:
+        return Adjacency(n, Vertices(range(n)), dense=np.ascontiguousarray(on_host(matrix, engine)))
+
     with compiled():
-        carried = Matrix(matrix, engine)
+        carried = Matrix(matrix, engine, Unseen(n, matrix, look), stays=True)
         if carried.bad:
             raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
         if carried.unclear:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import count
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,13 @@ from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, Facts, exact_up_to
 from fwtui.graphs.cycles import negative_cycle
-from fwtui.graphs.vertices import Vertices
 from fwtui.solver import launching
 from fwtui.solver.clock import Clock
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import compiled, on_device, on_host, put
-from fwtui.solver.memory import check_room, check_wide
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
-from fwtui.solver.picking import fitting, suited
+from fwtui.solver.picking import check_room, check_wide, fitting, suited
 from fwtui.solver.result import Result, Stats
 from kernels.plan import Buffers, Kernel, Program, Shape, Step
 
@@ -80,7 +79,9 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
             clock.lap("compile")
         place: Source = HostGraph(source.whole(), engine) if program.home == "host" else source
         place.load(program, buffers, clock)
-        clock.take({"kernels": _seconds(program, plan, buffers, engine, tell)})
+        launched = count()
+        timed = engine.clean_pass(program, plan, buffers, "eager")
+        clock.take({"kernels": timed(lambda: tell(next(launched) / len(plan)))})
         raw, far = place.result(program, buffers), far_of(facts, dtype)
         largest, diagonal = place.look(raw, far)
         _check_cycles(source.whole, facts, diagonal)
@@ -98,7 +99,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
             there = program.result(buffers, engine.stream)
             traced = device_predecessors.traced(there, weights, facts, largest, engine, source.stays, clock)
     exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
-    paths = None if source.origin is None else Paths(source.origin, distances, exact)
+    paths = None if source.stays else Paths(source.origin, distances, exact)
     before, hidden = traced or (None, np.empty(0, np.int64))
     if predecessors and (before is None or len(hidden)):
         here = paths or Paths(source.whole(), on_host(distances, engine), exact)
@@ -113,8 +114,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         distances, before = on_device(distances, engine), on_device(before, engine)
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
     stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, dict(clock.seconds))
-    vertices = Vertices(range(facts.n)) if source.origin is None else source.origin.vertices
-    return Result(distances, before, stats, vertices, paths)
+    return Result(distances, before, stats, source.origin.vertices, paths)
 
 
 def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
@@ -159,15 +159,3 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
         _kept[key] = program, plan
         clock.lap("compile")
     return program, plan, buffers
-
-
-def _seconds(program: Program, plan: list[Step], buffers: Buffers, engine: Engine, tell: Tell) -> float:
-    """What the kernel took."""
-    launched = 0
-
-    def count() -> None:
-        nonlocal launched
-        tell(launched / len(plan))
-        launched += 1
-
-    return engine.clean_pass(program, plan, buffers, "eager")(count)

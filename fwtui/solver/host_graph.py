@@ -22,8 +22,7 @@ _BITS_AT_ONCE = 1 << 24  # bytes of sets of vertices
 class HostGraph:
     """One matrix, which becomes the distances, and nothing beside it where cells are as wide.
 
-    `distances` are a kernel's, with sentinels and all, in the corner of an array that is where the graph is: from `far` on such a
-    cell is no path.
+    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
     """
 
     stays = False  # whether distances are to be where the graph is, and not on the host

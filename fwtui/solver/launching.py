@@ -23,11 +23,7 @@ _compiling = 0.0
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """What is compiled or launched within keeps its compiled form where this program keeps such, for the next process.
-
-    Numba asks for the folder when a function is decorated; the caller's own functions, and a folder that the caller named,
-    are left alone.
-    """
+    """What is decorated within is kept compiled in this program's folder, unless the caller named one; see chores.chore."""
     import numba
 
     with _one_at_a_time:

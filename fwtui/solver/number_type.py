@@ -82,9 +82,7 @@ def far_of(facts: Facts, dtype: str) -> float:
 def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
     """No distance exceeds the first number, if the second is true: max d(v, .) + max d(., v) for v = 0.
 
-    A dense matrix is searched no further than till that is less than `enough`.
-
-    Negative weights count as 0, which makes no distance shorter than it is.
+    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which makes no distance shorter.
     """
     return longest(*(_of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kernels.peers import refuses
@@ -19,18 +20,8 @@ PHASES = {"all": "all rounds"}
 TOGETHER = 64  # values of k in a step
 
 
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """For each k a read of the matrix and its sums, and a write of both."""
-    return _steps(shape, 4)
-
-
-def fused_plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """The same with sums that never reach memory: for each k a read and a write of the matrix."""
-    return _steps(shape, 2)
-
-
-def _steps(shape: Shape, passes: int) -> Iterator[Step]:
-    """Some k at a time: nobody who writes such a loop chooses a stream and asks for a cancel at every k."""
+def _plan(shape: Shape, stepwise: bool, passes: int) -> Iterator[Step]:
+    """Some k at a time, as such a loop asks for no cancel at every k; `passes`: over a matrix in memory, for each k."""
     n = shape.n
     everything = Rect(0, 0, n, n)
     for first in range(0, n, TOGETHER):
@@ -144,7 +135,7 @@ def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target]
         backend=backend,
         papers=(package,),
         phases=PHASES,
-        plan=fused_plan if fused else plan,
+        plan=partial(_plan, passes=2 if fused else 4),  # or with sums that are written and read as well
         build=build,
         summary=f"The k-loop on whole matrices with {package}, in place.",
         lesson="",

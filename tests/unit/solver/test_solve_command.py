@@ -21,9 +21,9 @@ from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
 from fwtui.solver import __main__ as child
 from fwtui.solver.command import Progress, carry_out
-from fwtui.solver.request import Request
+from fwtui.solver.output import summary_lines
 from fwtui.solver.solve import answer
-from fwtui.solver.words import summary_lines
+from fwtui.solver.starting import Request
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
 

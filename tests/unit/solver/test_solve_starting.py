@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fwtui.solver import picking, starting
-from fwtui.solver.request import Request
-from fwtui.solver.words import spent
+from fwtui.solver.output import spent
+from fwtui.solver.starting import Request
 
 
 @pytest.fixture
