@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
-from fwtui.graphs.generate import Fill
+from fwtui.experiment.generate import Fill
 from kernels.plan import Buffers, Program, Step, Target
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from fwtui.graphs.hashing import ONE, ZERO, functions
-from fwtui.graphs.recipe import Recipe
+from fwtui.experiment.generate import Recipe
+from fwtui.experiment.hashing import ONE, ZERO, functions
 
 _compiled = functions(njit(inline="always"))
 cell_hash, toss, scaled = _compiled.cell_hash, _compiled.toss, _compiled.scaled

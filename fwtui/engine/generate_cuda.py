@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.graphs.hashing import ONE, ZERO, functions
-from fwtui.graphs.recipe import Recipe
+from fwtui.experiment.generate import Recipe
+from fwtui.experiment.hashing import ONE, ZERO, functions
 
 THREADS = 256
 

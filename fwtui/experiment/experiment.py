@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.device import DeviceId
+from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
-from fwtui.graphs.spec import GRID
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.peers import peers
@@ -125,9 +125,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
 
 def defaults(gpu: bool) -> Experiment:
     """What a newcomer runs first on this machine."""
-    if gpu:
-        return settle(Experiment(kernel="katz-kider", n=4096))
-    return settle(Experiment(kernel="tiled-cpu", n=512))
+    return settle(Experiment(kernel="katz-kider", n=4096) if gpu else Experiment(kernel="tiled-cpu", n=512))
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:

@@ -20,9 +20,8 @@ from kernels.auto import AUTO
 from kernels.plan import Kernel
 
 UNTIL_STABLE = "stable"
-
-
-Read = Callable[[str], dict[str, Any]]  # text -> changes to the Experiment; raises Refused
+Parse = Callable[[str], Any]  # raises Refused
+Choices = Callable[[Kernel, bool], tuple[str, ...]]  # of a kernel, in the simulator or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +31,15 @@ class Field:
     name: str
     title: str
     help: str
-    read: Read
-    choices: Callable[[Kernel, bool], tuple[str, ...]] | None = None  # (kernel, simulated); None: free text
+    parse: Parse
+    metavar: str
     short: str = ""
-    metavar: str = "VALUE"
+    choices: Choices | None = None  # None: free text
+
+    def read(self, text: str) -> dict[str, Any]:
+        """Changes to the Experiment. Raises Refused."""
+        value = self.parse(text)
+        return {"low": value[0], "high": value[1]} if self.name == "weights" else {self.name: value}
 
     def show(self, experiment: Experiment) -> str:
         """The text that reads back as what the experiment has."""
@@ -54,21 +58,21 @@ def _text(value: str | float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def _number(name: str, low: float, high: float, whole: bool = True) -> Read:
-    def read(text: str) -> dict[str, Any]:
+def _number(name: str, low: float, high: float, whole: bool = True) -> Parse:
+    def parse(text: str) -> float:
         try:
             value = int(text.replace("_", "")) if whole else float(text)
         except ValueError:
             raise Refused(f"{name} {shown(text)} is not a {'whole ' if whole else ''}number; give {low} to {high}") from None
         if not low <= value <= high:  # a NaN fails too
             raise Refused(f"{name} {brief(text)} is outside {low} to {high}; choose a value in between")
-        return {name: value}
+        return value
 
-    return read
+    return parse
 
 
-def _share(name: str, title: str, most: float) -> Read:
-    def read(text: str) -> dict[str, Any]:
+def _share(title: str, most: float) -> Parse:
+    def parse(text: str) -> float:
         plain = text.strip()
         try:
             value = float(plain[:-1]) / 100 if plain.endswith("%") else float(plain)
@@ -76,12 +80,12 @@ def _share(name: str, title: str, most: float) -> Read:
             raise Refused(f"{title} {shown(text)} is not a share; give 0 to {most:g}, or a percentage like 30%") from None
         if not 0 <= value <= most:
             raise Refused(f"{title} {brief(text)} is outside 0 to {most:g}; give a share like 0.3 or a percentage like 30%")
-        return {name: value}
+        return value
 
-    return read
+    return parse
 
 
-def _weights(text: str) -> dict[str, Any]:
+def _weights(text: str) -> tuple[float, float]:
     low, dots, high = text.partition("..")
     try:
         if not dots:
@@ -93,109 +97,69 @@ def _weights(text: str) -> dict[str, Any]:
         raise Refused(f"weights {brief(text)} reach beyond {MAX_WEIGHT}; choose smaller ones")
     if ends[0] > ends[1]:
         raise Refused(f"weights {brief(text)} run backwards; write {high.strip()}..{low.strip()}")
-    return {"low": ends[0], "high": ends[1]}
+    return ends
 
 
-def _repeats(text: str) -> dict[str, Any]:
-    return {"repeats": 0} if text.strip() == UNTIL_STABLE else _number("repeats", 0, 1000)(text)
+def _repeats(text: str) -> float:
+    return 0 if text.strip() == UNTIL_STABLE else _number("repeats", 0, 1000)(text)
 
 
 def _flag(name: str, title: str, help: str) -> Field:
-    def read(text: str) -> dict[str, Any]:
+    def parse(text: str) -> bool:
         if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
             raise Refused(f"{name} {shown(text)} is neither yes nor no; give one of them")
-        return {name: text.lower() in ("yes", "true", "1")}
+        return text.lower() in ("yes", "true", "1")
 
-    return Field(name, title, help, read, lambda k, s: ("no", "yes"), metavar="YES|NO")
-
-
-def _device(text: str) -> dict[str, Any]:
-    DeviceId.parse(text)
-    return {"device": text}
+    return Field(name, title, help, parse, "YES|NO", choices=lambda k, s: ("no", "yes"))
 
 
-def _word(name: str) -> Read:
-    return lambda text: {name: text}
+def _checked(check: Callable[[str], object]) -> Parse:
+    """The text as it is, where it passes."""
+
+    def parse(text: str) -> str:
+        check(text)
+        return text
+
+    return parse
 
 
-def _kernel(text: str) -> dict[str, Any]:
-    kernel_named(text)
-    return {"kernel": text}
-
+_WHICH = "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known"
 
 FIELDS: tuple[Field, ...] = (
-    Field(
-        "kernel",
-        "Kernel",
-        "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known",
-        _kernel,
-        lambda k, s: (*registry(), AUTO.id),
-        short="k",
-        metavar="ID",
-    ),
-    Field("n", "Vertices", "size of the graph, 1 to 65536", _number("n", 1, 65536), short="n", metavar="N"),
-    Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", _word("file"), metavar="PATH"),
-    Field(
-        "density",
-        "Density",
-        "probability of each edge: 0..1 or a percentage like 30%",
-        _share("density", "density", 1),
-        short="d",
-        metavar="P",
-    ),
-    Field("weights", "Weights", "range of edge weights, like 1..16", _weights, metavar="LOW..HIGH"),
+    Field("kernel", "Kernel", _WHICH, _checked(kernel_named), "ID", "k", lambda k, s: (*registry(), AUTO.id)),
+    Field("n", "Vertices", "size of the graph, 1 to 65536", _number("n", 1, 65536), "N", "n"),
+    Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
+    Field("density", "Density", "probability of each edge: 0..1 or a percentage like 30%", _share("density", 1), "P", "d"),
+    Field("weights", "Weights", "range of edge weights, like 1..16", _weights, "LOW..HIGH"),
     _flag("real", "Real weights", "real weights (multiples of 1/256) instead of integers"),
     Field(
         "negative",
         "Negative",
         "share of negative edges (no negative cycles), 0..0.45",
-        _share("negative", "negative share", MAX_NEGATIVE_SHARE),
-        metavar="SHARE",
+        _share("negative share", MAX_NEGATIVE_SHARE),
+        "SHARE",
     ),
     _flag("connected", "Connected", "force strong connectivity by the edges i -> i+1"),
     _flag("exact", "Exact count", "exactly density x n(n-1) edges instead of a coin toss for each"),
-    Field("seed", "Seed", "same seed, same graph, on every machine", _number("seed", 0, MAX_SEED), short="s", metavar="SEED"),
-    Field("dtype", "Type", "number type of the distances", _word("dtype"), lambda k, s: k.dtypes, metavar="TYPE"),
+    Field("seed", "Seed", "same seed, same graph, on every machine", _number("seed", 0, MAX_SEED), "SEED", "s"),
+    Field("dtype", "Type", "number type of the distances", str, "TYPE", choices=lambda k, s: k.dtypes),
     Field(
-        "tile",
-        "Tile",
-        "side of a square tile",
-        _number("tile", 1, 1024),
+        *("tile", "Tile", "side of a square tile", _number("tile", 1, 1024), "SIDE", "t"),
         lambda k, s: tuple(map(str, k.tiles_for(s))),
-        short="t",
-        metavar="SIDE",
     ),
     Field(
-        "launch",
-        "Launch",
-        "eager: launch by launch; graph: captured once as a CUDA graph",
-        _word("launch"),
-        lambda k, s: ("eager",) if s else k.launch_modes,
-        metavar="MODE",
+        *("launch", "Launch", "eager: launch by launch; graph: captured once as a CUDA graph", str, "MODE"),
+        choices=lambda k, s: ("eager",) if s else k.launch_modes,
     ),
     Field(
-        "memory",
-        "Memory",
-        "where the matrix lives while the kernel runs",
-        _word("memory"),
-        lambda k, s: ("device",) if s else k.memories,
-        metavar="KIND",
+        *("memory", "Memory", "where the matrix lives while the kernel runs", str, "KIND"),
+        choices=lambda k, s: ("device",) if s else k.memories,
     ),
-    Field("repeats", "Repeats", f"timed passes, or {UNTIL_STABLE}: until the median is", _repeats, short="r", metavar="COUNT"),
+    Field("repeats", "Repeats", f"timed passes, or {UNTIL_STABLE}: until the median is", _repeats, "COUNT", "r"),
+    Field("budget", "Budget", "at most this many seconds of timed passes", _number("budget", 0.1, 3600, whole=False), "SECONDS"),
     Field(
-        "budget",
-        "Budget",
-        "at most this many seconds of timed passes",
-        _number("budget", 0.1, 3600, whole=False),
-        metavar="SECONDS",
+        *("verify", "Verify", "auto, full (SciPy), sample (Dijkstra from some sources) or off", str, "HOW"),
+        choices=lambda k, s: ("auto", "full", "sample", "off"),
     ),
-    Field(
-        "verify",
-        "Verify",
-        "auto, full (SciPy), sample (Dijkstra from some sources) or off",
-        _word("verify"),
-        lambda k, s: ("auto", "full", "sample", "off"),
-        metavar="HOW",
-    ),
-    Field("device", "Device", "auto, a GPU's number, or simulator", _device, metavar="DEVICE"),
+    Field("device", "Device", "auto, a GPU's number, or simulator", _checked(DeviceId.parse), "DEVICE"),
 )

@@ -1,1 +1,3 @@
-"""Graphs in, canonical distances out: generating, reading, bounding and comparing dense adjacency matrices."""
+"""Graphs in, canonical distances out: reading, bounding and comparing dense adjacency matrices."""
+
+GRID = 256  # real weights are multiples of 1/256, so that float32 sums are exact

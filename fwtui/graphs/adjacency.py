@@ -10,23 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwtui.graphs import GRID
+from fwtui.graphs.bounds import Facts, facts_of
 from fwtui.graphs.graph import blocks
-from fwtui.graphs.number_lines import Arcs
-from fwtui.graphs.spec import GRID
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
 _DENSE = 4  # arcs take more room than the matrix from one edge in so many cells on
 
 
-class Weights(NamedTuple):
-    """What the edges have in common. The least weight counts negative self-loops, the rest does not count any loop."""
-
-    edges: int  # of the input: parallel arcs count each
-    low: float | None
-    high: float | None
-    integer: bool
-    grid: bool  # multiples of 1/256
+class Arcs(NamedTuple):
+    sources: np.ndarray  # int64, from 0
+    targets: np.ndarray
+    weights: np.ndarray  # float64
 
 
 @dataclass(frozen=True)
@@ -38,41 +34,13 @@ class Adjacency:
     arcs: Arcs | None = None
     dense: np.ndarray | None = None  # (n, n) of any real type; what is not finite is no edge
     name: str = ""
-    note: str = ""
 
     @cached_property
-    def weights(self) -> Weights:
+    def facts(self) -> Facts:
         if self.arcs is not None:
-            return _arc_weights(self.arcs)
+            return _facts_of_arcs(self.n, self.arcs)
         assert self.dense is not None
-        return _dense_weights(self.dense)
-
-    @property
-    def low(self) -> float | None:
-        return self.weights.low
-
-    @property
-    def high(self) -> float | None:
-        return self.weights.high
-
-    @property
-    def integer(self) -> bool:
-        return self.weights.integer
-
-    @property
-    def edges(self) -> int:
-        return self.weights.edges
-
-    @property
-    def drift(self) -> int | float:
-        """How far below the sentinel half of an unreachable cell may sink; see GraphInput."""
-        low = self.low or 0
-        return (self.n - 1) * -(int(low) if self.integer else low) if low < 0 else 0
-
-    @property
-    def exact_sums(self) -> bool:
-        """Whether float32 adds the weights of short paths without loss."""
-        return self.weights.integer or self.weights.grid
+        return _facts_of_matrix(self.dense)
 
     def pieces(self) -> Iterator[Arcs]:
         """All arcs, self-loops included, a few rows of the matrix at a time."""
@@ -94,9 +62,13 @@ class Adjacency:
         """Write the graph into the upper left corner of a matrix of a kernel's type; what is beside it has no edges."""
         n, no_edge = self.n, NO_EDGE[matrix.dtype.name]
         if self.dense is None:
-            matrix.fill(no_edge)
             assert self.arcs is not None
-            keep_least(matrix, self.arcs)
+            sources, targets, weights = self.arcs
+            weights = np.where(sources == targets, np.minimum(weights, 0), weights)
+            order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
+            matrix.fill(no_edge)
+            flat, cells = matrix.reshape(-1), sources[order] * matrix.shape[1] + targets[order]
+            flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
         else:
             matrix[n:, :] = no_edge
             matrix[:, n:] = no_edge
@@ -128,16 +100,6 @@ def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
     return np.array([least[edge] for edge in pairwise(path)], dtype=np.float64)
 
 
-def keep_least(matrix: np.ndarray, arcs: Arcs) -> None:
-    """Lower the cells of the arcs to their weights; self-loops to 0 at most."""
-    loops = arcs.sources == arcs.targets
-    weights = np.where(loops, np.minimum(arcs.weights, 0), arcs.weights)
-    order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
-    cells = arcs.sources[order] * matrix.shape[1] + arcs.targets[order]
-    flat = matrix.reshape(-1)
-    flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
-
-
 def both_ways(graph: Adjacency) -> Adjacency:
     """The graph with every edge in both directions."""
     arcs = graph.all_arcs()
@@ -160,16 +122,16 @@ def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
     return whole if finite * _DENSE >= n * n else Adjacency(n, vertices, arcs=whole.all_arcs())
 
 
-def _arc_weights(arcs: Arcs) -> Weights:
+def _facts_of_arcs(n: int, arcs: Arcs) -> Facts:
     apart = arcs.sources != arcs.targets
     lasting = arcs.weights[apart | (arcs.weights < 0)]
     integer = bool((lasting == np.rint(lasting)).all())
     grid = integer or bool((lasting * GRID == np.rint(lasting * GRID)).all())
     low, high = lasting.min(initial=np.inf), arcs.weights[apart].max(initial=-np.inf)
-    return _weights(int(np.count_nonzero(apart)), low, high, integer, grid)
+    return facts_of(n, int(np.count_nonzero(apart)), low, high, integer, grid)
 
 
-def _dense_weights(dense: np.ndarray) -> Weights:
+def _facts_of_matrix(dense: np.ndarray) -> Facts:
     edges, low, high, integer, grid = 0, np.inf, -np.inf, True, True
     for rows in blocks(dense) if len(dense) > 1 else ():
         cells = _numbers(dense[rows], np.arange(rows.start, rows.stop))
@@ -184,7 +146,7 @@ def _dense_weights(dense: np.ndarray) -> Weights:
     negative = loops[np.isfinite(loops) & (loops < 0)]
     integer = integer and bool((negative == np.rint(negative)).all())
     grid = grid and bool((negative * GRID == np.rint(negative * GRID)).all())
-    return _weights(edges, min(low, float(negative.min(initial=0)) if len(negative) else low), high, integer, grid)
+    return facts_of(len(dense), edges, min(low, negative.min(initial=np.inf)), high, integer, grid)
 
 
 def _numbers(block: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -198,7 +160,3 @@ def _numbers(block: np.ndarray, own: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore"):
             cells += cells - cells  # infinity less infinity is none
     return cells
-
-
-def _weights(edges: int, low: float, high: float, integer: bool, grid: bool) -> Weights:
-    return Weights(edges, float(low) if low < np.inf else None, float(high) if high > -np.inf else None, integer, grid)

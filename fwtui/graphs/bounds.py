@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.graph import GraphInput, drift_of
 from kernels.plan import NO_EDGE
 
 EXACT_INTEGER = 2**24  # beyond it float32 skips whole numbers
@@ -20,26 +20,30 @@ AFTERWARDS = "counted afterwards"
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 
-class Facts(Protocol):
-    """What bounds need to know of a graph; see GraphInput."""
+@dataclass(frozen=True)
+class Facts:
+    """What the edges of a graph have in common. The least weight counts negative self-loops, the rest does not count any loop."""
+
+    n: int
+    edges: int  # of the input: parallel arcs count each
+    low: float | None
+    high: float | None
+    integer: bool
+    exact_sums: bool  # multiples of 1/256: float32 adds those of short paths without loss
 
     @property
-    def n(self) -> int: ...
-    @property
-    def integer(self) -> bool: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-    @property
-    def drift(self) -> int | float: ...
-    @property
-    def exact_sums(self) -> bool: ...
-    @property
-    def edges(self) -> int: ...
+    def drift(self) -> int | float:
+        """As GraphInput's."""
+        return drift_of(self.n, self.low, self.integer)
 
 
-def limit(graph: Facts, dtype: str) -> float:
+def facts_of(n: int, edges: int, low: float, high: float, integer: bool, exact_sums: bool) -> Facts:
+    """The facts, where a weight that is infinite means that there is none."""
+    least, greatest = (float(weight) if np.isfinite(weight) else None for weight in (low, high))
+    return Facts(n, edges, least, greatest, integer, exact_sums)
+
+
+def limit(graph: Facts | GraphInput, dtype: str) -> float:
     """Distances below it cannot be taken for "no path" and lose no digit; negative edges take room on both sides."""
     if dtype != "float32":
         most = float(NO_EDGE[dtype])
@@ -50,12 +54,12 @@ def limit(graph: Facts, dtype: str) -> float:
     return most - 2 * graph.drift
 
 
-def exact_up_to(graph: Facts, largest: float) -> bool:
+def exact_up_to(graph: Facts | GraphInput, largest: float) -> bool:
     """Whether float32 lost no digit of distances up to that, nor of what was compared with them on the way."""
     return largest < limit(graph, "float32") / (2 if graph.drift else 1)
 
 
-def proved_by_edges(graph: Facts, dtype: str) -> bool:
+def proved_by_edges(graph: Facts | GraphInput, dtype: str) -> bool:
     """No path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
 
@@ -76,7 +80,12 @@ def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
         )
     if proved_by_edges(graph, dtype):
         return BY_EDGES
-    reach, complete = longest(*_searches(graph, distances_from))
+    matrix, start = graph.matrix, np.zeros(1, dtype=np.int64)
+    if graph.may_have_negative_cycles:
+        matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds
+    backward = None if graph.potentials is None else -graph.potentials
+    outward = distances_from(matrix, start, graph.potentials, graph.no_edge)
+    reach, complete = longest(outward, distances_from(matrix.T, start, backward, graph.no_edge))
     if reach >= most:
         raise Refused(_sentence(reach, most, graph, dtype))
     return BY_SEARCHES if complete else AFTERWARDS
@@ -87,19 +96,6 @@ def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
     complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
     farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
     return (sum(farthest) if complete else max(farthest)), complete
-
-
-def _searches(graph: GraphInput, distances_from: Search) -> tuple[np.ndarray, np.ndarray]:
-    """Distances from vertex 0 and to vertex 0, or no less than them; +inf where there is no path."""
-    matrix = graph.matrix
-    if graph.may_have_negative_cycles:
-        matrix = np.maximum(matrix, matrix.dtype.type(0))  # no shorter than the true weights: the bound still holds
-    backward = None if graph.potentials is None else -graph.potentials
-    start = np.zeros(1, dtype=np.int64)
-    return (
-        distances_from(matrix, start, graph.potentials, graph.no_edge),
-        distances_from(matrix.T, start, backward, graph.no_edge),
-    )
 
 
 def _sentence(reach: float, most: float, graph: GraphInput, dtype: str) -> str:

@@ -50,6 +50,20 @@ class GraphInput:
         return self.potentials is None and self.low is not None and self.low < 0
 
 
+def drift_of(n: int, low: float | None, integer: bool) -> int | float:
+    """The `drift` of a graph on n vertices without potentials, from its least weight."""
+    if low is None or low >= 0:
+        return 0
+    return (n - 1) * -(int(low) if integer else low)
+
+
+def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
+    """The graph of a kernel's matrix, looked through."""
+    edges, negative, low, high = survey(matrix)
+    share = negative / edges if edges else None
+    return GraphInput(matrix, integer, edges, low, high, share, drift_of(len(matrix), low, integer), name=name)
+
+
 def blocks(matrix: np.ndarray) -> list[slice]:
     """The rows of a matrix in blocks that are small enough for temporaries."""
     height, width = matrix.shape

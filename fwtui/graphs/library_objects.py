@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
 from fwtui.graphs.vertices import Vertices
 
 
@@ -26,10 +25,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Unseen:
-    """A graph whose weights nobody has looked at, as arrays, for whoever does that elsewhere.
-
-    What `look` raises, and every arc to or from no vertex, is still to be found.
-    """
+    """A graph whose arrays have not been looked at: what `look` raises, and arcs to or from no vertex, are still to be found."""
 
     n: int
     parts: np.ndarray | Rows | Arcs
@@ -52,7 +48,7 @@ def seen(graph: Adjacency | Unseen) -> Adjacency:
 
 
 def unseen(graph: Any) -> Unseen | None:
-    """The graph unless something has to be done about it before anybody can look at its arrays; see accept."""
+    """The graph unless its arrays have to be converted first; see accept."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
@@ -124,19 +120,14 @@ def of_array(given: Any) -> Adjacency:
     if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
         raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
-    if not masked and _ambiguous(dense, finite):
-        raise Refused(
-            "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
-            "or numpy.ma.array(matrix) for edges"
-        )
+    if not masked and finite == dense.size:  # nothing in it means no edge
+        zeros, own = (part.size - np.count_nonzero(part) for part in (dense, dense.diagonal()))
+        if zeros > own:
+            raise Refused(
+                "zeros off the diagonal may mean no edge or edges of weight 0; give scipy.sparse.csr_array(matrix) for no edge, "
+                "or numpy.ma.array(matrix) for edges"
+            )
     return of_dense(dense, Vertices(range(len(dense))), finite)
-
-
-def _ambiguous(dense: np.ndarray, finite: int) -> bool:
-    """Whether there are zeros off the diagonal, and nothing that means no edge."""
-    if finite < dense.size:
-        return False
-    return bool(dense.size - np.count_nonzero(dense) > len(dense) - np.count_nonzero(dense.diagonal()))
 
 
 def _of_sparse(given: Any) -> Adjacency:

@@ -17,7 +17,7 @@ _COPIES, _CANONICAL = 5, 4  # of the matrix while a run works on it, and bytes a
 
 
 class Demand(NamedTuple):
-    """Without a dtype any finite weight will do, and how much room it needs is somebody else's question."""
+    """Without a dtype any finite weight will do, and the room for its matrix is not checked."""
 
     dtype: str | None = None
     most: int = MOST_VERTICES
@@ -54,11 +54,12 @@ class Demand(NamedTuple):
 
     def check_weights(self, graph: Adjacency, name: str) -> None:
         """Raises Refused for what no line was to blame for: matrices, names instead of lines, entries that mean two."""
-        for weight in (graph.low, graph.high, None if graph.integer else _fraction(graph)):
+        facts = graph.facts
+        for weight in (facts.low, facts.high, None if facts.integer else _fraction(graph)):
             if weight is not None and (reason := self.unfit(weight)):
                 raise Refused(f"{name}: weight {weight:g} {reason}")
-        largest = max(abs(graph.low or 0), abs(graph.high or 0))
-        if graph.integer and self.dtype == "float32" and largest > EXACT_INTEGER:
+        largest = max(abs(facts.low or 0), abs(facts.high or 0))
+        if facts.integer and self.dtype == "float32" and largest > EXACT_INTEGER:
             raise Refused(f"{name} has whole weights beyond {EXACT_INTEGER:,}, which float32 cannot hold exactly; choose int32")
 
 
@@ -69,8 +70,5 @@ def refused_for_room(name: str, dtype: str | None) -> Refused:
 
 
 def _fraction(graph: Adjacency) -> float | None:
-    for arcs in graph.pieces():
-        fractional = arcs.weights[arcs.weights != np.rint(arcs.weights)][:1]
-        if len(fractional):
-            return float(fractional[0])
-    return None
+    fractional = (arcs.weights[arcs.weights != np.rint(arcs.weights)] for arcs in graph.pieces())
+    return next((float(weights[0]) for weights in fractional if len(weights)), None)

@@ -1,4 +1,4 @@
-"""Any graph file in, its arcs or its matrix out, before a number type is chosen for it."""
+"""Any graph file in: its arcs or its matrix, before a number type is chosen, or a matrix of one type as kernels take it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import psutil
+
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.bounds import EXACT_REAL
 from fwtui.graphs.formats import read_suffixes, suffix_of
+from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.graphs.limits import Demand, refused_for_room
+from fwtui.graphs.number_lines import Source
 from fwtui.graphs.opening import MAX_BYTES, opened
-from fwtui.graphs.source import Source
 
 ANY = Demand()
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
@@ -28,17 +33,16 @@ def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
     """As load, but arrays are not looked through before somebody asks; then Refused may leave as well."""
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
-    most = _usable() if form.says("ARRAYS") else MAX_BYTES
+    most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
     try:
         with opened(path, name, most) as (file, size):
-            graph = replace(form.load().read(Source(file, name, size, most, suffix, demand)), name=name)
+            graph = form.load().read(Source(file, name, size, most, suffix, demand))
         demand.check_size(graph.n, name, "has")
-        if isinstance(graph, Unseen):
-            return replace(graph, look=partial(_checked, graph.look, name, demand))
-        demand.check_weights(graph, name)
     except MemoryError:
         raise refused_for_room(name, demand.dtype) from None
-    return graph
+    if isinstance(graph, Unseen):
+        return replace(graph, name=name, look=partial(_checked, graph.look, name, demand))
+    return _checked(lambda: graph, name, demand)
 
 
 def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjacency:
@@ -50,8 +54,39 @@ def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjace
     return graph
 
 
-def _usable() -> int:
-    """Bytes that a matrix in a file may take."""
-    import psutil
+def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | None = None) -> GraphInput:
+    """The graph in a file as a dense matrix of dtype. Only Refused leaves: it names file, line and way out.
 
-    return max(MAX_BYTES, psutil.virtual_memory().available // _SHARE)
+    Parallel arcs and duplicate entries keep the least weight; positive self-loops are ignored, negative ones kept.
+    Sizes are checked against max_vertices and free_bytes (by default what the machine has free), where a header declares
+    them before anything is read.
+    """
+    if free_bytes is None:
+        free_bytes = psutil.virtual_memory().available
+    graph = load(path, Demand(dtype, max_vertices, free_bytes))
+    try:
+        return _filled(graph, np.empty((graph.n, graph.n), dtype=dtype))
+    except MemoryError:
+        raise refused_for_room(graph.name, dtype) from None
+
+
+def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
+    graph.fill(matrix)
+    if matrix.dtype.kind == "f":
+        for rows in blocks(matrix):
+            matrix[rows] += 0  # -0 becomes 0
+    found = graph_of(matrix, graph.facts.integer, graph.name)
+    widest = max(abs(found.low or 0), abs(found.high or 0)) * (graph.n - 1)
+    arcs = found.edges if graph.arcs is None else _counted(graph.arcs)
+    ignored = arcs - found.edges
+    return replace(
+        found,
+        exact_sums=found.integer or (graph.facts.exact_sums and 3 * widest < EXACT_REAL),
+        note=f"{ignored:,} of {arcs:,} arcs are parallel or self-loops" if ignored else "",
+        vertices=graph.vertices,
+    )
+
+
+def _counted(arcs: Arcs) -> int:
+    """All but the zeros on the diagonal of a matrix, which are not meant as self-loops."""
+    return len(arcs.weights) - int(np.count_nonzero((arcs.sources == arcs.targets) & (arcs.weights == 0)))

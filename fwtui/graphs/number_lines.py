@@ -1,31 +1,63 @@
-"""Lines of numbers: parsed in bulk, and read one by one only to say which of them is wrong."""
+"""A graph file that is open, and its lines of numbers: parsed in bulk, and read one by one only to say which of them is wrong."""
 
 from __future__ import annotations
 
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.limits import Demand
+from fwtui.graphs.vertices import Vertices
 
 CHUNK = 1 << 22  # bytes parsed at once
 
 
-class Arcs(NamedTuple):
-    sources: np.ndarray  # int64, from 0
-    targets: np.ndarray
-    weights: np.ndarray  # float64
+class Source(NamedTuple):
+    """What a format's reader is given."""
+
+    file: io.BufferedReader
+    name: str  # safe to show
+    size: int  # bytes that it has, or at most has unpacked
+    most: int  # bytes that it may have unpacked
+    suffix: str
+    demand: Demand
+
+    def lines(self, first: int = 1) -> Iterator[tuple[int, bytes]]:
+        """The lines that follow and their numbers; a very long one comes in pieces."""
+        return enumerate(iter(partial(self.file.readline, CHUNK), b""), first)
+
+    def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+        """The words of lines that are neither empty nor a comment, and their numbers."""
+        for number, line in self.lines(first):
+            words = line.decode("latin1").split()
+            if words and not words[0].startswith(comment):
+                yield number, words
+
+    def wrong(self, line: int, why: str) -> Refused:
+        return Refused(f"{self.name}, line {line}: {why}")
+
+    def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
+        """Raises Refused where the file is too short for so many rows of that many bytes at least."""
+        if rows * least_bytes > self.size:
+            held = f"{rows:,} {what} do not fit into {self.size:,} bytes"
+            raise self.wrong(line, f"{held}; fetch the file again, or correct the count")
+
+
+def are_counts(words: list[str]) -> bool:
+    return all(word.isdecimal() and len(word) < 16 for word in words)
 
 
 class Layout(NamedTuple):
     """What a file's header promises: everything that decides whether a line is right."""
 
-    name: str  # of the file, safe to show
-    unfit: Callable[[float], str | None]  # why a weight cannot be stored
+    source: Source
     n: int
     rows: int | None  # lines of numbers that follow; None: as many as there are
     first_line: int  # number of the first line after the header
@@ -37,17 +69,23 @@ class Layout(NamedTuple):
     head: bytes = b""  # the first of those lines, where it has been read already
 
 
-def arcs_in(file: io.BufferedReader, layout: Layout) -> Arcs:
+def numbered(layout: Layout) -> Adjacency:
+    """The graph of the lines that follow, whose vertices are counted from 1. Raises Refused for lines that are wrong."""
+    layout.source.demand.check_size(layout.n, layout.source.name, "declares")
+    return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=arcs_in(layout))
+
+
+def arcs_in(layout: Layout) -> Arcs:
     """The rest of the file, parsed some lines at a time. Raises Refused for lines and counts that are wrong."""
     parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     read_rows = 0
-    for chunk, first_line in _chunks(file, layout):
+    for chunk, first_line in _chunks(layout):
         rows = _parse(chunk, first_line, layout)
         parts.append(layout.arcs(rows, read_rows) if layout.arcs is not None else arc_of_each(rows, layout.least))
         read_rows += len(rows)
     if layout.rows is not None and read_rows != layout.rows:
         held = f"declares {layout.rows:,} entries and holds {read_rows:,}"
-        raise Refused(f"{layout.name} {held}; fetch the file again, or correct the count")
+        raise Refused(f"{layout.source.name} {held}; fetch the file again, or correct the count")
     return Arcs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -57,38 +95,33 @@ def arc_of_each(rows: np.ndarray, least: int = 1) -> Arcs:
     return Arcs(rows[:, 0].astype(np.int64) - least, rows[:, 1].astype(np.int64) - least, weights)
 
 
-def _chunks(file: io.BufferedReader, layout: Layout) -> Iterator[tuple[bytes, int]]:
+def _chunks(layout: Layout) -> Iterator[tuple[bytes, int]]:
     """The rest of the file in whole lines, each piece with the number of its first line."""
-    line = layout.first_line
-    head = layout.head
+    file, line, head = layout.source.file, layout.first_line, layout.head
     while chunk := head + file.read(CHUNK):
         head = b""
         chunk += file.readline(CHUNK)
         if len(chunk) >= 2 * CHUNK + len(layout.head):
-            raise Refused(f"{layout.name} has a line of more than {CHUNK:,} bytes after line {line}; break it up")
+            raise Refused(f"{layout.source.name} has a line of more than {CHUNK:,} bytes after line {line}; break it up")
         yield chunk, line
         line += chunk.count(b"\n")
 
 
 def _parse(chunk: bytes, first_line: int, layout: Layout) -> np.ndarray:
     """The chunk's numbers: float64 (rows, columns). Raises Refused, naming the first bad line."""
-    columns = len(layout.columns)
     text = chunk.decode("latin1")
-    fields = [("tag", "S2")] if layout.tag else []
-    fields += [(f"c{c}", "f8") for c in range(columns)]
+    tag = [("tag", "S2")] if layout.tag else []
+    numbers = ("numbers", "f8", (len(layout.columns),))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of chunks that are all comment
-            loaded = np.loadtxt(io.StringIO(text), dtype=fields, comments=layout.comment, ndmin=1)
+            loaded = np.loadtxt(io.StringIO(text), dtype=[*tag, numbers], comments=layout.comment, ndmin=1)
+        rows = np.ascontiguousarray(loaded["numbers"])
+        if (not layout.tag or (loaded["tag"] == layout.tag.encode()).all()) and _proper(rows, layout):
+            return rows
     except (ValueError, OverflowError):
-        raise _complaint(text, first_line, layout) from None
-    rows = np.empty((len(loaded), columns))
-    for c in range(columns):
-        rows[:, c] = loaded[f"c{c}"]
-    tagged = not layout.tag or bool((loaded["tag"] == layout.tag.encode()).all())
-    if not (tagged and _proper(rows, layout)):
-        raise _complaint(text, first_line, layout)
-    return rows
+        pass
+    raise _complaint(text, first_line, layout)
 
 
 def _proper(rows: np.ndarray, layout: Layout) -> bool:
@@ -99,7 +132,7 @@ def _proper(rows: np.ndarray, layout: Layout) -> bool:
         elif column.size:
             ends = (column.min(), column.max())  # NaN is both
             fractional = column[column != np.rint(column)][:1]
-            if any(layout.unfit(float(w)) for w in (*ends, *fractional)):
+            if any(layout.source.demand.unfit(float(w)) for w in (*ends, *fractional)):
                 return False
     return True
 
@@ -107,10 +140,9 @@ def _proper(rows: np.ndarray, layout: Layout) -> bool:
 def _complaint(text: str, first_line: int, layout: Layout) -> Refused:
     for number, line in enumerate(text.split("\n"), first_line):
         fields = line.split(layout.comment)[0].split()
-        wrong = _wrong(fields, layout) if fields else None
-        if wrong:
-            return Refused(f"{layout.name}, line {number}: {wrong}")
-    return Refused(f"{layout.name}: the lines from {first_line} on cannot be understood; check the format")
+        if fields and (why := _wrong(fields, layout)):
+            return layout.source.wrong(number, why)
+    return Refused(f"{layout.source.name}: the lines from {first_line} on cannot be understood; check the format")
 
 
 def _wrong(fields: list[str], layout: Layout) -> str | None:
@@ -125,7 +157,7 @@ def _wrong(fields: list[str], layout: Layout) -> str | None:
         except ValueError:
             return f"{clean(word)[:40]!r} is not a number; correct the line"
         if kind == "w":
-            if reason := layout.unfit(value):
+            if reason := layout.source.demand.unfit(value):
                 return f"weight {clean(word)[:40]} {reason}"
         elif not (layout.least <= value <= layout.n and value == int(value)):
             return f"vertex {clean(word)[:40]} is outside {layout.least} to {layout.n:,}; correct the line"

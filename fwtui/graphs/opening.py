@@ -1,4 +1,4 @@
-"""Opening a file of somebody else's: a regular one, of bounded size, unpacked if it is packed."""
+"""Opening a file that a user names: a regular one, of bounded size, unpacked if it is packed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedRe
         raise Refused(f"{name!r} is not a path; remove the zero bytes") from None
     except OSError as error:
         raise _unreadable(name, error) from None
-    with os.fdopen(descriptor, "rb") if stat.S_ISREG(os.fstat(descriptor).st_mode) else _closed(descriptor, name) as file:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refused(f"{name} is not a regular file; give a graph file")
+    with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
         if size > max_bytes:
             raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
@@ -74,11 +77,6 @@ class _Bounded(io.RawIOBase):
             raise Refused(f"{self._name} unpacks to more than {self._most:,} bytes; unpack it first, or choose a smaller graph")
         buffer[: len(data)] = data
         return len(data)
-
-
-def _closed(descriptor: int, name: str) -> io.BufferedReader:
-    os.close(descriptor)
-    raise Refused(f"{name} is not a regular file; give a graph file")
 
 
 def _unreadable(name: str, error: OSError) -> Refused:

@@ -46,7 +46,8 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
     farthest: tuple[int, int] | None = None
     for at, block, away in _apart(distances):
         there = block.size - int(np.count_nonzero(away))
-        masked = np.where(away, _least(block), block)
+        lowest = -np.inf if block.dtype.kind == "f" else np.iinfo(block.dtype).min
+        masked = np.where(away, lowest, block)
         longest = masked.max(axis=1)
         eccentricity[at] = np.where(np.count_nonzero(away, axis=1) > 1, np.inf, longest)
         if not there:
@@ -78,20 +79,12 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
     )
 
 
-def _far(block: np.ndarray) -> float | int:
-    return np.inf if block.dtype.kind == "f" else NO_PATH
-
-
-def _least(block: np.ndarray) -> float | int:
-    return -np.inf if block.dtype.kind == "f" else np.iinfo(block.dtype).min
-
-
 def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Some rows at a time, without paths on the diagonal, and which of their cells have none."""
     for rows in blocks(distances) if len(distances) else []:
         block = distances[rows].copy()
         own = np.arange(rows.start, rows.stop)
-        block[own - rows.start, own] = _far(block)
+        block[own - rows.start, own] = np.inf if block.dtype.kind == "f" else NO_PATH
         yield rows, block, no_path(block)
 
 

@@ -1,4 +1,4 @@
-"""What the vertices of a graph are called by whoever made it."""
+"""What the vertices of a graph are called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fwtui.common.text import clean, shown
 
 
 class Vertices:
-    """Labels of the vertices 0 .. n - 1, each once: whole numbers, or whatever the graph had, such as NetworkX nodes."""
+    """Labels of the vertices 0 .. n - 1, each once: whole numbers, names, or what the graph had, such as NetworkX nodes."""
 
     def __init__(self, labels: Sequence[Hashable]):
         self.labels = labels
@@ -31,14 +31,11 @@ class Vertices:
         """The vertex of that name. Raises Refused where there is none, or where two labels read the same."""
         vertex = self._by_name.get(clean(name.strip()))
         if vertex is None:
-            raise Refused(f"there is no vertex {shown(name)}; the first one is {shown(self.name(0))}, the last {self._last}")
+            first, last = shown(self.name(0)), shown(self.name(len(self) - 1))
+            raise Refused(f"there is no vertex {shown(name)}; the first one is {first}, the last {last}")
         if vertex < 0:
             raise Refused(f"vertex {shown(name)} stands for more than one vertex; rename them in the file")
         return vertex
-
-    @property
-    def _last(self) -> str:
-        return shown(self.name(len(self) - 1))
 
     @cached_property
     def _by_name(self) -> dict[str, int]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
-from fwtui.graphs.generate_numpy import fill_numpy
-from fwtui.graphs.recipe import recipe_for
+from fwtui.experiment.generate import fill_numpy, recipe_for
 from fwtui.learn.trace import Cell, Moment, Trace, trace
 
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)

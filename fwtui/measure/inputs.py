@@ -9,10 +9,10 @@ from fwtui.engine.engine import Check, Engine
 from fwtui.engine.memory import check_memory
 from fwtui.engine.searches import distances_from
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
+from fwtui.experiment.generate import Fill, generate
 from fwtui.graphs.bounds import check_range
-from fwtui.graphs.files import read
-from fwtui.graphs.generate import Fill, generate
 from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.loading import read
 from fwtui.measure.events_out import Teller
 from fwtui.stream import events
 from kernels.plan import Kernel

@@ -18,8 +18,8 @@ from fwtui.engine.cuda_engine import CudaEngine, checked
 from fwtui.engine.engine import one_of_each_op
 from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment, kernel_named
-from fwtui.graphs.files import read
-from fwtui.graphs.generate import generate
+from fwtui.experiment.generate import generate
+from fwtui.graphs.loading import read
 from fwtui.measure.inputs import fill_for
 from fwtui.measure.representative import representatives
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch

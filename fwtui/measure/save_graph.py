@@ -10,11 +10,10 @@ from fwtui.common.atomic_file import check_place
 from fwtui.common.text import clean
 from fwtui.common.units import duration, memory
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
-from fwtui.graphs.files import read
+from fwtui.experiment.generate import check_room, generate
 from fwtui.graphs.formats import written_as
-from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.room import check_room
+from fwtui.graphs.loading import read
 from fwtui.graphs.writers import check_small, check_whole, picture, write
 
 

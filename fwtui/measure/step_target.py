@@ -15,7 +15,7 @@ from fwtui.common.errors import Refused
 from fwtui.engine.host_engine import HostEngine
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import canonical, no_path
-from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.graph import graph_of
 from fwtui.stream.requests import DistancesAfter, StepRequest
 from kernels.plan import NO_EDGE, Target
 
@@ -25,10 +25,8 @@ def look(request: StepRequest) -> None:
     experiment = request.experiment
     kernel = kernel_named(experiment.kernel)
     matrix = _matrix(request.weights, experiment.dtype)
-    edges, negative, low, high = survey(matrix)
-    drift = int((len(matrix) - 1) * -low) if low is not None and low < 0 else 0
-    graph = GraphInput(matrix, True, edges, low, high, negative / edges if edges else None, drift)
-    shape = experiment.shape(graph.n, nonnegative=low is None or low >= 0)
+    graph = graph_of(matrix, integer=True)
+    shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
     refusal = kernel.refuses(shape)
     if refusal:
         raise Refused(refusal)

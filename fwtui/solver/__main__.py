@@ -16,7 +16,7 @@ def main() -> int:
 
     from fwtui.common.streams import reported
     from fwtui.common.text import clean
-    from fwtui.solver.request import Request
+    from fwtui.solver.starting import Request
 
     def work() -> None:
         from fwtui.solver.command import carry_out

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
+from fwtui.common import units
 from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
-from fwtui.common.units import memory
+from fwtui.common.signals import undone_by
 from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.graphs.loading import load_unseen
-from fwtui.solver import words
+from fwtui.solver import output
 from fwtui.solver.clock import Clock
-from fwtui.solver.output import check_out, pair_table, read_pairs, save
-from fwtui.solver.progress import Progress
-from fwtui.solver.request import Request
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import start_gpu
+from fwtui.solver.starting import Request, start_gpu
+
+_EVERY = 0.1  # seconds
+_PATIENCE = 0.5  # seconds before anything is said
 
 
 def carry_out(request: Request) -> None:
     """Do what was asked. Raises Refused for what cannot be, and SciPy's NegativeCycleError."""
     if request.out:
-        check_out(request.out, bool(request.pairs or request.source), request.paths)
+        output.check_out(request.out, bool(request.pairs or request.source), request.paths)
         check_place(request.out, request.file, request.pairs)
     elif request.paths and not request.pairs:
         raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
@@ -54,29 +58,65 @@ def carry_out(request: Request) -> None:
     size = 0
     if request.out:
         with progress.stage("writing"):
-            size = save(result, request.out, pairs, request.paths, progress.tell)
+            size = output.save(result, request.out, pairs, request.paths, progress.tell)
             clock.lap("write")
     _say(request, graph, result, pairs)
     stats = result.stats
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}"
     print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
-    print(f"fwtui: {words.spent(clock.seconds)}{f'; {memory(size)} written' if request.out else ''}", file=sys.stderr)
+    print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
 
 
 def _pairs(request: Request, graph: Adjacency | Unseen) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
-    return read_pairs(request.pairs, graph.vertices) if request.pairs else None
+    return output.read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
 def _say(request: Request, graph: Adjacency | Unseen, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
-        print("\n".join(words.path_lines(result, seen(graph), *pairs[0])))
+        print("\n".join(output.path_lines(result, seen(graph), *pairs[0])))
     elif pairs is not None and not request.out:
-        pair_table(result, pairs, request.paths, sys.stdout)
+        output.pair_table(result, pairs, request.paths, sys.stdout)
     if request.summary or not (request.out or pairs):
         from fwtui.graphs.summary import summarise
 
-        print("\n".join(words.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
+        print("\n".join(output.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
         print("fwtui: .npy holds no names: row i is the vertex that came i-th in the file; .npz keeps them", file=sys.stderr)
+
+
+class Progress:
+    """Says stage, share and time left on a terminal; says nothing elsewhere."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+        self._shown = stream.isatty()
+        self._stage = ""
+        self._begun = self._last = 0.0
+        self._written = False
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        self._stage = name
+        self._begun = self._last = time.monotonic()
+        with undone_by(self._wipe):
+            try:
+                yield
+            finally:
+                self._wipe()
+
+    def _wipe(self) -> None:
+        if self._written:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._written = False
+
+    def tell(self, share: float) -> None:
+        now = time.monotonic()
+        if not self._shown or now - self._last < _EVERY or now - self._begun < _PATIENCE or share <= 0:
+            return
+        self._last, self._written = now, True
+        left = (now - self._begun) * (1 - share) / share
+        self._stream.write(f"\r\x1b[Kfwtui: {self._stage}: {units.percent(share)}, {units.duration(left)} left")
+        self._stream.flush()

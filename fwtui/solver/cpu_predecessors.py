@@ -11,7 +11,7 @@ _PASSES = 4  # over what is missing, before the search that always ends
 
 
 @njit(parallel=True, cache=True)
-def nearest_before(distances, sources, first, before, weights, slack, share, far, predecessors):
+def nearest_before(distances, first, before, weights, slack, share, far, predecessors):
     """Per source i and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most d(i, j) + slack[j]
     + share * d(i, j).
 
@@ -21,14 +21,14 @@ def nearest_before(distances, sources, first, before, weights, slack, share, far
     """
     n = distances.shape[0]
     number = weights.dtype.type
-    groups = (sources.size + LANES - 1) // LANES
+    groups = (n + LANES - 1) // LANES
     for group in prange(groups):
         low = group * LANES
-        high = min(low + LANES, sources.size)
+        high = min(low + LANES, n)
         # turned over, so that one arc serves all sources with whole vectors
         from_sources = np.full((n, LANES), far, weights.dtype)
         for lane in range(high - low):
-            row = distances[sources[low + lane]]
+            row = distances[low + lane]
             for v in range(n):
                 from_sources[v, lane] = number(row[v]) if row[v] < np.inf else far
         goal = np.empty(LANES, weights.dtype)
@@ -38,12 +38,7 @@ def nearest_before(distances, sources, first, before, weights, slack, share, far
             open_lanes = 0
             for lane in range(LANES):
                 goal[lane] = far
-                if (
-                    lane < high - low
-                    and sources[low + lane] != j
-                    and predecessors[low + lane, j] < 0
-                    and from_sources[j, lane] < far
-                ):
+                if lane < high - low and low + lane != j and predecessors[low + lane, j] < 0 and from_sources[j, lane] < far:
                     goal[lane] = from_sources[j, lane]
                     open_lanes += 1
                 least[lane] = far
@@ -91,17 +86,16 @@ def nearest_before(distances, sources, first, before, weights, slack, share, far
 
 
 @njit(parallel=True, cache=True)
-def spread(distances, sources, first, after, weights, first_in, before, weights_in, slack, share, predecessors):
+def spread(distances, first, after, weights, first_in, before, weights_in, slack, share, predecessors):
     """Follow arcs that are as long as they should be (slack and share, as above) from all that have a predecessor to all others.
 
     Arcs lie by their starts, and once more by their ends. Whatever is found comes from what was found before it, so that no
     vertex ever comes before itself.
     """
     n = distances.shape[0]
-    for s in prange(sources.size):
-        source = sources[s]
+    for source in prange(n):
         row = distances[source]
-        found = predecessors[s]
+        found = predecessors[source]
         missing = np.empty(n, np.int64)
         left = 0
         for j in range(n):

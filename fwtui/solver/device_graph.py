@@ -5,8 +5,7 @@ A dense matrix goes over in its own type and order, a sparse one as its arcs; th
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,14 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import longest
+from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
 from fwtui.graphs.limits import MAX_WEIGHT
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import arc_kernels, launching, matrix_kernels
+from fwtui.solver import chores, launching
 from fwtui.solver.clock import Clock
-from fwtui.solver.compiling import compiled
-from fwtui.solver.launching import on_device, on_host
-from fwtui.solver.source import Found, Source
+from fwtui.solver.launching import compiled, on_device, on_host
+from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Buffers, Program
 
 _ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
@@ -33,51 +31,32 @@ _INDEX = 4  # bytes of a vertex, where it is written out for each arc
 _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 
 
-@dataclass(frozen=True)
-class DeviceWeights:
-    """What bounds need to know of a graph that was looked at on its device; as graphs.bounds.Facts."""
+class Carried(ABC):
+    """As HostGraph, of a graph on an engine's device. What is launched for it is launched within compiled()."""
 
-    n: int
-    integer: bool
-    low: float | None
-    high: float | None
-    grid: bool
-    edges: int
+    _survey: Any  # of chores, for such a graph
+    _escaped: Any
+    _blocks: int
+    looks: int  # at a search's distances, at most
 
-    @property
-    def drift(self) -> int | float:
-        return (self.n - 1) * -self.low if self.low is not None and self.low < 0 else 0
-
-    @property
-    def exact_sums(self) -> bool:
-        return self.integer or self.grid
-
-
-class Carried(Source):
-    """A graph of n vertices on an engine's device. What is launched for it is launched within compiling.compiled()."""
-
-    looks = 1  # at a search's distances, at most
-
-    def __init__(self, n: int, engine: Engine, origin: Adjacency | Unseen | None = None):
+    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
+        """`origin` is the graph as it was given; `stays`: as an array on a GPU, where its distances are to be as well."""
+        self._arrays = arrays
         self.n = n
         self.engine = engine
         self.origin = origin
-        start = np.zeros(launching.BAD + 1)
-        start[launching.LOW], start[launching.HIGH] = np.inf, -np.inf
-        found = on_device(start, self.engine)
-        self._survey(found)
-        told = on_host(found, self.engine)
-        low = min(told[launching.LOW], told[launching.LEAST_LOOP]) if told[launching.LEAST_LOOP] < 0 else told[launching.LOW]
-        self.facts = DeviceWeights(
-            n=self.n,
-            integer=told[launching.FRACTION] == 0,
-            low=float(low) if np.isfinite(low) else None,
-            high=float(told[launching.HIGH]) if np.isfinite(told[launching.HIGH]) else None,
-            grid=told[launching.FRACTION] <= 1,
-            edges=int(told[launching.EDGES]),
-        )
-        self.unclear = bool(told[launching.ZEROS] and not told[launching.MISSING])  # no edges, or edges of weight 0?
-        self.bad = bool(told[launching.BAD])  # -inf, or an arc to or from no vertex
+        self.stays = stays
+        start = np.full(chores.EDGES + 1, -np.inf)
+        start[chores.EDGES] = 0
+        told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
+        low = -max(told[chores.LOW], told[chores.LEAST_LOOP]) if told[chores.LEAST_LOOP] > 0 else -told[chores.LOW]
+        fraction = told[chores.FRACTION]
+        self.facts = facts_of(n, int(told[chores.EDGES]), low, told[chores.HIGH], bool(fraction == 0), bool(fraction <= 1))
+        self.unclear = bool(told[chores.ZEROS] and not told[chores.MISSING])  # no edges, or edges of weight 0?
+        self.bad = bool(told[chores.BAD])  # -inf, or an arc to or from no vertex
+
+    def whole(self) -> Adjacency:
+        return seen(self.origin)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         with compiled():
@@ -104,26 +83,19 @@ class Carried(Source):
     def result(self, program: Program, buffers: Buffers) -> Any:
         return program.result(buffers, self.engine.stream)
 
-    def look(self, distances: Any, far: float) -> Found:
-        found = on_device(np.zeros(2), self.engine)
-        do, n = matrix_kernels.functions(), np.int32(self.n)
-        self._launch(do.look, min(self.n, launching.BLOCKS), distances, n, np.float64(far), found)
-        told = on_host(found, self.engine)
+    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
+        n = np.int32(self.n)
+        found = self._told(chores.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
-        if told[matrix_kernels.DIAGONAL] < 0:
-            there = on_device(diagonal, self.engine)
-            self._launch(do.diagonal, -(-self.n // launching.THREADS), distances, n, there)
-            diagonal = on_host(there, self.engine)
-        return Found(float(told[matrix_kernels.LARGEST]), diagonal)
+        if found[chores.DIAGONAL] > 0:
+            diagonal = self._told(chores.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
+        return float(found[chores.LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         words = -(-self.n // 32)
         sets = self._empty((self.n, words), np.uint32)
-        grid = (-(-self.n // launching.THREADS), words)
-        self._launch(matrix_kernels.functions().reached, grid, distances, np.int32(self.n), np.float64(far), sets)
-        found = on_device(np.zeros(1), self.engine)
-        self._escaped(sets, found)
-        return bool(on_host(found, self.engine)[0])
+        self._launch(chores.reached, (-(-self.n // launching.THREADS), words), distances, np.int32(self.n), np.float64(far), sets)
+        return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
         """As a device array where the graph was given as one; else converted and copied, a piece after the other."""
@@ -133,8 +105,7 @@ class Carried(Source):
         piece = result if self.stays else self._empty((rows, n), to)
         for first in range(0, n, rows):
             part = result[first : first + rows]
-            leave = matrix_kernels.functions().leave
-            self._launch(leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
+            self._launch(chores.leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
             if not self.stays:
                 piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
         self.engine.synchronize()
@@ -145,20 +116,18 @@ class Carried(Source):
         """Write the graph, padded, into a kernel's device array; asynchronous."""
 
     @abstractmethod
-    def _survey(self, found: Any) -> None: ...
-
-    @abstractmethod
     def _relax(self, distance: Any, inwards: bool) -> None: ...
-
-    @abstractmethod
-    def _escaped(self, sets: Any, found: Any) -> None: ...
 
     def _launch(self, function: Any, grid: int | tuple[int, int], *given: Any) -> None:
         launching.launch(function, grid, self.engine.stream, *given)
 
-    def _empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        from kernels.numba_door.device import cuda
+    def _told(self, function: Any, grid: int, start: np.ndarray, *given: Any) -> np.ndarray:
+        """What the function makes of its last argument."""
+        found = on_device(start, self.engine)
+        self._launch(function, grid, *given, found)
+        return on_host(found, self.engine)
 
+    def _empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return cuda.device_array(shape, dtype, stream=self.engine.stream)
 
 
@@ -167,32 +136,19 @@ class Matrix(Carried):
 
     looks = 2  # the paths of a dense graph have few edges
 
-    def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen | None = None):
-        self._array = array
-        super().__init__(array.shape[0], engine, origin)
-
-    def whole(self) -> Adjacency:
-        if self.origin is not None:
-            return seen(self.origin)
-        return Adjacency(self.n, Vertices(range(self.n)), dense=np.ascontiguousarray(on_host(self._array, self.engine)))
+    def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
+        self._survey, self._escaped = chores.survey_matrix, chores.escaped_matrix
+        self._blocks = min(len(array), launching.BLOCKS)
+        super().__init__((array,), len(array), engine, origin, stays)
 
     def enter(self, to: Any) -> None:
-        no_edge = np.float64(NO_EDGE[to.dtype.name])
-        self._launch(matrix_kernels.functions().enter, to.shape[0], self._array, to, np.int32(self.n), no_edge)
-
-    def _survey(self, found: Any) -> None:
-        blocks = min(self.n, launching.BLOCKS)
-        self._launch(matrix_kernels.functions().survey, blocks, self._array, np.int32(self.n), found)
+        self._launch(chores.enter, to.shape[0], *self._arrays, to, np.int32(self.n), np.float64(NO_EDGE[to.dtype.name]))
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         across = -(-self.n // launching.THREADS)
-        down = max(1, min(self.n, launching.BLOCKS) // across)
-        do = matrix_kernels.functions()
-        function, grid = (do.inward, self.n) if inwards else (do.outward, (across, down))
-        self._launch(function, grid, self._array, np.int32(self.n), distance)
-
-    def _escaped(self, sets: Any, found: Any) -> None:
-        self._launch(matrix_kernels.functions().escaped, self.n, self._array, np.int32(self.n), sets, found)
+        down = max(1, self._blocks // across)
+        function, grid = (chores.inward, self.n) if inwards else (chores.outward, (across, down))
+        self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
 
 
 class ArcList(Carried):
@@ -200,36 +156,29 @@ class ArcList(Carried):
 
     looks = 8
 
-    def __init__(self, n: int, arcs: tuple[Any, Any, Any], engine: Engine, origin: Adjacency | Unseen | None = None):
-        self._arcs = arcs
-        self._blocks = max(1, min(-(-arcs[2].shape[0] // launching.THREADS), launching.BLOCKS))
-        super().__init__(n, engine, origin)
+    def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen):
+        self._survey, self._escaped = chores.survey_arcs, chores.escaped_arcs
+        self._blocks = max(1, min(-(-len(arcs[-1]) // launching.THREADS), launching.BLOCKS))
+        super().__init__(arcs, n, engine, origin)
 
     def enter(self, to: Any) -> None:
-        do = arc_kernels.functions()
         rows, columns = to.shape
         no_edge = np.float64(NO_EDGE[to.dtype.name])
         if to.dtype != np.int16:
-            self._launch(do.clear, rows, to, no_edge)
-            self._launch(do.lower, self._blocks, *self._arcs, to)
+            self._launch(chores.clear, rows, to, no_edge)
+            self._launch(chores.lower, self._blocks, *self._arrays, to)
             return
         # two cells to a word, also where a row ends with half of one
         even = to if columns % 2 == 0 else self._empty((rows, columns + 1), np.int16)
-        self._launch(do.clear, rows, even, no_edge)
-        self._launch(do.lower_pairs, self._blocks, *self._arcs, even.view(np.int32))
+        self._launch(chores.clear, rows, even, no_edge)
+        self._launch(chores.lower_pairs, self._blocks, *self._arrays, even.view(np.int32))
         if even is not to:
-            self._launch(matrix_kernels.functions().enter, rows, even, to, np.int32(columns), no_edge)
-
-    def _survey(self, found: Any) -> None:
-        self._launch(arc_kernels.functions().survey, self._blocks, *self._arcs, np.int32(self.n), found)
+            self._launch(chores.enter, rows, even, to, np.int32(columns), no_edge)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
-        sources, targets, weights = self._arcs
+        sources, targets, weights = self._arrays
         ends = (targets, sources) if inwards else (sources, targets)
-        self._launch(arc_kernels.functions().relax, self._blocks, *ends, weights, distance)
-
-    def _escaped(self, sets: Any, found: Any) -> None:
-        self._launch(arc_kernels.functions().escaped, self._blocks, *self._arcs, sets, found)
+        self._launch(chores.relax_arcs, self._blocks, *ends, weights, distance)
 
 
 def resident(matrix: Any, engine: Engine) -> Matrix:
@@ -240,8 +189,13 @@ def resident(matrix: Any, engine: Engine) -> Matrix:
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
         raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
     launching.compiling()  # of calls before this one
+    n = len(matrix)
+
+    def look() -> Adjacency:
+        return Adjacency(n, Vertices(range(n)), dense=np.ascontiguousarray(on_host(matrix, engine)))
+
     with compiled():
-        carried = Matrix(matrix, engine)
+        carried = Matrix(matrix, engine, Unseen(n, matrix, look), stays=True)
         if carried.bad:
             raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
         if carried.unclear:
@@ -271,8 +225,6 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
     launching.compiling()  # of calls before this one
     clock.lap("prepare")
     with compiled():
-        from kernels.numba_door.device import cuda
-
         orders = ["C" if array.flags.c_contiguous else "F" for array in arrays]
         there = [cuda.device_array(a.shape, a.dtype, order=o, stream=engine.stream) for a, o in zip(arrays, orders, strict=True)]
         clock.lap("allocate")
@@ -283,9 +235,9 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
         if isinstance(parts, Rows):
             rows, there[0] = there[0], cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
             blocks = min(graph.n, launching.BLOCKS)
-            launching.launch(arc_kernels.functions().rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
+            launching.launch(chores.rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
         dense = isinstance(parts, np.ndarray)
-        carried = Matrix(there[0], engine, graph) if dense else ArcList(graph.n, (there[0], there[1], there[2]), engine, graph)
+        carried = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
     clock.lap("prepare", launching.compiling())
     facts = carried.facts
     unsure = carried.bad or (carried.unclear and dense and isinstance(graph, Unseen))

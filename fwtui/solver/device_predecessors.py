@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
+from fwtui.graphs import GRID
 from fwtui.graphs.bounds import Facts, exact_up_to
-from fwtui.graphs.spec import GRID
 from fwtui.solver import launching
 from fwtui.solver.clock import Clock
 from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
+from kernels.numba_door.device import cuda
 from kernels.paths.predecessors import Search, Terms, compile_search, sources_for
 from kernels.plan import NO_EDGE
 
-_compiled: set[tuple[str, bool, Engine]] = set()
 _ROUNDED_BITS = 21  # of a length where sums were rounded: what is left of a key says which of 256 vertices
 
 
@@ -38,12 +39,10 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     return terms if terms.shift() is not None else None
 
 
-def compile_for(facts: Facts, dtype: str, engine: Engine) -> None:
+@cache
+def compile_for(dtype: str, rounded: bool, engine: Engine) -> None:
     """Everything that such a search launches, once."""
-    wanted = (dtype, dtype == "float32" and not facts.exact_sums, engine)
-    if wanted not in _compiled:
-        compile_search(*wanted[:2], engine.target.cc, engine.stream)
-        _compiled.add(wanted)
+    compile_search(dtype, rounded, engine.target.cc, engine.stream)
 
 
 def traced(
@@ -66,8 +65,6 @@ def traced(
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, stays: bool, clock: Clock) -> Any:
     """All predecessors, `sources` rows at a time."""
-    from kernels.numba_door.device import cuda
-
     found = cuda.device_array((n, n), np.int32, stream=engine.stream) if stays else np.empty((n, n), np.int32)
     part: Any = None
     for source in range(0, n, sources):

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import count
+from math import fsum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.engine.memory import check_memory
-from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
-from fwtui.graphs.vertices import Vertices
-from fwtui.solver import device_predecessors, launching
+from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, Facts, exact_up_to
+from fwtui.graphs.cycles import negative_cycle
+from fwtui.solver import launching
 from fwtui.solver.clock import Clock
-from fwtui.solver.compiling import compiled
-from fwtui.solver.cycles import check_cycles
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import on_device, on_host, put
-from fwtui.solver.memory import check_room, check_wide
-from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of
+from fwtui.solver.launching import compiled, on_device, on_host, put
+from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
-from fwtui.solver.picking import fitting, suited
+from fwtui.solver.picking import check_room, check_wide, fitting, suited
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.source import Source
 from kernels.plan import Buffers, Kernel, Program, Shape, Step
+
+if TYPE_CHECKING:
+    from fwtui.solver.device_graph import Carried  # which brings numba
+
+    Source = HostGraph | Carried
 
 Tell = Callable[[float], None]  # the share of the work that is done
 _KEPT = 8  # programs
+_SHOWN = 8  # vertices of a cycle in words
 
 _kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
@@ -67,14 +73,18 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None
         if weights is not None:
-            device_predecessors.compile_for(facts, dtype, engine)
+            from fwtui.solver import device_predecessors  # which brings numba
+
+            device_predecessors.compile_for(dtype, dtype == "float32" and not facts.exact_sums, engine)
             clock.lap("compile")
-        place = HostGraph(source.whole(), engine) if program.home == "host" else source
+        place: Source = HostGraph(source.whole(), engine) if program.home == "host" else source
         place.load(program, buffers, clock)
-        clock.take({"kernels": _seconds(program, plan, buffers, engine, tell)})
+        launched = count()
+        timed = engine.clean_pass(program, plan, buffers, "eager")
+        clock.take({"kernels": timed(lambda: tell(next(launched) / len(plan)))})
         raw, far = place.result(program, buffers), far_of(facts, dtype)
         largest, diagonal = place.look(raw, far)
-        check_cycles(source.whole, facts, diagonal)
+        _check_cycles(source.whole, facts, diagonal)
         if unproved and dtype != "float32" and place.escaped(raw, far):
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
@@ -84,10 +94,12 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         clock.lap("copy out", launching.compiling())
         traced = None
         if weights is not None:
+            from fwtui.solver import device_predecessors
+
             there = program.result(buffers, engine.stream)
             traced = device_predecessors.traced(there, weights, facts, largest, engine, source.stays, clock)
     exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
-    paths = None if source.origin is None else Paths(source.origin, distances, exact)
+    paths = None if source.stays else Paths(source.origin, distances, exact)
     before, hidden = traced or (None, np.empty(0, np.int64))
     if predecessors and (before is None or len(hidden)):
         here = paths or Paths(source.whole(), on_host(distances, engine), exact)
@@ -102,8 +114,33 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         distances, before = on_device(distances, engine), on_device(before, engine)
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
     stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, dict(clock.seconds))
-    vertices = Vertices(range(facts.n)) if source.origin is None else source.origin.vertices
-    return Result(distances, before, stats, vertices, paths)
+    return Result(distances, before, stats, source.origin.vertices, paths)
+
+
+def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
+    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, where a vertex is nearer to itself than 0."""
+    low = facts.low or 0
+    if low >= 0 or not (diagonal < 0).any():
+        return
+    adjacency = whole()
+    weights = np.empty((adjacency.n, adjacency.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
+    adjacency.fill(weights)
+    cycle = negative_cycle(weights)
+    closed = [*cycle, *cycle[:1]]
+    if not cycle or fsum(weights_along(adjacency, closed)) >= 0:
+        # float32 may make a cycle of weight 0 a little less, but no more than this
+        rounding = adjacency.n * float(np.finfo(np.float32).eps) * max(-low, facts.high or 0)
+        if facts.integer or float(diagonal.min()) < -rounding:
+            closed = [int(diagonal.argmin())]
+        else:
+            return
+    from scipy.sparse.csgraph import NegativeCycleError
+
+    names = [adjacency.vertices.name(v) for v in closed]
+    if len(names) > _SHOWN:
+        names = [*names[: _SHOWN - 2], "...", names[-1]]
+    where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
+    raise NegativeCycleError(f"the graph has a negative cycle{where}")
 
 
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
@@ -122,15 +159,3 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
         _kept[key] = program, plan
         clock.lap("compile")
     return program, plan, buffers
-
-
-def _seconds(program: Program, plan: list[Step], buffers: Buffers, engine: Engine, tell: Tell) -> float:
-    """What the kernel took."""
-    launched = 0
-
-    def count() -> None:
-        nonlocal launched
-        tell(launched / len(plan))
-        launched += 1
-
-    return engine.clean_pass(program, plan, buffers, "eager")(count)

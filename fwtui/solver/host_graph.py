@@ -8,30 +8,44 @@ import numpy as np
 
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import Facts
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.solver.clock import Clock
 from fwtui.solver.launching import on_host
 from fwtui.solver.number_type import reach_of
-from fwtui.solver.source import Found, Source
 from kernels.plan import Buffers, Program
 
 _BITS_AT_ONCE = 1 << 24  # bytes of sets of vertices
 
 
-class HostGraph(Source):
-    """One matrix, which becomes the distances, and nothing beside it where cells are as wide."""
+class HostGraph:
+    """One matrix, which becomes the distances, and nothing beside it where cells are as wide.
+
+    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
+    """
+
+    stays = False  # whether distances are to be where the graph is, and not on the host
 
     def __init__(self, origin: Adjacency | Unseen, engine: Engine):
         self.n = origin.n
         self.engine = engine
         self.origin = origin
-        self.facts = seen(origin)
+
+    @property
+    def facts(self) -> Facts:
+        return self.whole().facts
+
+    def whole(self) -> Adjacency:
+        """The graph as the host has it."""
+        return seen(self.origin)
 
     def reach(self, enough: float) -> tuple[float, bool]:
+        """As number_type.reach_of."""
         return reach_of(self.whole(), enough)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        """The graph into a program."""
         graph, stream = self.whole(), self.engine.stream
 
         def copied(to: Any) -> None:
@@ -48,11 +62,17 @@ class HostGraph(Source):
     def result(self, program: Program, buffers: Buffers) -> np.ndarray:
         return on_host(program.result(buffers, self.engine.stream), self.engine)
 
-    def look(self, distances: np.ndarray, far: float) -> Found:
+    def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
+        """The greatest absolute distance, and the diagonal, if one of it is below 0 (else it may be zeros)."""
         corner = distances[: self.n, : self.n]
-        return Found(_largest(corner, far), corner.diagonal().copy())
+        largest = (float(np.abs(corner[rows]).max(initial=0, where=corner[rows] < far)) for rows in blocks(corner))
+        return max(largest, default=0.0), corner.diagonal().copy()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
+        """Whether some arc leads from what a vertex reaches to what it does not: then a distance was too long for the type.
+
+        Without such an arc, all that is beyond cannot be reached at all.
+        """
         reached = distances[: self.n, : self.n] < far
         sets = np.ascontiguousarray(np.packbits(reached, axis=0).T)  # row v: who reaches v, as bits
         rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
@@ -64,6 +84,7 @@ class HostGraph(Source):
         return False
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
+        """(n, n) distances as Result has them: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         if distances.itemsize == to.itemsize:
             result = _packed(distances, n).view(to)
@@ -78,10 +99,6 @@ class HostGraph(Source):
                 result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
         np.fill_diagonal(result, 0)  # where weights were rounded it may be a little less
         return result
-
-
-def _largest(cells: np.ndarray, far: float) -> float:
-    return max((float(np.abs(cells[rows]).max(initial=0, where=cells[rows] < far)) for rows in blocks(cells)), default=0.0)
 
 
 def _packed(whole: np.ndarray, n: int) -> np.ndarray:

@@ -68,8 +68,9 @@ def unfit(adjacency: Facts, dtype: str) -> str | None:
     if dtype == "int16" and low < 0:
         return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float32"
     if max(-low, high) >= NO_EDGE[dtype] or limit(adjacency, dtype) <= 0:
+        wider = "int32" if dtype == "int16" else "float32"
         worst = low if -low > high or adjacency.drift else high
-        return f"weight {worst:g} on {adjacency.n:,} vertices leaves no room in {dtype}; choose {_wider(dtype)}"
+        return f"weight {worst:g} on {adjacency.n:,} vertices leaves no room in {dtype}; choose {wider}"
     return None
 
 
@@ -78,16 +79,10 @@ def far_of(facts: Facts, dtype: str) -> float:
     return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
 
 
-def _wider(dtype: str) -> str:
-    return "int32" if dtype == "int16" else "float32"
-
-
 def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
     """No distance exceeds the first number, if the second is true: max d(v, .) + max d(., v) for v = 0.
 
-    A dense matrix is searched no further than till that is less than `enough`.
-
-    Negative weights count as 0, which makes no distance shorter than it is.
+    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which makes no distance shorter.
     """
     return longest(*(_of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)))
 

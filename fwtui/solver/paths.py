@@ -7,15 +7,15 @@ next to finding the distances, takes no part in it, and works for whatever compu
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.library_objects import Unseen, seen
-from fwtui.graphs.number_lines import Arcs
 from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
@@ -30,25 +30,14 @@ def share_of(n: int) -> float:
 
 
 class _Slack(NamedTuple):
-    """How far a rounded sum may be from a distance and still be it: a share of that distance, and `fixed` per last vertex.
+    """How far a rounded sum may be from a distance and still be it: all `fixed` where weights are of both signs, else a share."""
 
-    Where sums of both signs cancel and their rounding does not, it is all fixed; otherwise it is all a share, as the roundings
-    of a long distance are much to a short one. `most` is that of the longest distance to each vertex.
-    """
-
-    share: np.number
-    fixed: np.ndarray
-    most: np.ndarray
+    share: np.number  # of that distance
+    fixed: np.ndarray  # for each last vertex
+    most: np.ndarray  # of the longest distance to each vertex
 
 
-class _Ordered(NamedTuple):
-    """Arcs by one of their ends: those of vertex v are first[v] : first[v + 1]."""
-
-    first: np.ndarray
-    others: np.ndarray
-    weights: np.ndarray
-
-
+@dataclass(eq=False)
 class Paths:
     """Shortest paths of one graph, from its distances: (n, n), floating, +inf for no path, no negative cycle.
 
@@ -56,27 +45,25 @@ class Paths:
     the longest one where there are negative weights.
     """
 
-    def __init__(self, graph: Adjacency | Unseen, distances: np.ndarray, exact: bool):
-        self._graph = graph
-        self.distances = distances
-        self._exact = exact
+    graph: Adjacency | Unseen
+    distances: np.ndarray
+    exact: bool
 
     @property
     def adjacency(self) -> Adjacency:
-        return seen(self._graph)
+        return seen(self.graph)
 
-    def predecessors(self, sources: np.ndarray | None = None) -> np.ndarray:
-        """For each source (all unless given) a row of int32: the vertex before j on a shortest path to j, or -9999."""
+    def predecessors(self) -> np.ndarray:
+        """(n, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""
         n = self.adjacency.n
-        sources = np.arange(n, dtype=np.int64) if sources is None else np.asarray(sources, dtype=np.int64)
-        found = np.full((len(sources), n), NONE, dtype=np.int32)
-        if "fwtui.solver.cpu_predecessors" not in sys.modules and len(sources) * len(self._short.weights) <= _WITHOUT_NUMBA:
-            for s, source in enumerate(sources):
-                found[s] = self.row(int(source))
+        found = np.full((n, n), NONE, dtype=np.int32)
+        if "fwtui.solver.cpu_predecessors" not in sys.modules and n * len(self._short.weights) <= _WITHOUT_NUMBA:
+            for source in range(n):
+                found[source] = self.row(source)
             return found
         strong, weak = self._by_strength()
         slack = self._slack
-        from fwtui.solver.compiling import compiled
+        from fwtui.solver.launching import compiled
 
         with compiled():
             from fwtui.solver.cpu_predecessors import nearest_before, spread
@@ -84,19 +71,19 @@ class Paths:
             # a strong arc leads away from the source, so that following them cannot lead back
             dtype, far = self._narrow()
             into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
-            nearest_before(self.distances, sources, *into, slack.fixed, slack.share, dtype.type(far), found)
+            nearest_before(self.distances, *into, slack.fixed, slack.share, dtype.type(far), found)
             if len(weak.weights):
                 out = _ordered(weak.sources, weak.targets, weak.weights, n, self.distances.dtype)
                 back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
-                spread(self.distances, sources, *out, *back, slack.fixed, slack.share, found)
-        if not self._exact:
-            self._mend(sources, found)
+                spread(self.distances, *out, *back, slack.fixed, slack.share, found)
+        if not self.exact:
+            self._mend(np.arange(n), found)
         return found
 
     def _narrow(self) -> tuple[np.dtype, float]:
         """The type to add in and what no path is in it: 16 bit, if whole distances fit, are twice as many in a vector."""
         far = NO_EDGE["int16"]
-        if self._exact and self.adjacency.integer and (self.adjacency.low or 0) >= 0:
+        if self.exact and self.adjacency.facts.integer and (self.adjacency.facts.low or 0) >= 0:
             farthest = max(
                 float(self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])))
                 for rows in blocks(self.distances)
@@ -123,7 +110,7 @@ class Paths:
         tight = gap <= (self._slack.fixed + self._slack.share * np.where(reached, row, 0))[arcs.targets]
         graph = csr_array((np.ones(int(tight.sum())), (arcs.sources[tight], arcs.targets[tight])), shape=(n, n))
         found = breadth_first_order(graph, source, return_predecessors=True)[1].astype(np.int32)[None]
-        if not self._exact:
+        if not self.exact:
             self._mend(np.array([source]), found)
         return found[0]
 
@@ -131,21 +118,21 @@ class Paths:
     def _slack(self) -> _Slack:
         distances, n = self.distances, self.adjacency.n
         number, none = distances.dtype.type, np.zeros(n, dtype=distances.dtype)
-        if self._exact:
+        if self.exact:
             return _Slack(number(0), none, none)
         largest = np.zeros(n)
         for rows in blocks(distances):
             block = np.abs(distances[rows])
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
         share = share_of(n)
-        if (self.adjacency.low or 0) < 0:
+        if (self.adjacency.facts.low or 0) < 0:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
             return _Slack(number(0), fixed, fixed)
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
 
     def _is_short(self, weights: np.ndarray, distances: np.ndarray, fixed: np.ndarray) -> np.ndarray:
         """Whether weights are distances themselves. Both of one shape, `fixed` of each last vertex."""
-        if self._exact:
+        if self.exact:
             return weights <= distances
         with np.errstate(invalid="ignore"):
             return weights <= distances + (distances * self._slack.share + fixed)
@@ -157,7 +144,7 @@ class Paths:
         dense, fixed = self.adjacency.dense, self._slack.fixed
         if dense is not None:
             for rows in blocks(dense):
-                block = dense[rows] if self._exact else dense[rows].astype(self.distances.dtype)
+                block = dense[rows] if self.exact else dense[rows].astype(self.distances.dtype)
                 short = self._is_short(block, self.distances[rows], fixed)
                 own = np.arange(rows.start, rows.stop)
                 short[own - rows.start, own] = False
@@ -166,7 +153,7 @@ class Paths:
                 kept.append(Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64)))
         else:
             for arcs in self.adjacency.pieces():
-                weights = arcs.weights if self._exact else arcs.weights.astype(self.distances.dtype)
+                weights = arcs.weights if self.exact else arcs.weights.astype(self.distances.dtype)
                 short = self._is_short(weights, self.distances[arcs.sources, arcs.targets], fixed[arcs.targets])
                 short &= arcs.sources != arcs.targets
                 kept.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
@@ -179,9 +166,9 @@ class Paths:
         """
         arcs = self._short
         lengths = arcs.weights
-        if self._exact and (self.adjacency.low or 0) >= 0 and lengths.min(initial=1) > 0:
+        if self.exact and (self.adjacency.facts.low or 0) >= 0 and lengths.min(initial=1) > 0:
             return arcs, Arcs(*(part[:0] for part in arcs))
-        if (self.adjacency.low or 0) < 0:
+        if (self.adjacency.facts.low or 0) < 0:
             potentials = np.zeros(self.adjacency.n)
             for rows in blocks(self.distances):
                 np.minimum(potentials, self.distances[rows].min(axis=0), out=potentials)
@@ -214,7 +201,7 @@ class Paths:
         from scipy.sparse import csr_array
 
         n = self.adjacency.n
-        if (self.adjacency.low or 0) >= 0:
+        if (self.adjacency.facts.low or 0) >= 0:
             arcs = _least(self._short, n)
             lengths = arcs.weights
         else:
@@ -243,14 +230,17 @@ def _leads_back(before: np.ndarray, source: int, reached: np.ndarray) -> bool:
     return bool((above[reached] == source).all())
 
 
-def _ordered(keys: np.ndarray, others: np.ndarray, weights: np.ndarray, n: int, dtype: np.dtype) -> _Ordered:
+def _ordered(
+    keys: np.ndarray, others: np.ndarray, weights: np.ndarray, n: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arcs by one of their ends: `first`, others and weights; those of vertex v are first[v] : first[v + 1]."""
     # 16 bits are sorted by counting
     order = np.argsort(keys.astype(np.uint16) if n <= 65536 else keys, kind="stable")
     first = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=first[1:])
     # as wide as the numbers that they are chosen by, so that one mask serves both
     narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
-    return _Ordered(first, others[order].astype(narrow), weights[order].astype(dtype))
+    return first, others[order].astype(narrow), weights[order].astype(dtype)
 
 
 def _least(arcs: Arcs, n: int) -> Arcs:

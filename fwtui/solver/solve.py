@@ -8,7 +8,7 @@ from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import Unseen, accept, unseen
-from fwtui.solver import device_graph, driver, picking
+from fwtui.solver import driver, picking
 from fwtui.solver.clock import Clock
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.result import Result
@@ -61,7 +61,11 @@ def answer(
         engine = picking.CPU if named is not None and not on_gpu else picking.engine_for(device, graph.n, on_gpu)
     engine.activate()
     clock.lap("set-up")
-    carried = device_graph.carry(graph, engine, clock) if engine.target.backend != "cpu" else None
+    carried = None
+    if engine.target.backend != "cpu":
+        from fwtui.solver import device_graph
+
+        carried = device_graph.carry(graph, engine, clock)
     return driver.run(carried or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
 
 
@@ -74,6 +78,8 @@ def _resident(
     engine = picking.engine_for(device, 0, needed=True)  # of any size, and it may have no length
     engine.activate()
     from numba import cuda
+
+    from fwtui.solver import device_graph
 
     clock.lap("set-up")
     return driver.run(device_graph.resident(cuda.as_cuda_array(array), engine), named, dtype, predecessors, clock)

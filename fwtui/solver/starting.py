@@ -1,4 +1,5 @@
-"""A GPU made ready by another thread while a graph is read: both take long, and one waits for files, the other for the driver."""
+"""What `fwtui solve` asks for, and a GPU made ready by another thread while its graph is read: one waits for the driver, the
+other for files."""
 
 from __future__ import annotations
 
@@ -7,11 +8,29 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
+from msgspec import Struct
+
 from fwtui.experiment.device import gpu_number
-from fwtui.solver.request import Request
 
 # bytes of a file from which it pays: smaller ones are read at once, or hold graphs for which no GPU is used
 _TEXT, _ARRAYS = 4 << 20, 16 << 20
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What `fwtui solve` asks of the process that does it. Empty text means: not asked for."""
+
+    file: str
+    out: str = ""
+    paths: bool = False
+    undirected: bool = False
+    pairs: str = ""
+    source: str = ""
+    target: str = ""
+    summary: bool = False
+    dtype: str = ""
+    kernel: str = ""
+    device: str = ""
+    begun: float | None = None  # time.monotonic() when the command began, in whichever process
 
 
 class Start:
@@ -35,15 +54,11 @@ class Start:
 
     def _work(self) -> None:
         with suppress(Exception):  # the driver of the answer says why
-            import kernels.numba_door.device  # noqa: F401 numba, which takes as long as everything else
-            from fwtui.solver import matrix_kernels
-            from fwtui.solver.compiling import compiled
+            import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
             from fwtui.solver.picking import cuda_engine
 
             if self._device is not None and not self._unwanted.is_set():
                 cuda_engine(self._device)
-                with compiled():
-                    matrix_kernels.functions()
 
 
 def start_gpu(request: Request) -> Start:

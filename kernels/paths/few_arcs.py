@@ -9,94 +9,72 @@ relaxation in registers takes half an instruction; so it pays while arcs are few
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
-
 import numpy as np
 
+from kernels.numba_door.device import cuda, int32, jit, load4, uint32
 from kernels.paths.short_arcs import THREADS
 
-cuda: Any
-load4: Any
-FOUR = 4  # sources of a thread
+LANES = min(32, THREADS)
+COLUMNS = max(1, THREADS // 32)  # vertices that a block finds predecessors of: one for each of its warps
+SOURCES = LANES * 4  # of how many sources: four for each thread
 
 
-class Functions(NamedTuple):
-    count: Any  # (keys, counts, n, none): counts[j] = arcs into j; a block for each row of keys
-    gather: Any  # (keys, first, taken, others, lengths, n, shift, none, twice): arcs into j are first[j] : first[j + 1]
-    follow: Any  # (turned, first, others, lengths, before, source, n, empty): blocks of `together` columns x `sources` rows
+@jit
+def count(keys, counts, n, none):
+    """counts[j] = arcs into j; a block for each row of keys."""
+    v = int32(cuda.blockIdx.x)
+    for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+        if keys[v, j] != none:
+            cuda.atomic.add(counts, j, 1)
 
 
-def columns_of(threads: int = THREADS) -> int:
-    """How many vertices a block finds predecessors of: one for each of its warps."""
-    return max(1, threads // 32)
+@jit
+def gather(keys, first, taken, others, lengths, n, shift, none, twice):
+    """The same for the arcs themselves: those into j are first[j] : first[j + 1]."""
+    v = int32(cuda.blockIdx.x)
+    for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+        key = int32(keys[v, j])
+        if key != none:
+            at = first[j] + cuda.atomic.add(taken, j, 1)
+            others[at] = v
+            lengths[at] = int32(int32(key >> shift << shift) * twice)
 
 
-def sources_of(threads: int = THREADS) -> int:
-    """Of how many sources."""
-    return min(32, threads) * FOUR
-
-
-@cache
-def functions(threads: int) -> Functions:
-    global cuda, load4
-    from kernels.numba_door.device import cuda, int32, jit, load4, uint32
-
-    lanes, warps = min(32, threads), columns_of(threads)
-
-    @jit
-    def count(keys, counts, n, none):
-        v = int32(cuda.blockIdx.x)
-        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
-            if keys[v, j] != none:
-                cuda.atomic.add(counts, j, 1)
-
-    @jit
-    def gather(keys, first, taken, others, lengths, n, shift, none, twice):
-        v = int32(cuda.blockIdx.x)
-        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
-            key = int32(keys[v, j])
-            if key != none:
-                at = first[j] + cuda.atomic.add(taken, j, 1)
-                others[at] = v
-                lengths[at] = int32(int32(key >> shift << shift) * twice)
-
-    @jit
-    def follow(turned, first, others, lengths, before, source, n, empty):
-        lane = int32(cuda.threadIdx.x % lanes)
-        j = int32(cuda.blockIdx.x * warps + cuda.threadIdx.x // lanes)
-        row = int32((cuda.blockIdx.y * lanes + lane) * 4)
-        pitch = int32(turned.shape[1])
-        if j < n and row < pitch:
-            a, b, c, d = load4(turned, uint32(j * pitch + row))
-            from_a = from_b = from_c = from_d = int32(-1)
-            # unsigned, so that no index is thought to count from the end
-            at, end = uint32(first[j]), uint32(first[j + 1])
-            while at < end:
-                v = others[at]
-                length = lengths[at]
-                at = uint32(at + 1)
-                e, f, g, h = load4(turned, uint32(v * pitch + row))
-                # of several the last one in order, whichever order they were written down in
-                if int32(e + length) == a:
-                    from_a = max(from_a, v)
-                if int32(f + length) == b:
-                    from_b = max(from_b, v)
-                if int32(g + length) == c:
-                    from_c = max(from_c, v)
-                if int32(h + length) == d:
-                    from_d = max(from_d, v)
-            rows = before.shape[0]
-            if row < rows and from_a >= 0 and a != empty and source + row != j:
-                before[row, j] = from_a
-            if row + 1 < rows and from_b >= 0 and b != empty and source + row + 1 != j:
-                before[row + 1, j] = from_b
-            if row + 2 < rows and from_c >= 0 and c != empty and source + row + 2 != j:
-                before[row + 2, j] = from_c
-            if row + 3 < rows and from_d >= 0 and d != empty and source + row + 3 != j:
-                before[row + 3, j] = from_d
-
-    return Functions(count, gather, follow)
+@jit
+def follow(turned, first, others, lengths, before, source, n, empty):
+    """In blocks of COLUMNS vertices x SOURCES."""
+    lane = int32(cuda.threadIdx.x % LANES)
+    j = int32(cuda.blockIdx.x * COLUMNS + cuda.threadIdx.x // LANES)
+    row = int32((cuda.blockIdx.y * LANES + lane) * 4)
+    pitch = int32(turned.shape[1])
+    if j < n and row < pitch:
+        a, b, c, d = load4(turned, uint32(j * pitch + row))
+        from_a = from_b = from_c = from_d = int32(-1)
+        # unsigned, so that no index is thought to count from the end
+        at, end = uint32(first[j]), uint32(first[j + 1])
+        while at < end:
+            v = others[at]
+            length = lengths[at]
+            at = uint32(at + 1)
+            e, f, g, h = load4(turned, uint32(v * pitch + row))
+            # of several the last one in order, whichever order they were written down in
+            if int32(e + length) == a:
+                from_a = max(from_a, v)
+            if int32(f + length) == b:
+                from_b = max(from_b, v)
+            if int32(g + length) == c:
+                from_c = max(from_c, v)
+            if int32(h + length) == d:
+                from_d = max(from_d, v)
+        rows = before.shape[0]
+        if row < rows and from_a >= 0 and a != empty and source + row != j:
+            before[row, j] = from_a
+        if row + 1 < rows and from_b >= 0 and b != empty and source + row + 1 != j:
+            before[row + 1, j] = from_b
+        if row + 2 < rows and from_c >= 0 and c != empty and source + row + 2 != j:
+            before[row + 2, j] = from_c
+        if row + 3 < rows and from_d >= 0 and d != empty and source + row + 3 != j:
+            before[row + 3, j] = from_d
 
 
 def ends_of(counts: np.ndarray) -> np.ndarray:

@@ -31,9 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernels.forms import HOPPER, form_of
+from kernels.numba_door.device import SIM, cuda
 from kernels.parts.tuning import Product
 from kernels.paths import few_arcs
-from kernels.paths.short_arcs import ROUNDED, TAIL, THREADS, functions
+from kernels.paths.short_arcs import EDGE, ROUNDED, TAIL, THREADS, functions
 from kernels.paths.trace import trace_of
 from kernels.plan import Shape
 
@@ -139,16 +140,13 @@ class Search:
     def __init__(
         self, distance: Any, weights: Any, terms: Terms, cc: tuple[int, int] | None, stream: Any, few: bool | None = None
     ):
-        from kernels.numba_door.device import SIM, cuda
-
         way = terms.way(cc)
         shift = terms.shift(way)
         if shift is None:
             raise ValueError(f"lengths up to {terms.largest * terms.scale:g} leave no room for a vertex in a word")
         self._cut = cut = way.simulated if SIM else way.cut
-        self._threads, self._edge = (4, 4) if SIM else (THREADS, 32)
         rounded = terms.slack > 0
-        self._functions = functions(cut.high, cut.slab, self._threads, self._edge, rounded)
+        self._functions = functions(cut.high, cut.slab, rounded)
         form = form_of(Shape(terms.n, dtype="int16" if way.lanes == 2 else "int32"), cc)
         self._trace = trace_of(cut, form, way.none, rounded)
         self._distance, self._weights, self._stream = distance, weights, stream
@@ -171,12 +169,12 @@ class Search:
         )
         # by their ends: weak arcs into j will be others[ends[j] : ends[j + 1]]
         self._ends = few_arcs.ends_of(self._on_host(weak))
-        self._weak: tuple[Any, Any] | None = None
-        self._few: tuple[Any, Any, Any] | None = None
+        self._weak: list[Any] | None = None
+        self._few: list[Any] | None = None
         self._few_ends: np.ndarray | None = None
         if not rounded and few is not False:
             counts = cuda.to_device(np.zeros(terms.n, np.int32), stream=stream)
-            few_arcs.functions(self._threads).count[terms.n, self._threads, stream](self._keys, counts, self._n, self._none)
+            few_arcs.count[terms.n, THREADS, stream](self._keys, counts, self._n, self._none)
             ends = few_arcs.ends_of(self._on_host(counts))
             if few or ends[-1] <= FEW / way.lanes * terms.n**2:
                 self._few_ends = ends
@@ -195,26 +193,27 @@ class Search:
 
     def find(self, source: int, before: Any) -> None:
         """Fills `before`, a device array (sources, n) of int32, for sources from `source` on; -9999 is none."""
-        from kernels.numba_door.device import cuda
-
-        rows, cut, edge = before.shape[0], self._cut, self._edge
+        rows, cut = before.shape[0], self._cut
         if self._weak is None and self._ends[-1]:
-            self._weak = self._list_weak_arcs()
+            given = (self._distance, self._weights, self._low)
+            terms = (self._n, self._scale, self._no_edge, self._slack, self._bar)
+            self._weak = self._listed(self._ends, 1, self._functions.weak_arcs, given, terms)
         if self._few is None and self._few_ends is not None:
-            self._few = self._list_few_arcs(self._few_ends)
+            terms = (self._n, self._shift, self._none, self._twice)
+            self._few = self._listed(self._few_ends, 2, few_arcs.gather, (self._keys,), terms)
             self._keys = None
         wide = padded(rows, cut.high)
         if self._turned is None or self._turned.shape[1] != wide:
             self._turned = None  # two of them at once may not fit
             self._turned = cuda.device_array((self._side + 1, wide), np.int32, stream=self._stream)
         first = np.int32(source)
-        self._functions.turn[(ceil(wide / edge), ceil((self._side + 1) / edge)), edge * edge // 4, self._stream](
+        self._functions.turn[(ceil(wide / EDGE), ceil((self._side + 1) / EDGE)), EDGE * EDGE // 4, self._stream](
             *(self._distance, first, self._turned, self._n, self._scale, self._shift, self._none, self._twice, self._far)
         )
         self._by_rows("begin", rows)(self._distance, self._weights, before, first, self._n, self._no_edge)
         if self._few is not None:
-            grid = (ceil(int(self._n) / few_arcs.columns_of(self._threads)), ceil(wide / few_arcs.sources_of(self._threads)))
-            few_arcs.functions(self._threads).follow[grid, self._threads, self._stream](
+            grid = (ceil(int(self._n) / few_arcs.COLUMNS), ceil(wide / few_arcs.SOURCES))
+            few_arcs.follow[grid, THREADS, self._stream](
                 *(self._turned, *self._few, before), *(first, self._n, np.int32(self._none * self._twice))
             )
         else:
@@ -242,37 +241,20 @@ class Search:
         self._stream.synchronize()
         return told
 
-    def _list_few_arcs(self, ends: np.ndarray) -> tuple[Any, Any, Any]:
-        from kernels.numba_door.device import cuda
-
-        first = cuda.to_device(ends, stream=self._stream)
-        others, lengths = (cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(2))
-        taken = cuda.to_device(np.zeros(int(self._n), np.int32), stream=self._stream)
-        few_arcs.functions(self._threads).gather[int(self._n), self._threads, self._stream](
-            *(self._keys, first, taken, others, lengths), *(self._n, self._shift, self._none, self._twice)
-        )
-        return first, others, lengths
-
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
-        return getattr(self._functions, name)[rows, self._threads, self._stream]
+        return getattr(self._functions, name)[rows, THREADS, self._stream]
 
-    def _list_weak_arcs(self) -> tuple[Any, Any]:
-        from kernels.numba_door.device import cuda
-
-        first = cuda.to_device(self._ends, stream=self._stream)
-        others = cuda.device_array(int(self._ends[-1]), np.int32, stream=self._stream)
-        taken = cuda.to_device(np.zeros(self._side, np.int32), stream=self._stream)
-        self._by_rows("weak_arcs", int(self._n))(
-            *(self._distance, self._weights, self._low, first, taken, others),
-            *(self._n, self._scale, self._no_edge, self._slack, self._bar),
-        )
-        return first, others
+    def _listed(self, ends: np.ndarray, arrays: int, function: Any, given: tuple[Any, ...], terms: tuple[Any, ...]) -> list[Any]:
+        """What a function that writes so many lists of arcs makes: where those into each vertex begin, and the lists."""
+        first = cuda.to_device(ends, stream=self._stream)
+        lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
+        taken = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
+        function[int(self._n), THREADS, self._stream](*given, first, taken, *lists, *terms)
+        return [first, *lists]
 
 
 def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream: Any) -> None:
     """Everything that searches in distances of that type launch, compiled by searches on two vertices."""
-    from kernels.numba_door.device import cuda
-
     # arcs of length 0 and the possibility of negative ones leave nothing out
     cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
     for negative, few in ((False, False),) if rounded else ((True, True), (True, False), (False, True), (False, False)):

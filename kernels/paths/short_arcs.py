@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-cuda: Any
-whole: Any
+from kernels.numba_door.device import SIM, cuda, int32, jit
+
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
-THREADS = 256
+THREADS = 4 if SIM else 256
+EDGE = 4 if SIM else 32  # side of a block that is turned over by a quarter as many threads as cells
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
 ROUNDED = np.float32(2**-20)  # the slack of the first of two tries
 LOOK = 512  # k to the first such look; to each later one twice as many as to the one before
@@ -33,23 +34,17 @@ class Functions(NamedTuple):
     sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge, slack, bar)
     enlist: Any  # (marks, lists, lengths, shift): a block for each row of marks
     weak_arcs: Any  # (distance, weights, low, first, taken, others, n, scale, no_edge, slack, bar): row v's, by their ends
-    turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): blocks of edge x edge cells, a thread for four
+    turn: Any  # (distance, source, turned, n, scale, shift, none, twice, far): blocks of EDGE x EDGE cells, a thread for four
     begin: Any  # (distance, weights, before, source, n, no_edge): what one arc reaches
     spread: Any  # (distance, before, source, first, others, n, scale, far, slack)
     settle: Any  # (distance, weights, keys, before, source, n, none, far, slack): after a search in rounded lengths
     unfound: Any  # (distance, before, source, n, far, rows): 1 for each row in which a path does not end
 
 
-def length_helper() -> Any:
-    """The length that a cell stands for: a function for kernels, and a global, as numba's disk cache asks for."""
-    global whole
-    from kernels.numba_door.device import int32, jit
-
-    @jit(device=True, inline="always")
-    def whole(cell, scale, half):
-        return int32(cell * scale + half)
-
-    return whole
+@jit(device=True, inline="always")
+def whole(cell, scale, half):
+    """The length that a cell stands for."""
+    return int32(cell * scale + half)
 
 
 def half_of(rounded: bool) -> Any:
@@ -58,19 +53,14 @@ def half_of(rounded: bool) -> Any:
 
 
 @cache
-def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> Functions:
-    """`wide` columns have one list of arcs, filled up to whole slabs; `edge`: side of a block that is turned over."""
-    global cuda
-    from kernels.numba_door.device import cuda, int32, jit
-
-    count = edge * edge // 4
-    lines = count // edge
-    pitch = edge + 1
-    room = edge * pitch
+def functions(wide: int, slab: int, rounded: bool) -> Functions:
+    """`wide` columns have one list of arcs, filled up to whole slabs."""
+    lines = EDGE // 4
+    pitch = EDGE + 1
+    room = EDGE * pitch
     record = slab + TAIL
     often = max(1, LOOK // slab)
     half = half_of(rounded)
-    length_helper()
 
     @jit
     def lowest(distance, low, n, scale, far):
@@ -100,7 +90,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
 
     @jit
     def enlist(marks, lists, lengths, shift):
-        found = cuda.shared.array(threads, int32)
+        found = cuda.shared.array(THREADS, int32)
         block = cuda.blockIdx.x
         t = cuda.threadIdx.x
         side = marks.shape[1]
@@ -108,7 +98,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
         start = 0
         while start < side:
             stop = min(start + (1 << shift), side)
-            share = (stop - start + threads - 1) // threads
+            share = (stop - start + THREADS - 1) // THREADS
             mine = min(start + t * share, stop)
             end = min(mine + share, stop)
             own = 0
@@ -118,7 +108,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
             cuda.syncthreads()
             at = base
             total = 0
-            for other in range(threads):
+            for other in range(THREADS):
                 if other < t:
                     at += found[other]
                 total += found[other]
@@ -128,9 +118,9 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
                     at += 1
             filled = (total + slab - 1) // slab * slab
             # the row behind the last one has no arcs
-            for rest in range(base + total + t, base + filled, threads):
+            for rest in range(base + total + t, base + filled, THREADS):
                 lists[block, rest // slab * record + rest % slab] = side
-            for slot in range(base // slab + t, (base + filled) // slab, threads):
+            for slot in range(base // slab + t, (base + filled) // slab, THREADS):
                 looks = (slot + 1) // often
                 doubled = (slot + 1) % often == 0 and looks & (looks - 1) == 0
                 look = doubled or (slot + 1) * slab == base + filled
@@ -155,11 +145,11 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
     @jit
     def turn(distance, source, turned, n, scale, shift, none, twice, far):
         held = cuda.shared.array(room, int32)
-        x = int32(cuda.threadIdx.x % edge)
-        y = int32(cuda.threadIdx.x // edge)
-        top = int32(cuda.blockIdx.x * edge)  # of the sources
-        left = int32(cuda.blockIdx.y * edge)  # of the vertices
-        for line in range(y, edge, lines):
+        x = int32(cuda.threadIdx.x % EDGE)
+        y = int32(cuda.threadIdx.x // EDGE)
+        top = int32(cuda.blockIdx.x * EDGE)  # of the sources
+        left = int32(cuda.blockIdx.y * EDGE)  # of the vertices
+        for line in range(y, EDGE, lines):
             key = none
             if source + top + line < n and left + x < n:
                 cell = distance[source + top + line, left + x]
@@ -167,7 +157,7 @@ def functions(wide: int, slab: int, threads: int, edge: int, rounded: bool) -> F
                     key = int32(whole(cell, scale, half) << shift)
             held[line * pitch + x] = int32(key * twice)
         cuda.syncthreads()
-        for line in range(y, edge, lines):
+        for line in range(y, EDGE, lines):
             if left + line < turned.shape[0] and top + x < turned.shape[1]:
                 turned[left + line, top + x] = held[x * pitch + line]
 

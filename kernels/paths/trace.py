@@ -10,40 +10,28 @@ from functools import cache
 from typing import Any
 
 from kernels.forms import FORMS, WORD_BYTES
+from kernels.numba_door.device import ALIGN16, anew, commit_copies, copy_async, cuda, int32, jit, relax_tile, uint32, wait_copies
+from kernels.parts import products
 from kernels.parts.tuning import Product
-from kernels.paths.short_arcs import TAIL, half_of, length_helper
+from kernels.paths.short_arcs import TAIL, half_of, whole
 
-anew: Any
-bring: Any
-commit_copies: Any
-copy_async: Any
-cuda: Any
-place: Any
-relax_tile: Any
-wait_copies: Any
-whole: Any
+products.shared_helpers()
+place = products.place
+
+
+@jit(device=True, inline="always")
+def bring(shared, slot, wide, matrix, pitch, block, listed, at, pieces, lines, slab, t):
+    """The rows that are listed from `at` on, of a slab: `wide` words of each, asynchronously."""
+    for piece in range(slab // lines):
+        line = uint32(t // pieces + piece * lines)
+        v = listed[uint32(at + line)]
+        word = t % pieces * 4
+        copy_async(shared, uint32((slot + line) * wide + word), matrix, v * pitch + int32(block * wide + word))
 
 
 @cache
 def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
     """trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar)."""
-    global anew, bring, commit_copies, copy_async, cuda, place, relax_tile, wait_copies, whole
-    from kernels.numba_door.device import (
-        ALIGN16,
-        anew,
-        commit_copies,
-        copy_async,
-        cuda,
-        int32,
-        jit,
-        relax_tile,
-        uint32,
-        wait_copies,
-    )
-    from kernels.parts import products
-
-    products.shared_helpers()
-    place, whole = products.place, length_helper()
     half = half_of(rounded)
     high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
     cut.copies(slab, high, wide)
@@ -62,15 +50,6 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
     # the rows of a slab have to be known when its copies start, so its record comes as much earlier as the slab itself
     records = 1 << (2 * ahead).bit_length()
     record_ring = records * record
-
-    @jit(device=True, inline="always")
-    def bring(shared, slot, wide, matrix, pitch, block, listed, at, pieces, lines, slab, t):
-        """The rows that are listed from `at` on, of a slab: `wide` words of each, asynchronously."""
-        for piece in range(slab // lines):
-            line = uint32(t // pieces + piece * lines)
-            v = listed[uint32(at + line)]
-            word = t % pieces * 4
-            copy_async(shared, uint32((slot + line) * wide + word), matrix, v * pitch + int32(block * wide + word))
 
     @jit(launch_bounds=cut.bounds)
     def trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar):

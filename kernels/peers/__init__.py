@@ -5,11 +5,11 @@ One file per package. A package is looked for without being imported; only the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from kernels.plan import Kernel
+from kernels.plan import Kernel, Shape
 
 PACKAGES = {"numpy": "numpy", "networkx": "networkx", "torch-cpu": "torch", "torch": "torch", "cupy": "cupy"}  # by kernel
 RUNGS = ("scipy",)  # of the ladder, that are peers as well
@@ -26,6 +26,11 @@ def peers() -> Mapping[str, Kernel]:
 def installed(peer: str) -> bool:
     """Whether the package is there; it is not imported."""
     return peer in RUNGS or find_spec(PACKAGES[peer]) is not None
+
+
+def refuses(peer: str) -> Callable[[Shape], str | None]:
+    """What its kernel refuses: every graph, where the package is missing."""
+    return lambda shape: None if installed(peer) else missing(peer)
 
 
 def missing(peer: str) -> str:

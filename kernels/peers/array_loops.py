@@ -9,26 +9,19 @@ Written here as well as each package allows: in place, without an allocation per
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from kernels.peers import refuses
 from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 PHASES = {"all": "all rounds"}
 TOGETHER = 64  # values of k in a step
 
 
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """For each k a read of the matrix and its sums, and a write of both."""
-    return _steps(shape, 4)
-
-
-def fused_plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """The same with sums that never reach memory: for each k a read and a write of the matrix."""
-    return _steps(shape, 2)
-
-
-def _steps(shape: Shape, passes: int) -> Iterator[Step]:
-    """Some k at a time: nobody who writes such a loop chooses a stream and asks for a cancel at every k."""
+def _plan(shape: Shape, stepwise: bool, passes: int) -> Iterator[Step]:
+    """Some k at a time, as such a loop asks for no cancel at every k; `passes`: over a matrix in memory, for each k."""
     n = shape.n
     everything = Rect(0, 0, n, n)
     for first in range(0, n, TOGETHER):
@@ -96,24 +89,16 @@ def _cupy(shape: Shape, target: Target) -> Program:
     return DeviceLoop(shape, relax, of, cupy.asarray, cupy.asnumpy, cupy.copyto)
 
 
+@dataclass(eq=False)
 class DeviceLoop(Program):
-    """A matrix of another package on the GPU, worked on in the stream of whoever times it."""
+    """A matrix of another package on the GPU, worked on in the stream that is timed."""
 
-    def __init__(
-        self,
-        shape: Shape,
-        relax: Callable[[Any, int, int], None],
-        of: Callable[[Any], Any],
-        to_device: Callable[[Any], Any],
-        to_host: Callable[[Any], Any],
-        copy: Callable[[Any, Any], object],
-    ):
-        self.shape = shape
-        self._relax = relax
-        self._of = of
-        self._to_device = to_device
-        self._to_host = to_host
-        self._copy = copy
+    shape: Shape
+    relax: Callable[[Any, int, int], None]
+    of: Callable[[Any], Any]  # the package's own form of a stream, as a context
+    to_device: Callable[[Any], Any]
+    to_host: Callable[[Any], Any]
+    copy: Callable[[Any, Any], object]
 
     def allocate(self) -> Buffers:
         return [None, None]  # result, input: the package allocates both when it has the input
@@ -121,22 +106,22 @@ class DeviceLoop(Program):
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         import numpy as np
 
-        with self._of(stream):
+        with self.of(stream):
             for place in range(2):
-                buffers[place] = self._to_device(np.ascontiguousarray(matrix))  # type: ignore[index]
+                buffers[place] = self.to_device(np.ascontiguousarray(matrix))  # type: ignore[index]
             stream.synchronize()
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        with self._of(stream):
-            self._copy(buffers[0], buffers[1])
+        with self.of(stream):
+            self.copy(buffers[0], buffers[1])
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        with self._of(stream):
-            self._relax(buffers[0], *step.args)
+        with self.of(stream):
+            self.relax(buffers[0], *step.args)
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
-        with self._of(stream):
-            host = self._to_host(buffers[0])
+        with self.of(stream):
+            host = self.to_host(buffers[0])
             stream.synchronize()
         return host
 
@@ -144,25 +129,20 @@ class DeviceLoop(Program):
 def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target], Program], fused: bool = False) -> Kernel:
     package = title.partition(",")[0]
 
-    def refuses(shape: Shape) -> str | None:
-        from kernels.peers import installed, missing
-
-        return None if installed(name) else missing(name)
-
     return Kernel(
         id=name,
         title=title,
         backend=backend,
         papers=(package,),
         phases=PHASES,
-        plan=fused_plan if fused else plan,
+        plan=partial(_plan, passes=2 if fused else 4),  # or with sums that are written and read as well
         build=build,
         summary=f"The k-loop on whole matrices with {package}, in place.",
         lesson="",
         compiles=backend == "cuda",
         simulates=False,
         matrices=1 if fused else 2,
-        refuses=refuses,
+        refuses=refuses(name),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.k15_scipy import LibraryProgram, plan
+from kernels.peers import refuses
 from kernels.plan import Kernel, Program, Shape, Target
 
 
@@ -28,12 +29,6 @@ def _distances(graph: Any) -> Any:
     return networkx.floyd_warshall_numpy(graph, nodelist=range(len(graph.nodes)))
 
 
-def _refuses(shape: Shape) -> str | None:
-    from kernels.peers import installed, missing
-
-    return None if installed("networkx") else missing("networkx")
-
-
 KERNEL = Kernel(
     id="networkx",
     title="NetworkX, floyd_warshall_numpy",
@@ -47,5 +42,5 @@ KERNEL = Kernel(
     compiles=False,
     host_bytes=500,  # an edge is a dictionary in a dictionary
     simulates=False,
-    refuses=_refuses,
+    refuses=refuses("networkx"),
 )

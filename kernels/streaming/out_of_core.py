@@ -10,11 +10,8 @@ round p, tiles of B x B:   pivot    the tile (p, p), closed on the device by the
     lane 2 (copies back)                      |  tile 3 | ...
 
 A tile is B^3 relaxations and B^2 cells over the link each way. At 16e12 int32 relaxations/s and 55 GB/s each way at once (PCIe 5,
-pinned memory) both take the same time at B = 1164; B = 4096 leaves the link idle for 70 % of the time. What is expected of
-n = 98304 then: 59.4 s of relaxations, 16.8 s of copies behind them each way, and for each of 24 rounds about 15 ms in which only
-the pivot is copied and closed. A product of 4096 x 4096 tiles reads and writes its results once for 4096 k, where the kernel that
-has the whole matrix does so for each 128, so that streaming need not be slower at all: on an H200 n = 32768 with 3 GiB takes
-2.24 s, in core 2.15.
+pinned memory) both take the same time at B = 1164; B = 4096 leaves the link idle for 70 % of the time. On an H200 n = 32768 with
+3 GiB takes 2.24 s, in core 2.15.
 
 Not a rung: a rung's matrix is on the device.
 """
@@ -23,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kernels import forms
@@ -30,13 +28,37 @@ from kernels import k80_register_tiled as tiled
 from kernels.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
-from kernels.streaming.buffers import BUFFERS, CLOSED, COLUMNS, PANEL, PIVOT, ROWS, STREAM, TURNED, buffer_shapes, inner
 
 if TYPE_CHECKING:
-    from kernels.programs.cuda_program import Op
+    pass
 
+# buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
+HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
+BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
 COMPUTE, IN, BACK = range(3)  # lanes
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
+
+
+def inner(shape: Shape) -> Shape:
+    """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
+    return replace(shape, n=shape.tile, tile=min(tiled.KERNEL.default_tile if shape.tile >= 128 else 8, shape.tile))
+
+
+def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
+    """Rows and cells of each buffer on the device; slots lie one below the other."""
+    tile, side, small = shape.tile, shape.padded // shape.tile, inner(shape).tile
+    cells = WORD_BYTES // shape.itemsize  # in a word
+    panel = (small, tile * cells)
+    return {
+        PIVOT: (tile, tile),
+        TURNED: (tile, tile * cells),
+        ROWS: (side * tile, tile),
+        COLUMNS: (side * tile, tile * cells),
+        STREAM: (BUFFERS * tile, tile),
+        CLOSED: (2 * small, small * cells),
+        PANEL: panel,
+        PANEL + 1: panel,
+    }
 
 
 def device_bytes(shape: Shape) -> int:
@@ -78,14 +100,13 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         steps.append(step)
         return len(steps) - 1
 
-    def comes(buffer: int, slot: int, row: int, column: int, after: int) -> int:
+    def copied(op: str, buffer: int, slot: int, row: int, column: int, after: int) -> int:
+        ends = (home(row, column),), (place(buffer, slot),)
+        reads, writes = ends if op == "in" else ends[::-1]
         args, waits = (buffer, slot, row * side + column), (after,) if after >= 0 else ()
-        own = (home(row, column),)
-        return add(Step("in", "in", args, Cost(0, cell_bytes, cell_bytes), own, (place(buffer, slot),), IN, waits))
+        return add(Step(op, op, args, Cost(0, cell_bytes, cell_bytes), reads, writes, IN if op == "in" else BACK, waits))
 
-    def goes(buffer: int, slot: int, row: int, column: int, after: int) -> int:
-        args, own = (buffer, slot, row * side + column), (place(buffer, slot),)
-        return add(Step("back", "back", args, Cost(0, cell_bytes, cell_bytes), own, (home(row, column),), BACK, (after,)))
+    comes, goes = partial(copied, "in"), partial(copied, "back")
 
     def turned(phase: str, source: tuple[int, int], to: tuple[int, int], after: tuple[int, ...] = ()) -> int:
         cost = Cost(0, tile**2 * (shape.itemsize + WORD_BYTES))
@@ -139,18 +160,17 @@ def products_bytes(shape: Shape) -> int:
 
 def build(shape: Shape, target: Target) -> Program:
     from kernels.parts.products import program
-    from kernels.streaming.streamed_ops import product_op, turn_op
-    from kernels.streaming.streamed_program import StreamedProgram
+    from kernels.streaming.streamed import StreamedProgram, product_op, turn_op
 
     closing = program(inner(shape), target)
-    ops = {name: _closing(op) for name, op in closing.ops.items()}
-    if inner(shape).padded == inner(shape).tile:
-        ops = {"pivot": ops["pivot"]}
-    return StreamedProgram(shape, target, {**ops, "product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)})
-
-
-def _closing(op: Op) -> Op:
-    return replace(op, buffers=lambda args: tuple(CLOSING[b] for b in op.buffers(args)))
+    alone = inner(shape).padded == inner(shape).tile
+    ops = {
+        name: replace(op, buffers=lambda args, op=op: tuple(CLOSING[b] for b in op.buffers(args)))
+        for name, op in closing.ops.items()
+        if name == "pivot" or not alone
+    }
+    ops |= {"product": product_op(shape, cut_of(shape), target), "turn": turn_op(shape)}
+    return StreamedProgram(shape, target, ops, buffer_shapes(shape))
 
 
 # what the closing kernel calls its buffers

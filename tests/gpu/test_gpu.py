@@ -80,8 +80,7 @@ def test_a_negative_cycle_is_found(engine, kernel):
 
 def test_the_generator_writes_the_same_bytes_as_numpy(engine):
     from fwtui.engine.generate_cuda import fill_cuda
-    from fwtui.graphs.generate_numpy import fill_numpy
-    from fwtui.graphs.recipe import recipe_for
+    from fwtui.experiment.generate import fill_numpy, recipe_for
 
     exact = {"exact": True}
     kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, exact, {**exact, "connected": True}]

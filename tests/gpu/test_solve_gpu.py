@@ -10,9 +10,9 @@ from path_checks import by_scipy, check_paths, random_matrix, turned_rows
 from scipy.sparse import csr_array
 
 from fwtui import solve
-from fwtui.graphs.adjacency import Adjacency, Weights
+from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.bounds import Facts
 from fwtui.graphs.library_objects import accept, unseen
-from fwtui.graphs.number_lines import Arcs
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import device_graph, driver, picking
 from fwtui.solver.host_graph import HostGraph
@@ -178,7 +178,7 @@ def test_streaming_and_in_core_agree(engine: Any, monkeypatch: pytest.MonkeyPatc
     n = 32768
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
-    graph.__dict__["weights"] = Weights(n * (n - 1), 1.0, 999.0, True, True)
+    graph.__dict__["facts"] = Facts(n, n * (n - 1), 1.0, 999.0, True, True)
     in_core = driver.run(HostGraph(graph, engine), None, "int32")
     monkeypatch.setattr(engine, "free_bytes", lambda: 3 << 30)
     streamed = driver.run(HostGraph(graph, engine), None, "int32")

@@ -38,10 +38,6 @@ class Format(Outline):
         return self.strings("TITLE")[0]
 
     @property
-    def written(self) -> str:
-        return (self.strings("WRITTEN") or self.strings("TITLE"))[0]
-
-    @property
     def suffixes(self) -> tuple[str, ...]:
         return self.strings("SUFFIXES")
 
@@ -83,7 +79,9 @@ def read_help() -> str:
 
 def written_help() -> str:
     """How the name of a file that is written ends, for help texts."""
-    *first, last = (f"{suffix} ({form.written})" for suffix, form in written_suffixes().items())
+    *first, last = (
+        f"{suffix} ({(form.strings('WRITTEN') or form.strings('TITLE'))[0]})" for suffix, form in written_suffixes().items()
+    )
     return f"ends in {', '.join(first)} or {last}"
 
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.number_lines import CHUNK, Arcs, Layout, arcs_in
-from fwtui.graphs.source import Source
+from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
+from fwtui.graphs.number_lines import Layout, Source, arcs_in
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "edge list"
@@ -28,7 +27,7 @@ _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 def read(source: Source) -> Adjacency:
     """Raises Refused, naming file and line."""
     layout, undirected = _layout(source)
-    arcs = arcs_in(source.file, layout)
+    arcs = arcs_in(layout)
     numbers, ends = np.unique(np.concatenate([arcs.sources, arcs.targets]), return_inverse=True)
     sources, targets = np.split(ends, 2)
     first, last = int(numbers[0]), int(numbers[-1])
@@ -39,19 +38,16 @@ def read(source: Source) -> Adjacency:
 
 def _layout(source: Source) -> tuple[Layout, bool]:
     """What the first lines tell, and whether edges go both ways; the file stands after the first edge."""
-    name, number, undirected, comment = source.name, 0, False, "#"
-    while line := source.file.readline(CHUNK):
-        number += 1
+    undirected, comment = False, "#"
+    for number, line in source.lines():
         text = line.decode("latin1")
         if text[0] in "#%":
             comment = text[0]
             undirected = undirected or bool(_UNDIRECTED.match(text))
             continue
         fields = len(text.split(comment)[0].split())
-        if not fields:
-            continue
-        if fields not in (2, 3):
-            raise Refused(f"{name}, line {number}: {clean(text.strip())[:40]!r} is not of the form 'from to weight'; correct it")
-        columns, unfit = "uvw"[:fields], source.demand.unfit
-        return Layout(name, unfit, MOST_NUMBER, None, number, "", comment, columns, least=0, head=line), undirected
-    raise Refused(f"{name} has no edges; put 'from to weight' on each line")
+        if fields in (2, 3):
+            return Layout(source, MOST_NUMBER, None, number, "", comment, "uvw"[:fields], least=0, head=line), undirected
+        if fields:
+            raise source.wrong(number, f"{clean(text.strip())[:40]!r} is not of the form 'from to weight'; correct it")
+    raise Refused(f"{source.name} has no edges; put 'from to weight' on each line")

@@ -8,7 +8,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import of_networkx
-from fwtui.graphs.source import Source
+from fwtui.graphs.number_lines import Source
 
 TITLE = "GraphML"
 SUFFIXES = (".graphml",)

@@ -12,10 +12,9 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, Arcs, Layout, arc_of_each
-from fwtui.graphs.source import Source, numbered
+from fwtui.graphs.number_lines import CHUNK, Layout, Source, arc_of_each, are_counts, numbered
 from fwtui.graphs.writers import arc_count, comment, write_arcs
 
 TITLE = "Matrix Market"
@@ -29,7 +28,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 def read(source: Source) -> Adjacency:
     """Raises Refused, naming file and line."""
-    graph = numbered(source, _layout(source))
+    graph = numbered(_layout(source))
     if source.demand.dtype == "int16" and graph.arcs is not None and (graph.arcs.weights < 0).any():  # no line has such a weight
         way = "choose int32 or float32"
         raise Refused(f"{source.name} is skew-symmetric, so half its weights are negative, which int16 does not take; {way}")
@@ -45,51 +44,36 @@ def write(graph: GraphInput, file: IO[bytes]) -> None:
 
 def _layout(source: Source) -> Layout:
     """What the header promises; the file stands at the line after it."""
-    file, name, size = source.file, source.name, source.size
-    banner = file.readline(CHUNK).decode("latin1").lower().split()
+    banner = source.file.readline(CHUNK).decode("latin1").lower().split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
-        raise Refused(f"{name}, line 1 is not a Matrix Market banner; begin with '%%MatrixMarket matrix coordinate real general'")
+        way = "begin with '%%MatrixMarket matrix coordinate real general'"
+        raise Refused(f"{source.name}, line 1 is not a Matrix Market banner; {way}")
     form, field, symmetry = banner[2:]
     for word, allowed in ((form, _FORMATS), (field, _FIELDS), (symmetry, _SYMMETRIES)):
         if word not in allowed:
-            raise Refused(
-                f"{name}, line 1: {clean(word)[:40]!r} matrices are no graphs here; convert it to {' or '.join(allowed)}"
-            )
+            raise source.wrong(1, f"{clean(word)[:40]!r} matrices are no graphs here; convert it to {' or '.join(allowed)}")
     if field == "pattern" and (form == "array" or symmetry == "skew-symmetric"):
-        raise Refused(f"{name}, line 1: a pattern cannot be {form} and {symmetry}; convert it to coordinate general")
-    number, sizes = _sizes(file, name)
+        raise source.wrong(1, f"a pattern cannot be {form} and {symmetry}; convert it to coordinate general")
+    number, words = next(source.header("%", first=2), (0, []))
+    if not words:
+        raise Refused(f"{source.name} has no line with its sizes; put it after the banner")
+    if not are_counts(words):
+        raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} stands where the sizes should; correct the line")
+    sizes = [int(word) for word in words]
     if len(sizes) != (3 if form == "coordinate" else 2):
-        raise Refused(f"{name}, line {number}: {len(sizes)} sizes do not go with {form}; correct the line")
-    if sizes[0] != sizes[1]:
-        raise Refused(f"{name} is {sizes[0]:,} x {sizes[1]:,}, and a graph's matrix is square; choose another file")
+        raise source.wrong(number, f"{len(sizes)} sizes do not go with {form}; correct the line")
     n = sizes[0]
+    if n != sizes[1]:
+        raise Refused(f"{source.name} is {n:,} x {sizes[1]:,}, and a graph's matrix is square; choose another file")
     rows = sizes[2] if form == "coordinate" else _stored(n, symmetry)
     columns = "w" if form == "array" else "uv" if field == "pattern" else "uvw"
-    if rows * (2 * len(columns) - 1) > size:
-        raise Refused(
-            f"{name}, line {number}: {rows:,} entries do not fit into {size:,} bytes; fetch the file again, or correct the count"
-        )
+    source.check_count(number, rows, "entries", 2 * len(columns) - 1)
 
     def arcs(table: np.ndarray, before: int) -> Arcs:
         entries = _dense(table, before, n, symmetry) if form == "array" else arc_of_each(table)
         return entries if symmetry == "general" else _mirrored(entries, -1.0 if symmetry == "skew-symmetric" else 1.0)
 
-    return Layout(name, source.demand.unfit, n, rows, number + 1, "", "%", columns, arcs=arcs)
-
-
-def _sizes(file: IO[bytes], name: str) -> tuple[int, list[int]]:
-    number = 1
-    while line := file.readline(CHUNK):
-        number += 1
-        fields = line.decode("latin1").split()
-        if not fields or fields[0].startswith("%"):
-            continue
-        if not all(x.isdecimal() and len(x) < 16 for x in fields):
-            raise Refused(
-                f"{name}, line {number}: {clean(' '.join(fields))[:40]!r} stands where the sizes should; correct the line"
-            )
-        return number, [int(x) for x in fields]
-    raise Refused(f"{name} has no line with its sizes; put it after the banner")
+    return Layout(source, n, rows, number + 1, "", "%", columns, arcs=arcs)
 
 
 def _stored(n: int, symmetry: str) -> int:

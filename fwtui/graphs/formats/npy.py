@@ -16,7 +16,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import Unseen, of_array, of_matrix
-from fwtui.graphs.source import Source
+from fwtui.graphs.number_lines import Source
 
 TITLE = "NumPy"
 SUFFIXES = (".npy",)

@@ -12,12 +12,11 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.common.units import memory
-from fwtui.graphs.adjacency import Adjacency, count_finite, of_dense
+from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, of_dense
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.library_objects import Rows, Unseen, of_rows, simple
-from fwtui.graphs.number_lines import Arcs
-from fwtui.graphs.source import Source
+from fwtui.graphs.number_lines import Source
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "NumPy"

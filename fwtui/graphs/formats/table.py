@@ -6,7 +6,6 @@ The first line may name the columns, in any order and among others.
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,8 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.number_lines import CHUNK, Arcs
-from fwtui.graphs.source import Source
+from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.number_lines import CHUNK, Source
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "table"
@@ -43,7 +41,7 @@ class _Columns(NamedTuple):
 def read(source: Source) -> Adjacency:
     """Vertices are in the order in which they come first. Raises Refused, naming file and line."""
     name, delimiter = source.name, DELIMITERS[source.suffix]
-    rows = _rows(source.file, name, delimiter)
+    rows = _rows(source, delimiter)
     first = next(rows, None)
     if first is None:
         raise Refused(f"{name} has no edges; put source{delimiter}target{delimiter}weight on each line")
@@ -66,27 +64,25 @@ def read(source: Source) -> Adjacency:
     return Adjacency(len(names), Vertices(names), arcs=arcs)
 
 
-def _rows(file: io.BufferedReader, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not empty, with the number of their last line."""
-    reader = csv.reader(_lines(file, name), delimiter=delimiter, skipinitialspace=True, strict=True)
+    reader = csv.reader(_lines(source), delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
         for row in reader:
             if row and any(row):
                 yield reader.line_num, [field.strip() for field in row]
     except csv.Error as error:
-        raise Refused(f"{name}, line {reader.line_num}: {clean(str(error))}; correct the quotes") from None
+        raise source.wrong(reader.line_num, f"{clean(str(error))}; correct the quotes") from None
 
 
-def _lines(file: io.BufferedReader, name: str) -> Iterator[str]:
-    number = 0
-    while line := file.readline(CHUNK):
-        number += 1
+def _lines(source: Source) -> Iterator[str]:
+    for number, line in source.lines():
         if len(line) >= CHUNK:
-            raise Refused(f"{name}, line {number} has more than {CHUNK:,} bytes; break it up")
+            raise Refused(f"{source.name}, line {number} has more than {CHUNK:,} bytes; break it up")
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError:
-            raise Refused(f"{name}, line {number} is not UTF-8; convert the file") from None
+            raise Refused(f"{source.name}, line {number} is not UTF-8; convert the file") from None
 
 
 def _named(titles: Sequence[str]) -> _Columns | None:

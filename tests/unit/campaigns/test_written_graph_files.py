@@ -18,7 +18,7 @@ from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process
 from fwtui.experiment.experiment import Experiment
-from fwtui.graphs.files import read
+from fwtui.graphs.loading import read
 from fwtui.stream import events
 
 

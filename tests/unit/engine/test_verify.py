@@ -11,11 +11,11 @@ import pytest
 from fwtui.engine import reference as references
 from fwtui.engine.verify import SOURCES, Finding, Verifier
 from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical, fletcher64
 from fwtui.graphs.cycles import cycle_weight
-from fwtui.graphs.files import read
-from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.loading import read
 
 HOWS = ("full", "sample")
 KINDS: tuple[dict[str, Any], ...] = (

@@ -20,7 +20,7 @@ from fwtui.engine.reference import reference
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs import formats, opening
 from fwtui.graphs.canonical import NO_PATH
-from fwtui.graphs.files import read
+from fwtui.graphs.loading import read
 from fwtui.graphs.opening import MAX_BYTES
 from fwtui.graphs.writers import write
 from kernels.plan import NO_EDGE
@@ -272,7 +272,7 @@ def test_what_is_read_is_what_is_offered() -> None:
 CELLS = r"""
 import numpy as np
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "cells"

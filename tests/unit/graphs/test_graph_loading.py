@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import generate
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.generate import generate
 from fwtui.graphs.loading import load
 from fwtui.graphs.writers import write
 

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
+from fwtui.experiment import generate as room
 from fwtui.experiment.experiment import Experiment
-from fwtui.graphs import room, writers
-from fwtui.graphs.files import read
+from fwtui.experiment.generate import generate
+from fwtui.graphs import writers
 from fwtui.graphs.formats import written_as
-from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.loading import read
 from fwtui.graphs.writers import picture, write
 from fwtui.measure.save_graph import save
 from kernels.plan import DTYPES, NO_EDGE

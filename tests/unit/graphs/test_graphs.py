@@ -12,14 +12,12 @@ from fwtui.common.errors import Refused
 from fwtui.engine import generate_cpu
 from fwtui.engine.searches import distances_from, unreachable_pairs
 from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import expected_share, fill_numpy, generate, potential_range, recipe_for
+from fwtui.experiment.hashing import PLAIN
 from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight, negative_cycle
-from fwtui.graphs.generate import generate
-from fwtui.graphs.generate_numpy import fill_numpy
 from fwtui.graphs.graph import GraphInput, survey
-from fwtui.graphs.hashing import PLAIN
-from fwtui.graphs.recipe import expected_share, potential_range, recipe_for
 from kernels.plan import NO_EDGE
 
 GOLDEN = (

@@ -11,8 +11,8 @@ import pytest
 from fwtui.engine.reference import reference
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical
-from fwtui.graphs.generate import generate
 from fwtui.graphs.graph import GraphInput
 from kernels import registry
 from kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Target

@@ -15,9 +15,8 @@ import pytest
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
-from fwtui.graphs.generate import generate
-from fwtui.graphs.generate_numpy import fill_numpy
 from fwtui.machine.placement import is_simulated
 from kernels import peers as package
 from kernels import registry

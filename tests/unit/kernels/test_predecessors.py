@@ -225,7 +225,7 @@ F = few_arcs.__name__
 MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
     "lengths forgotten": (F, "int32(f + length) == b", "f == b"),
     "one arc short": (F, "uint32(first[j + 1])", "uint32(max(first[j + 1] - 1, 0))"),
-    "the sources of another block": (F, "(cuda.blockIdx.y * lanes + lane) * 4", "lane * 4"),
+    "the sources of another block": (F, "(cuda.blockIdx.y * LANES + lane) * 4", "lane * 4"),
     "a vertex in the length": (F, "key >> shift << shift", "key"),
     "the wrong end of an arc": (F, "others[at] = v", "others[at] = j"),
 }
@@ -235,7 +235,7 @@ FAR = """
 from types import SimpleNamespace
 import numpy as np
 from kernels.paths import few_arcs
-follow = few_arcs.functions(4).follow.fn
+follow = few_arcs.follow.fn
 n, pitch, asked = 140_001, 16384, []
 few_arcs.cuda = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockIdx=SimpleNamespace(x=n - 1, y=0))
 few_arcs.load4 = lambda array, at: asked.append(int(at)) or (0, 0, 0, 0)

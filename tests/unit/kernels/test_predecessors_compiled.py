@@ -56,7 +56,7 @@ def test_what_surrounds_the_search_compiles_for_real_gpus() -> None:
 
     line, words = int32[::1], int32[:, ::1]
     for number, scale in ((int32, int32), (float32, int32), (int16, int32), (float32, float32)):
-        functions = short_arcs.functions(BLOCK, SINGLE.cut.slab, short_arcs.THREADS, 32, scale is float32)
+        functions = short_arcs.functions(BLOCK, SINGLE.cut.slab, scale is float32)
         cells = number[:, ::1]
         for function, signature in (
             (functions.lowest, (cells, line, int32, scale, number)),
@@ -85,7 +85,7 @@ def test_arc_after_arc_reads_four_sources_at_once(tmp_path: Path) -> None:
     from compiled_off_gpu import compiled, nvdisasm
     from numba import int16, int32, int64
 
-    do, words, line = few_arcs.functions(short_arcs.THREADS), int32[:, ::1], int32[::1]
+    do, words, line = few_arcs, int32[:, ::1], int32[::1]
     for keys in (words, int16[:, ::1]):
         compiled(do.count.py_func, (keys, line, int32, int32), (9, 0))
         compiled(do.gather.py_func, (keys, int64[::1], *[line] * 3, *[int32] * 4), (9, 0))

@@ -23,8 +23,8 @@ import numpy as np
 from case_by_case import kernel_in, tell
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.canonical import canonical
-from fwtui.graphs.generate import generate
-from fwtui.graphs.generate_numpy import fill_numpy
+from fwtui.experiment.generate import generate
+from fwtui.experiment.generate import fill_numpy
 from fwtui.engine.verify import Verifier
 from kernels import registry
 from kernels.numba_door.device import cuda

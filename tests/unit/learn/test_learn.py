@@ -13,7 +13,7 @@ from distances import floyd_warshall
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed
-from fwtui.graphs.generate import generate
+from fwtui.experiment.generate import generate
 from fwtui.learn import real
 from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Stepping, generated, parse_weight, stepping

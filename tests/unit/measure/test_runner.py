@@ -20,8 +20,8 @@ from fwtui.engine.engine import Cancelled
 from fwtui.engine.host_engine import HostEngine
 from fwtui.experiment import experiment
 from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, fletcher64
-from fwtui.graphs.generate import generate
 from fwtui.measure import copies, inputs
 from fwtui.measure.runner import Runner
 from fwtui.stream import events

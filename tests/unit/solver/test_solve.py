@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 
 import fwtui
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.solve import solve
 

@@ -20,11 +20,10 @@ from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
 from fwtui.solver import __main__ as child
-from fwtui.solver.command import carry_out
-from fwtui.solver.progress import Progress
-from fwtui.solver.request import Request
+from fwtui.solver.command import Progress, carry_out
+from fwtui.solver.output import summary_lines
 from fwtui.solver.solve import answer
-from fwtui.solver.words import summary_lines
+from fwtui.solver.starting import Request
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
 
@@ -201,8 +200,7 @@ class TestProgress:
     def test_the_kernels_tell(self) -> None:
         n, arcs = roads(20)
         told: list[float] = []
-        from fwtui.graphs.adjacency import Adjacency
-        from fwtui.graphs.number_lines import Arcs
+        from fwtui.graphs.adjacency import Adjacency, Arcs
         from fwtui.graphs.vertices import Vertices
 
         graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(arcs[:, 0], arcs[:, 1], arcs[:, 2].astype(float)))

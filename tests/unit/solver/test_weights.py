@@ -13,18 +13,20 @@ from scipy.sparse.csgraph import dijkstra
 
 from fwtui import solve
 from fwtui.experiment.experiment import GRID
-from fwtui.graphs.adjacency import Adjacency, Weights
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import Facts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import number_type
 
 
-def brute(dense: np.ndarray) -> Weights:
+def brute(dense: np.ndarray) -> Facts:
     loops = dense.diagonal().astype(float)
     apart = dense[~np.eye(len(dense), dtype=bool)].astype(float)
     apart = apart[np.isfinite(apart)]
     both = np.concatenate([apart, loops[np.isfinite(loops) & (loops < 0)]])
     whole, grid = (bool((both * scale == np.rint(both * scale)).all()) for scale in (1, GRID))
-    return Weights(len(apart), float(both.min()) if len(both) else None, float(apart.max()) if len(apart) else None, whole, grid)
+    low, high = float(both.min()) if len(both) else None, float(apart.max()) if len(apart) else None
+    return Facts(len(dense), len(apart), low, high, whole, grid)
 
 
 @settings(max_examples=300, deadline=None)
@@ -45,7 +47,7 @@ def test_of_a_matrix(n: int, seed: int, kind: str, fraction: float, cells: int) 
     before = dense.copy()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", cells)
-        assert Adjacency(n, Vertices(range(n)), dense=dense).weights == brute(dense)
+        assert Adjacency(n, Vertices(range(n)), dense=dense).facts == brute(dense)
     assert np.array_equal(dense, before, equal_nan="f" in kind), "the caller's matrix is left alone"
 
 

@@ -1,21 +1,78 @@
-"""What a GPU does with the tiles that pass through it (out_of_core.py): the product of two, and one that is laid on its side."""
+"""Tiles that pass through a GPU (out_of_core.py): the host side of their matrix, and what is done with them there."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
 
 from kernels.forms import FORMS, PLAIN, form_of
+from kernels.numba_door.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32, unpin
+from kernels.parts import products
 from kernels.parts.tuning import Product
-from kernels.plan import Shape, Target
-from kernels.programs.cuda_program import Op
+from kernels.plan import Buffers, Shape, Step, Target
+from kernels.programs.cuda_program import CudaProgram, Op
 
-anew: Any
-cuda: Any
-first_slabs: Any
-load_cells: Any
-multiply: Any
-place: Any
-store_cells: Any
+products.shared_helpers()
+first_slabs, load_cells, multiply = products.first_slabs, products.load_cells, products.multiply
+place, store_cells = products.place, products.store_cells
+
+
+class StreamedProgram(CudaProgram):
+    """Buffers as out_of_core names them, the first on the host: the padded matrix, row by row, which is the result too.
+
+    Its memory is pinned from allocate() to unload(), so that the copy engines read and write it while other
+    work goes on. What was loaded is not copied but asked for again by restore(), so it must stay as it is.
+    """
+
+    home: Literal["host", "device"] = "host"
+
+    def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op], sizes: Mapping[int, tuple[int, int]]):
+        super().__init__(shape, target, ops)
+        self._sizes = sizes  # of each buffer on the device
+        self._side = shape.padded // shape.tile
+        self._write: Callable[[Any], None] | None = None
+        self._registered: Any = None
+
+    def allocate(self) -> Buffers:
+        home, self._registered = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
+        return [home, *(cuda.device_array(size, home.dtype) for _, size in sorted(self._sizes.items()))]
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self.fill(lambda home: self._pad(matrix, home), buffers, stream)
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        self._write = write
+        self.restore(buffers, stream)
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        stream.synchronize()
+        assert self._write is not None
+        self._write(buffers[0])
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        if step.op not in ("in", "back"):
+            super().launch(step, buffers, stream)
+            return
+        buffer, slot, at = step.args
+        tile = self.shape.tile
+        top, left = at // self._side * tile, at % self._side * tile
+        here = buffers[0][top : top + tile, left : left + tile]
+        (copy_in if step.op == "in" else copy_back)(buffers[buffer], slot * tile, here, stream)
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        return self.result(buffers, stream)[: self.shape.n, : self.shape.n]
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        """The matrix itself; nothing can be copied to the device or back afterwards."""
+        stream.synchronize()
+        unpin(self._registered)
+        self._registered = self._write = None
+        return buffers[0]
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        return None  # the result is in their place
 
 
 def product_op(shape: Shape, cut: Product, target: Target) -> Op:
@@ -23,13 +80,6 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
     Buffers and slots are those of its step: own, left, top.
     """
-    global anew, cuda, first_slabs, load_cells, multiply, place, store_cells
-    from kernels.numba_door.device import ALIGN16, WORD, anew, cuda, jit, uint32
-    from kernels.parts import products
-
-    products.shared_helpers()
-    first_slabs, load_cells, multiply = products.first_slabs, products.load_cells, products.multiply
-    place, store_cells = products.place, products.store_cells
     word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
     pitch = tile // FORMS[form].lanes
     cut.covers(tile, pitch)
@@ -68,9 +118,6 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
 def turn_op(shape: Shape) -> Op:
     """A tile lying on its side, a word to a cell; from one buffer and slot to another."""
-    global cuda
-    from kernels.numba_door.device import NUMBER, cuda, int32, jit
-
     number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
     edge = min(32, tile)
     lines = max(1, edge // 4)

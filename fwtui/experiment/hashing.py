@@ -8,7 +8,8 @@ a signed integer NumPy would go to float64 and Numba to int64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +20,7 @@ ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 _27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
-class Hashing(NamedTuple):
-    """The functions in one form: plain for NumPy arrays, or compiled."""
-
-    mix: Any
-    graph_key: Any
-    cell_hash: Any
-    toss: Any
-    scaled: Any
-    potential: Any
-    cell_index: Any
-    shuffle: Any
-
-
-def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Hashing:
+def functions(compiled: Callable[[Any], Any] = lambda function: function) -> SimpleNamespace:
     """The generator's functions, each passed through `compiled` (numba.njit, cuda.jit, or nothing for NumPy)."""
 
     @compiled
@@ -76,7 +64,10 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Has
         right = right ^ (cell_hash(key, THREE, left) & mask)
         return (left << half) | right
 
-    return Hashing(mix, graph_key, cell_hash, toss, scaled, potential, cell_index, shuffle)
+    return SimpleNamespace(
+        mix=mix, graph_key=graph_key, cell_hash=cell_hash, toss=toss, scaled=scaled, potential=potential, cell_index=cell_index,
+        shuffle=shuffle,
+    )  # fmt: skip
 
 
 PLAIN = functions()

@@ -1,0 +1,231 @@
+"""Generated graphs: G(n, p) or an exact number of edges, the same bytes on every machine; whether they fit, said beforehand."""
+
+from __future__ import annotations
+
+import shutil
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from fwtui.common.errors import Refused
+from fwtui.common.memory import KEPT_FREE
+from fwtui.common.text import clean
+from fwtui.common.units import memory
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.hashing import ONE, PLAIN, ZERO
+from fwtui.graphs import GRID
+from fwtui.graphs.formats import written_as
+from fwtui.graphs.graph import GraphInput, blocks, graph_of
+from fwtui.graphs.opening import MAX_BYTES
+from kernels.plan import ITEMSIZE, NO_EDGE
+
+SURELY = 0.9  # of the expected text: how many edges there are is only known afterwards
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A graph as integers, which every form of the generator takes.
+
+    Weights count in units of 1 / `units`; an edge is drawn by `threshold`, or is one of `drawn` out of `cells`.
+    """
+
+    n: int
+    dtype: str
+    key: np.uint64
+    threshold: np.uint64  # round(density x 2^32)
+    low: int
+    span: np.uint64  # number of different weights
+    units: int  # 1, or 256 for real weights
+    connected: bool  # edges i -> i + 1 are always there
+    exact: bool
+    drawn: np.uint64  # edges to draw, without the forced ones
+    cells: np.uint64  # cells to draw them from
+    half: np.uint64  # half the bits of the shuffled range
+    shuffle_key: np.uint64
+    potential_range: int  # 0: no negative edges asked for
+    potentials: np.ndarray  # int64 (n,) in units, or (0,)
+
+    @property
+    def scale(self) -> int | float:
+        """Weight of one unit, in the type in which the weight is stored without loss."""
+        return 1 if self.dtype != "float32" else 1.0 / self.units
+
+    def weight(self, units: Any) -> Any:
+        """So many units, a number or an array of them, as weights."""
+        return units if self.units == 1 else units / self.units
+
+    @property
+    def no_edge(self) -> int | float:
+        return NO_EDGE[self.dtype]
+
+
+def recipe_for(e: Experiment) -> Recipe:
+    """The integers behind its graph. Raises Refused where no such graph exists or its weights do not fit."""
+    units = GRID if e.real else 1
+    low, high = round(e.low * units), round(e.high * units)
+    forced = e.n if e.connected and e.n > 1 else 0
+    wanted = round(e.density * e.n * (e.n - 1))
+    if e.exact and wanted < forced:
+        raise Refused(
+            f"{wanted} edges cannot connect {e.n} vertices strongly, which takes {forced}; "
+            f"raise the density to {forced / (e.n * (e.n - 1)):.4g}, or ask for no connectivity"
+        )
+    reach = potential_range(e.negative, low, high)
+    greatest = (high + max(0, reach - 1)) / units
+    if greatest >= NO_EDGE[e.dtype]:
+        raise Refused(f"weights up to {greatest:g} do not fit {e.dtype}, which ends at {NO_EDGE[e.dtype] - 1}; choose int32")
+    cells = e.n * (e.n - 1) - forced
+    with np.errstate(over="ignore"):  # NumPy warns for scalars that wrap, and wrapping is the point
+        key = PLAIN.graph_key(np.uint64(e.seed))
+        shuffle_key = PLAIN.mix(key)
+        vertices = np.arange(e.n if reach else 0, dtype=np.uint64)
+        potentials = PLAIN.potential(key, vertices, np.uint64(reach)).astype(np.int64)
+    return Recipe(
+        n=e.n,
+        dtype=e.dtype,
+        key=key,
+        threshold=np.uint64(round(e.density * 2**32)),
+        low=low,
+        span=np.uint64(high - low + 1),
+        units=units,
+        connected=forced > 0,
+        exact=e.exact,
+        drawn=np.uint64(max(0, wanted - forced)),
+        cells=np.uint64(cells),
+        half=np.uint64(max(1, (max(0, cells - 1).bit_length() + 1) // 2)),
+        shuffle_key=shuffle_key,
+        potential_range=reach,
+        potentials=potentials,
+    )
+
+
+def potential_range(share: float, low: int, high: int) -> int:
+    """The number of potentials H for which that share of edges is nearest to negative; 0 for no share.
+
+    The difference of two uniform potentials is triangular: -d has probability (H - d) / H^2.
+    """
+    if share <= 0:
+        return 0
+
+    def expected(reach: int) -> float:
+        return expected_share(reach, low, high)
+
+    above = 2
+    while expected(above) < share:
+        above *= 2
+    above = bisect_left(range(above), share, lo=above // 2 + 1, key=expected)
+    return min((above - 1, above), key=lambda reach: abs(expected(reach) - share))
+
+
+def expected_share(reach: int, low: int, high: int) -> float:
+    """Expected share of negative edges for weights low..high and potentials 0..reach - 1, all uniform."""
+
+    def tetrahedral(x: int) -> int:
+        return x * (x + 1) * (x + 2) // 6 if x > 0 else 0
+
+    below = tetrahedral(reach - 1 - low) - tetrahedral(reach - 2 - high)
+    return below / (reach * reach * (high - low + 1))
+
+
+Fill = Callable[[np.ndarray, Recipe], None]
+
+
+def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
+    """Write the graph into out (n, n) with NumPy alone: the definition that the compiled forms are compared with."""
+    n = recipe.n
+    column = np.arange(n, dtype=np.uint64)[None, :]
+    for rows in blocks(out):
+        row = np.arange(rows.start, rows.stop, dtype=np.uint64)[:, None]
+        hashed = PLAIN.cell_hash(recipe.key, row, column)
+        following = (column == (row + ONE) % np.uint64(n)) if recipe.connected else np.zeros(hashed.shape, dtype=bool)
+        own = row == column
+        if recipe.exact:
+            edge = np.zeros(hashed.shape, dtype=bool)
+            free = ~(own | following)
+            forced = ONE if recipe.connected else ZERO
+            index = PLAIN.cell_index(row, column, np.uint64(n), forced)[free]
+            edge[free] = _permuted(index, recipe) < recipe.drawn
+        else:
+            edge = PLAIN.toss(hashed, recipe.threshold)
+        weight = recipe.low + PLAIN.scaled(hashed, recipe.span).astype(np.int64)
+        if recipe.potential_range:
+            weight += recipe.potentials[rows, None] - recipe.potentials[None, :]
+        block = np.where(edge | following, weight * recipe.scale, recipe.no_edge)
+        block[own] = 0
+        out[rows] = block
+
+
+def _permuted(index: np.ndarray, recipe: Recipe) -> np.ndarray:
+    """Cycle walking: shuffle again whatever left the range, which keeps it a bijection of 0 .. cells - 1."""
+    index = PLAIN.shuffle(index, recipe.shuffle_key, recipe.half)
+    outside = np.flatnonzero(index >= recipe.cells)
+    while outside.size:
+        index[outside] = PLAIN.shuffle(index[outside], recipe.shuffle_key, recipe.half)
+        outside = outside[index[outside] >= recipe.cells]
+    return index
+
+
+def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
+    """The graph that is asked for. `fill` writes the matrix; compiled forms are in fwtui.engine.
+
+    Raises Refused where the asked number of edges cannot connect the graph, or the weights do not fit the type.
+    """
+    recipe = recipe_for(spec)
+    matrix = np.empty((recipe.n, recipe.n), dtype=recipe.dtype)
+    fill(matrix, recipe)
+    graph = replace(graph_of(matrix, not spec.real, f"G({recipe.n}, {spec.density:g})"), note=_note(spec, recipe))
+    if not recipe.potential_range:
+        return graph
+    return replace(graph, potentials=recipe.weight(recipe.potentials), drift=recipe.weight(recipe.potential_range))
+
+
+def _note(spec: Experiment, recipe: Recipe) -> str:
+    notes = []
+    if recipe.potential_range:
+        widest = (recipe.potential_range - 1) / recipe.units
+        notes.append(
+            f"{spec.negative:.0%} negative by potentials below {recipe.potential_range / recipe.units:g}, "
+            f"which widen the weights to {spec.low - widest:g}..{spec.high + widest:g}"
+        )
+    if recipe.connected:
+        notes.append("strongly connected by i -> i + 1")
+    if recipe.exact:
+        notes.append("exact number of edges")
+    return "; ".join(notes)
+
+
+def check_room(asked: Experiment, out: Path) -> None:
+    """Raises Refused where the generated graph fits neither into memory, nor into its file."""
+    form = written_as(out)
+    needed = asked.n**2 * ITEMSIZE[asked.dtype]
+    _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
+    if form.says("ARRAYS") and out.parent.is_dir():
+        _check(asked, needed, shutil.disk_usage(out.parent).free, "disk space")
+    text = _text_bytes(asked, form.says("ARC_BYTES"))
+    if SURELY * text > MAX_BYTES:
+        raise Refused(
+            f"{clean(out.name)} would have about {text:,.0f} bytes of text, more than {MAX_BYTES:,}; "
+            f"choose .npz, or a smaller or sparser graph"
+        )
+
+
+def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
+    if needed > free:
+        fits = isqrt(max(0, free) // ITEMSIZE[asked.dtype])
+        raise Refused(
+            f"a graph of {asked.n:,} vertices in {asked.dtype} needs {memory(needed)} of {what} and {memory(max(0, free))} are "
+            f"free for it; choose n up to {fits}"
+        )
+
+
+def _text_bytes(asked: Experiment, arc_bytes: int) -> float:
+    """What as many edges as are expected take as text at least, which is nothing where their format does not say."""
+    n = asked.n
+    digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
+    return asked.density * n * (n - 1) * (2 * digits + arc_bytes) if arc_bytes else 0.0

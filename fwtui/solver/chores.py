@@ -1,0 +1,292 @@
+"""What a GPU does for a graph beside the kernels: look at weights, lay them out, convert distances and look at those.
+
+Vertices are of any whole type, weights of any real one; what is not finite is no edge. A matrix is (n, n), row-major or by
+columns, its rows looked at by one block of threads each, neighbours side by side; of arcs as many threads as there are take one
+each, then the next ones. `to` is a kernel's padded matrix, and `found` is of float64. Each function is compiled when it is first
+launched with such types.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fwtui.solver.launching import THREADS, compiled
+from kernels.numba_door.device import cuda, jit
+
+LOW, HIGH, LEAST_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # what a survey finds, LOW and LEAST_LOOP negated
+LARGEST, DIAGONAL = range(2)  # what a look at distances finds, DIAGONAL negated
+LANES = min(32, THREADS)
+WHOLE = 2.0**53  # every float64 from here on is a whole number
+
+
+def chore(function: Any = None, **options: Any) -> Any:
+    """cuda.jit; numba asks for the folder of compiled code when a function is decorated."""
+    if function is None:
+        return partial(chore, **options)
+    with compiled():
+        return jit(function, **options)
+
+
+@chore(device=True, inline="always")
+def reduced(value, shared, adding):
+    """The greatest of all threads' values, or their sum, known to all of them; `shared` has a float64 for each thread."""
+    t = cuda.threadIdx.x
+    cuda.syncthreads()  # what was there before has been read
+    shared[t] = value
+    cuda.syncthreads()
+    half = cuda.blockDim.x // 2
+    while half > 0:
+        if t < half:
+            shared[t] = shared[t] + shared[t + half] if adding else max(shared[t], shared[t + half])
+        cuda.syncthreads()
+        half //= 2
+    return shared[0]
+
+
+@chore(device=True, inline="always")
+def note(found, shared, greatest):
+    """The first numbers of `found`, raised to what one block found: once, as operations on one address take turns."""
+    for which in range(len(greatest)):
+        most = reduced(greatest[which], shared, False)
+        if cuda.threadIdx.x == 0 and most > found[which]:
+            cuda.atomic.max(found, which, most)
+
+
+@chore(device=True, inline="always")
+def count(found, shared, edges):
+    """The edges that one block found, added to those of all."""
+    edges = reduced(edges, shared, True)
+    if cuda.threadIdx.x == 0 and edges > 0:
+        cuda.atomic.add(found, EDGES, edges)
+
+
+@chore(device=True, inline="always")
+def fraction_of(weight):
+    """0 for a whole number, 1 for a multiple of 1/256, 2 for any other."""
+    if abs(weight) >= WHOLE or np.float64(np.int64(weight)) == weight:
+        return 0.0
+    return 1.0 if np.float64(np.int64(weight * 256.0)) == weight * 256.0 else 2.0
+
+
+@chore
+def survey_matrix(matrix, n, found):
+    shared = cuda.shared.array(THREADS, np.float64)
+    low, high, loop = np.inf, -np.inf, 0.0
+    edges = fraction = missing = zeros = bad = 0.0
+    for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
+        for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            weight = np.float64(matrix[row, column])
+            if weight == -np.inf:
+                bad = 1.0
+            elif row == column and not weight < 0:
+                if not weight < np.inf:
+                    missing = 1.0
+            elif weight < np.inf:
+                fraction = max(fraction, fraction_of(weight))
+                if row == column:
+                    loop = min(loop, weight)
+                else:
+                    edges += 1.0
+                    low = min(low, weight)
+                    high = max(high, weight)
+                    if weight == 0:
+                        zeros = 1.0
+            else:
+                missing = 1.0
+    note(found, shared, (-low, high, -loop, fraction, missing, zeros, bad))
+    count(found, shared, edges)
+
+
+@chore
+def outward(matrix, n, distance):
+    """One round of relaxations from vertex 0, negative weights as 0."""
+    column = cuda.grid(1)
+    if column < n:
+        least = np.inf
+        for row in range(cuda.blockIdx.y, n, cuda.gridDim.y):
+            # what another block lowers meanwhile is the length of a path as well
+            before, weight = distance[row], np.float64(matrix[row, column])
+            if before < np.inf and weight < np.inf:
+                least = min(least, before + max(weight, 0.0))
+        if least < distance[column]:
+            cuda.atomic.min(distance, column, least)
+
+
+@chore
+def inward(matrix, n, distance):
+    """The same to vertex 0."""
+    shared = cuda.shared.array(THREADS, np.float64)
+    row = cuda.blockIdx.x
+    least = np.inf
+    for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+        behind, weight = distance[column], np.float64(matrix[row, column])
+        if behind < np.inf and weight < np.inf:
+            least = min(least, behind + max(weight, 0.0))
+    least = -reduced(-least, shared, False)
+    if cuda.threadIdx.x == 0 and least < distance[row]:
+        distance[row] = least
+
+
+@chore
+def enter(matrix, to, n, no_edge):
+    row = cuda.blockIdx.x
+    for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
+        weight = no_edge
+        if row < n and column < n:
+            given = np.float64(matrix[row, column])
+            if given < np.inf:
+                weight = given
+        if row == column:
+            weight = min(weight, 0.0)
+        to[row, column] = weight
+
+
+@chore
+def escaped_matrix(matrix, sets, found):
+    """found[0] is 1 where an arc leads from what a source reaches to what it does not."""
+    n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp look at one arc
+    for source in range(cuda.blockIdx.x, n, cuda.gridDim.x):
+        for target in range(cuda.threadIdx.x // LANES, n, THREADS // LANES):
+            weight = np.float64(matrix[source, target])
+            if weight < np.inf:
+                for word in range(lane, sets.shape[1], LANES):
+                    if sets[source, word] & ~sets[target, word]:
+                        found[0] = 1
+
+
+@chore
+def rows_of(pointers, n, sources):
+    for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
+        for place in range(pointers[row] + cuda.threadIdx.x, pointers[row + 1], cuda.blockDim.x):
+            sources[place] = row
+
+
+@chore
+def survey_arcs(sources, targets, weights, n, found):
+    shared = cuda.shared.array(THREADS, np.float64)
+    low, high, loop = np.inf, -np.inf, 0.0
+    edges = fraction = bad = 0.0
+    for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
+        weight = np.float64(weights[arc])
+        source, target = sources[arc], targets[arc]
+        if weight == -np.inf or source < 0 or source >= n or target < 0 or target >= n:
+            bad = 1.0
+        elif weight < np.inf and (source != target or weight < 0):
+            fraction = max(fraction, fraction_of(weight))
+            if source == target:
+                loop = min(loop, weight)
+            else:
+                edges += 1.0
+                low = min(low, weight)
+                high = max(high, weight)
+    note(found, shared, (-low, high, -loop, fraction, 0.0, 0.0, bad))
+    count(found, shared, edges)
+
+
+@chore
+def relax_arcs(sources, targets, weights, distance):
+    """As outward."""
+    for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
+        weight, before = np.float64(weights[arc]), distance[sources[arc]]
+        if weight < np.inf and before < np.inf:
+            through = before + max(weight, 0.0)
+            if through < distance[targets[arc]]:
+                cuda.atomic.min(distance, targets[arc], through)
+
+
+@chore
+def clear(to, no_edge):
+    row = cuda.blockIdx.x
+    for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
+        to[row, column] = 0.0 if row == column else no_edge
+
+
+@chore
+def lower(sources, targets, weights, to):
+    """Cells of 32 bits, to the weights of their arcs."""
+    for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
+        weight, source, target = np.float64(weights[arc]), sources[arc], targets[arc]
+        # loops that no path takes count in no bound: they may not fit the type
+        if weight < np.inf and (source != target or weight < 0):
+            cuda.atomic.min(to, (source, target), weight)
+
+
+@chore
+def lower_pairs(sources, targets, weights, to):
+    """Cells of 16 bits, two of them in an int32, to weights of which none is below 0."""
+    for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
+        given, source, column = np.float64(weights[arc]), sources[arc], targets[arc]
+        if given < np.inf and source != column:
+            weight = np.int32(given)
+            at = (source, column // 2)
+            shift = np.int32(16 * (column % 2))
+            seen = to[at]
+            # 16 bits alone cannot be lowered in one step: so both halves, as long as no other thread has changed either
+            while weight < ((seen >> shift) & 0xFFFF):
+                word = (seen & ~(np.int32(0x3FFF) << shift)) | (weight << shift)
+                old = cuda.atomic.cas(to, at, seen, np.int32(word))
+                if old == seen:
+                    break
+                seen = old
+
+
+@chore
+def escaped_arcs(sources, targets, weights, sets, found):
+    lane = cuda.threadIdx.x % LANES
+    for arc in range(cuda.grid(1) // LANES, weights.shape[0], cuda.gridsize(1) // LANES):
+        if np.float64(weights[arc]) < np.inf:
+            for word in range(lane, sets.shape[1], LANES):
+                if sets[sources[arc], word] & ~sets[targets[arc], word]:
+                    found[0] = 1
+
+
+@chore
+def leave(distances, out, first, n, far):
+    """Rows from `first` on, as Result has them."""
+    row = first + cuda.blockIdx.x
+    for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+        distance = np.float64(distances[row, column])
+        # -0 and +0 are one distance; where weights were rounded, one to oneself may be a little less
+        if row == column:
+            distance = 0.0
+        elif distance < far:
+            distance += 0.0
+        else:
+            distance = np.inf
+        out[cuda.blockIdx.x, column] = distance
+
+
+@chore
+def look(distances, n, far, found):
+    shared = cuda.shared.array(THREADS, np.float64)
+    largest = diagonal = 0.0
+    for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
+        for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            distance = np.float64(distances[row, column])
+            if distance < far:
+                largest = max(largest, abs(distance))
+                if row == column:
+                    diagonal = min(diagonal, distance)
+    note(found, shared, (largest, -diagonal))
+
+
+@chore
+def diagonal(distances, n, out):
+    vertex = cuda.grid(1)
+    if vertex < n:
+        out[vertex] = distances[vertex, vertex]
+
+
+@chore
+def reached(distances, n, far, sets):
+    """sets[v, s // 32] has a bit for each source s that reaches v."""
+    vertex, word = cuda.grid(1), cuda.blockIdx.y
+    if vertex < n:
+        bits = np.uint32(0)
+        for source in range(word * 32, min(word * 32 + 32, n)):
+            if distances[source, vertex] < far:
+                bits |= np.uint32(1) << np.uint32(source % 32)
+        sets[vertex, word] = bits
