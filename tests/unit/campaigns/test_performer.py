@@ -10,7 +10,7 @@ import pytest
 from made_sessions import CLAIMS, Made, int32
 
 from fwtui.campaigns.queue import Queue
-from fwtui.campaigns.reproduce import off_gpu, presets
+from fwtui.campaigns.reproduce import evidence, presets
 from fwtui.campaigns.reproduce.campaign import held
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
 from fwtui.campaigns.reproduce.performer import MOST_SECONDS, Performer, repeated
@@ -129,7 +129,7 @@ def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, mo
         return NoLive.start(live, wanted)
 
     live.start = start
-    monkeypatch.setattr(off_gpu, "_compiled", lambda kernel: "not compiled here")
+    monkeypatch.setattr(evidence, "_compiled", lambda kernel: "not compiled here")
     preset = presets()[name]
     results = Performer(live, preset, Scale(gpu=True, quick=quick), 1e9, lambda text: None).perform()
     assert not refused

@@ -6,9 +6,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, Claim, claim, compared, judged, near, no_faster, slower
+from fwtui.campaigns.reproduce.claim import (
+    ALIKE,
+    GPUS_GAINED_MORE,
+    NOISE,
+    Answer,
+    Claim,
+    claim,
+    compared,
+    judged,
+    near,
+    no_faster,
+    slower,
+)
 from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, unusable
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, needed, unusable
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
@@ -64,11 +76,9 @@ def fastest(results: Results) -> str | None:
     """The int16 kernel with the best rate at its largest size."""
     rates = {}
     for name in (BLOCKED_VECTOR, *candidates()):
-        try:
+        with suppress(Missing):
             n = results.sizes(at(name))[-1]
-        except Missing:
-            continue
-        rates[name] = n**3 / results.seconds(at(name)(n))
+            rates[name] = n**3 / results.seconds(at(name)(n))
     return max(rates, key=lambda name: rates[name], default=None)
 
 
@@ -114,7 +124,6 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     "his five at n = 16384; CPU extrapolated by n^3",
 )
 def champion(results: Results) -> Answer:
-    """His five at the largest size that all ran at, and the CPU extrapolated."""
     n = results.sizes(*FIVE.values())[-1]
     vector = FIVE[BLOCKED_VECTOR](n)
     others = {name: compared(results, make(n), vector) for name, make in FIVE.items() if name != BLOCKED_VECTOR}
@@ -124,7 +133,7 @@ def champion(results: Results) -> Answer:
     value = f"{nearest} takes {times(others[nearest].value)} its time; {times(ratio)} the CPU (n {n}, CPU {cpu.words})"
     if not others[nearest].slower:
         return judged(False, value, f"{nearest} is no slower")
-    cause = "A GPU has gained more since than one core" if ratio > OVER_CPU else ""
+    cause = GPUS_GAINED_MORE if ratio > OVER_CPU else ""
     return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU", cause=cause)
 
 
@@ -135,20 +144,17 @@ def champion(results: Results) -> Answer:
     "model bandwidth against peak; hit rates from counters",
 )
 def beyond_memory(results: Results) -> Answer:
-    """The naive kernel's model bandwidth against the memory's data sheet, as he has it; hit rates of the same run."""
     n = results.sizes(at(SIMPLE))[-1]
     wanted = at(SIMPLE)(n)
-    run = results.find(wanted)
-    peak = results.device.peak_bytes_per_second
-    if not peak or not run.bandwidth:
-        raise Missing("the peak bandwidth of this device is not known")
-    value = f"{units.percent(run.bandwidth / peak)} of {units.bandwidth(peak)} (n {n})"
+    peak = results.peak_bandwidth
+    asked = needed(results.find(wanted).bandwidth, "the peak bandwidth of this device is not known")
+    value = f"{units.percent(asked / peak)} of {units.bandwidth(peak)} (n {n})"
     try:
         hits = [results.counter(wanted, "relax", name) for name in ("l1_hit_rate", "l2_hit_rate")]
         value, note = f"{value}, hits L1 {units.percent(hits[0])}, L2 {units.percent(hits[1])}", ""
     except Missing:
-        note = "that caches are the cause needs counters" if run.bandwidth > peak else ""
-    return judged(run.bandwidth > peak, value, "it stays below", note, not_memory(results, peak))
+        note = "that caches are the cause needs counters" if asked > peak else ""
+    return judged(asked > peak, value, "it stays below", note, not_memory(results, peak))
 
 
 @claim(
@@ -158,7 +164,6 @@ def beyond_memory(results: Results) -> Answer:
     "h = 1, 2, 4, 8, 16, 32 at n = 4096",
 )
 def heights(results: Results) -> Answer:
-    """The sweep over h x h results per thread, and h = 1 against the simple kernel."""
     makes = {h: at(PSEUDO, results=h) for h in HEIGHTS}
     n = results.sizes(*makes.values(), at(SIMPLE))[-1]
     seconds = {h: results.seconds(make(n)) for h, make in makes.items()}
@@ -167,12 +172,11 @@ def heights(results: Results) -> Answer:
     value = f"best at {best}, 1 is {times(one)} simple's time, 32 takes {units.duration(seconds[32])} (n {n})"
     # a height within noise of the best is as good
     as_good = not compared(results, makes[BEST_HEIGHT](n), makes[best](n)).slower
-    alike = 1 / ALIKE <= one <= ALIKE
-    reason = "" if as_good else f"{best} is better than {BEST_HEIGHT}"
-    cause = ""
-    if alike and best < BEST_HEIGHT:
-        cause = evidence.smaller_squares(results, makes, n, best, BEST_HEIGHT, bool(starting(results)))
-    return judged(as_good and alike, value, reason if alike else "1 is not as simple", cause=cause)
+    if not 1 / ALIKE <= one <= ALIKE:
+        return judged(False, value, "1 is not as simple")
+    smaller = best < BEST_HEIGHT
+    cause = evidence.smaller_squares(results, makes, n, best, BEST_HEIGHT, bool(starting(results))) if smaller else ""
+    return judged(as_good, value, f"{best} is better than {BEST_HEIGHT}", cause=cause)
 
 
 @claim(
@@ -182,12 +186,10 @@ def heights(results: Results) -> Answer:
     "simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n",
 )
 def threads(results: Results) -> Answer:
-    """Three kernels by threads per block, at every size that all were run at."""
-    for kernel in (SIMPLE, BLOCKED, BLOCKED_VECTOR):
-        lacking = [str(count) for count in THREADS if not offered(kernel, count)]
-        if lacking:
-            raise Missing(f"{kernel} has no tile for {', '.join(lacking)} threads")
     kernels = (SIMPLE, BLOCKED, BLOCKED_VECTOR)
+    for kernel in kernels:
+        lacking = [str(count) for count in THREADS if not offered(kernel, count)]
+        needed(not lacking, f"{kernel} has no tile for {', '.join(lacking)} threads")
     sizes = results.sizes(*(by_threads(kernel, count) for kernel in kernels for count in THREADS))
     words, otherwise = [], []
     for kernel in kernels:
@@ -218,20 +220,16 @@ def threads(results: Results) -> Answer:
 def limit(results: Results) -> Answer:
     """That many vertices; where that was not run, why: the memory, or the time that it would have taken."""
     there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
-    wrong = [r for r in there if r.wrong]
-    if wrong:
+    if wrong := [r for r in there if r.wrong]:
         return judged(False, f"{wrong[-1].experiment.kernel} is wrong there")
-    done = [r for r in there if r.state == "done" and r.verified and r.seconds]
-    if done:
+    if done := [r for r in there if r.state == "done" and r.verified and r.seconds]:
         return judged(True, f"{done[-1].experiment.kernel} in {units.duration(done[-1].seconds)}")
     if there:
         raise Missing(unusable(there[-1]))
-    needed, memory = MATRICES * CELL * LARGEST**2, results.device.memory_bytes
-    if memory is not None and needed > memory:
-        raise Missing(f"needs {units.memory(needed)} of device memory, and there are {units.memory(memory)}")
-    best = fastest(results)
-    if best is None:
-        raise Missing("no int16 kernel was run")
+    takes, memory = MATRICES * CELL * LARGEST**2, results.device.memory_bytes
+    if memory is not None and takes > memory:
+        raise Missing(f"needs {units.memory(takes)} of device memory, and there are {units.memory(memory)}")
+    best = needed(fastest(results), "no int16 kernel was run")
     why = next((text for text in results.left_out if f"n {LARGEST} " in f"{text.partition(':')[0]} "), "it was not run")
     raise Missing(f"{why}; {best} would take {results.time(at(best), LARGEST).words}")
 
@@ -243,12 +241,8 @@ def limit(results: Results) -> Answer:
     f"pitched and plain at n = {UNALIGNED}; transactions from counters",
 )
 def pitched(results: Results) -> Answer:
-    """Rows padded to whole transactions against rows that begin anywhere."""
     plain, padded = at(SIMPLE, pitch=0), at(SIMPLE, pitch=1)
-    sizes = [n for n in results.sizes(plain, padded) if n % 32]
-    if not sizes:
-        raise Missing("both were run only at multiples of 32")
-    n = sizes[-1]
+    n = needed([n for n in results.sizes(plain, padded) if n % 32], "both were run only at multiples of 32")[-1]
     ratio = compared(results, plain(n), padded(n))
     value = f"plain rows take {times(ratio.value)} the time (n {n})"
     try:
@@ -269,7 +263,6 @@ def pitched(results: Results) -> Answer:
     "edges of a graph of density 0.3",
 )
 def density(results: Results) -> Answer:
-    """The share of pairs with an edge, in a graph of density 0.3."""
     for run in results.runs:
         asked = run.experiment
         if run.graph is not None and run.n > 1 and not asked.file and not asked.exact and asked.density == DENSITY:
@@ -296,17 +289,12 @@ def not_memory(results: Results, peak: float) -> str:
 
 def room_for_two(results: Results, n: int) -> str:
     """Whether the memory had time for a second matrix."""
-    bound = evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)) or _little_asked(results, n)
-    return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
-
-
-def _little_asked(results: Results, n: int) -> str:
-    """That the blocked kernel asks for less than half of what the memory could move, by its model; empty where it does not."""
+    bound = evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256))
     with suppress(Missing):
-        asked, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.device.peak_bytes_per_second or 0.0
-        if 0 < asked < peak / 2:
-            return f"{BLOCKED} asks for {units.percent(asked / peak)} of the peak bandwidth (by its model, n {n})"
-    return ""
+        asked, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.peak_bandwidth
+        if not bound and 0 < asked < peak / 2:
+            bound = f"{BLOCKED} asks for {units.percent(asked / peak)} of the peak bandwidth (by its model, n {n})"
+    return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
 
 
 def one_launch(results: Results, n: int) -> str:

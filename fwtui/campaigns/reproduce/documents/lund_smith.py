@@ -7,22 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from fwtui.analysis.data_sheet import fp32_flops
-from fwtui.campaigns.reproduce import evidence, off_gpu
-from fwtui.campaigns.reproduce.claim import (
-    NOISE,
-    TOLERANCE,
-    Answer,
-    Claim,
-    alike,
-    claim,
-    compared,
-    judged,
-    near,
-    said,
-    speedup,
-)
+from fwtui.campaigns.reproduce import evidence
+from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, Claim, alike, claim, compared, judged, near, said, speedup
 from fwtui.campaigns.reproduce.preset import Counted, Figure, Preset, Scale
-from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later
+from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
@@ -93,10 +81,7 @@ def flops_worth(results: Results, rung: str) -> tuple[float, float]:
     """(FLOPs' worth of time per task, tasks/s) at the largest size run."""
     n = results.sizes(at(rung))[-1]
     rate = n**3 / results.seconds(ask(rung, n))
-    peak = fp32_flops(results.device)
-    if peak is None:
-        raise Missing("the peak FLOP/s of this device is not known")
-    return peak / rate, rate
+    return needed(fp32_flops(results.device), "the peak FLOP/s of this device is not known") / rate, rate
 
 
 @claim(
@@ -106,12 +91,10 @@ def flops_worth(results: Results, rung: str) -> tuple[float, float]:
     "peak FLOP/s over rate, and the bus's share, at the largest size",
 )
 def computing(results: Results) -> Answer:
-    """Many FLOPs' worth of time for a task, and a bus that is far from full."""
     per_task, rate = flops_worth(results, KATZ)
-    share = rate * TASK_BYTES / TILE / memory_peak(results)
+    share = rate * TASK_BYTES / TILE / results.peak_bandwidth
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
-    worth, note = near(per_task, KATZ_FLOPS), "the limiter itself needs counters"
-    holds = worth and share < 0.5
+    holds, note = near(per_task, KATZ_FLOPS) and share < 0.5, "the limiter itself needs counters"
     if bound := evidence.integer_bound(results, at(KATZ)):
         value, note = f"{value}; {bound}", ""
     with suppress(Missing):
@@ -119,7 +102,7 @@ def computing(results: Results) -> Answer:
         compute, memory = (results.counter(ask(KATZ, n), evidence.OP, name) for name in ("compute_share", "dram_share"))
         value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)} (n {n})"
         holds, note = holds and compute > memory, ""
-    fewer = not worth and per_task < KATZ_FLOPS
+    fewer = per_task < KATZ_FLOPS / TOLERANCE
     reason = f"a task takes {times(KATZ_FLOPS / per_task)} fewer FLOPs' worth" if fewer else ""
     return judged(holds, value, reason, note, UNUSED if per_task > KATZ_FLOPS * TOLERANCE else _slots(per_task))
 
@@ -140,7 +123,6 @@ def _slots(per_task: float) -> str:
     "the same at the largest size; the text's own model gives 36.8 GB/s",
 )
 def staged_rate(results: Results) -> Answer:
-    """Rate and FLOPs' worth, and the bandwidth by the document's own model, in which its 46 GB/s do not come out."""
     per_task, rate = flops_worth(results, STAGED)
     there = STAGED_RATE * TASK_BYTES / TILE
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, {units.bandwidth(rate * TASK_BYTES / TILE)}"
@@ -155,8 +137,7 @@ def staged_rate(results: Results) -> Answer:
     "resources of the compiled kernel; limits of that device and of this one",
 )
 def resources(results: Results) -> Answer:
-    """Shared memory of the compiled kernel, and how many blocks it would have allowed there and allows here."""
-    shared, found = off_gpu.shared_bytes(results, STAGED)
+    shared, found = evidence.shared_bytes(results, STAGED)
     there = SHARED_OF_C1060 // (shared + PARAMETERS)
     value = f"{shared:,} bytes, {there} blocks there; {found}"
     return judged(shared + PARAMETERS <= SHARED_BYTES and there == BLOCKS, value)
@@ -169,7 +150,6 @@ def resources(results: Results) -> Answer:
     "counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times",
 )
 def conflicts(results: Results) -> Answer:
-    """By counters, else by the index pattern; and the times of the three variants where they were run."""
     there = conflict(False, 16, False), conflict(True, 16, False)
     pattern = f"on 16 banks natural {there[0]}-way, cyclic {there[1]}-way"
     if results.model.gpu is None:
@@ -195,10 +175,8 @@ def conflicts(results: Results) -> Answer:
     "constants of the two largest sizes within the usual factor; absolute times belong to their machine",
 )
 def cubic(results: Results) -> Answer:
-    """Absolute times belong to their machine; what carries over is one constant for large n."""
     sizes = results.sizes(at(STAGED))
-    if len(sizes) < 2:
-        raise Missing("one size of staged-load alone shows no constant")
+    needed(sizes[1:], "one size of staged-load alone shows no constant")
     constants = [results.seconds(ask(STAGED, n)) / n**3 for n in sizes[-2:]]
     value = f"n = {sizes[-1]} in {units.duration(results.seconds(ask(STAGED, sizes[-1])))}, constant {constants[1]:.2g} s"
     value += f" ({times(CONSTANT / constants[1])} less)" if constants[1] < CONSTANT else ""
@@ -212,12 +190,8 @@ def cubic(results: Results) -> Answer:
     "every float32 rung of the ladder against staged load, at the largest size that both ran at",
 )
 def headroom(results: Results) -> Answer:
-    """The fastest rung for float32, each at the largest size that it shares with the staged load."""
-    best = fastest(results)
-    if best is None:
-        results.sizes(at(STAGED))  # says why, where that is the reason
-        raise Missing(f"no other rung was run at a size of {STAGED}")
-    rung, n = best
+    results.sizes(at(STAGED))  # says why, where there is none
+    rung, n = needed(fastest(results), f"no other rung was run at a size of {STAGED}")
     found = compared(results, ask(STAGED, n), ask(rung, n))
     if not found.slower:
         return judged(True, f"no rung here is faster, {rung} comes nearest with {times(found.value)} (n {n})")
@@ -227,7 +201,7 @@ def headroom(results: Results) -> Answer:
 
 def fastest(results: Results) -> tuple[str, int] | None:
     """The rung for float32 that gains most over the staged load at the largest size that both ran at, and that size."""
-    gains: dict[tuple[str, int], float] = {}
+    gains = {}
     for rung in (*RUNGS[:-1], REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
         with suppress(Missing):
             n = results.sizes(at(STAGED), at(rung))[-1]
@@ -242,18 +216,10 @@ def fastest(results: Results) -> tuple[str, int] | None:
     "serial CPU measured up to n = 2048, extrapolated by n^3",
 )
 def over_cpu(results: Results) -> Answer:
-    """The staged load at n = 4096 against the CPU loop, extrapolated."""
     n = next((n for n in results.sizes(at(STAGED)) if n >= 4096), None) or results.sizes(at(STAGED))[-1]
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.seconds(ask(STAGED, n))
     return judged(ratio > OVER_CPU, f"{times(ratio)} (n {n}, CPU {cpu.words})")
-
-
-def memory_peak(results: Results) -> float:
-    """Bytes per second that device memory could move. Raises Missing."""
-    if not results.device.peak_bytes_per_second:
-        raise Missing("the peak bandwidth of this device is not known")
-    return results.device.peak_bytes_per_second
 
 
 @claim(
@@ -263,37 +229,31 @@ def memory_peak(results: Results) -> float:
     "at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus",
 )
 def bus(results: Results) -> Answer:
-    """What counters or GPM say of the memory and of computing, else the model's bandwidth.
-
-    Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows what the kernel does without the bus.
-    """
+    """Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows the rate without the bus."""
     cached = results.device.l2_bytes or 0
-    beyond = [n for n in results.sizes(at(NAIVE)) if 4 * n * n > cached]
-    if not beyond:
-        raise Missing(f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")
+    held, beyond = ([n for n in results.sizes(at(NAIVE)) if (4 * n * n > cached) == outside] for outside in (False, True))
+    needed(beyond, f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")
     least = NAIVE_BANDWIDTH / COPY_BANDWIDTH / TOLERANCE
     measured = _measured(results, beyond)
     if measured is not None:
         dram, computing, n, teller = measured
-        value = (
-            f"{_model_share(results, n)[1]}, DRAM {units.percent(dram)}, computing {units.percent(computing)} by {teller} (n {n})"
-        )
+        shares = f"DRAM {units.percent(dram)}, computing {units.percent(computing)}"
+        value = f"{_model_share(results, n)[1]}, {shares} by {teller} (n {n})"
         reason = "the memory is not busy enough" if dram < least else "the bus is less busy than what computes"
-        full = computing >= evidence.FULL
         waits = "its threads wait for what they asked for" if teller == COUNTERS else "it waits, for what needs counters"
-        cause = f"{SHARED}, and {'it computes all the time' if full else f'neither is full: {waits}'}"
-        return judged(least <= dram >= computing, value, reason, cause=cause)
-    share, value = _model_share(results, beyond[-1])
+        why = "it computes all the time" if computing >= evidence.FULL else f"neither is full: {waits}"
+        return judged(least <= dram >= computing, value, reason, cause=f"{SHARED}, and {why}")
+    n, note = beyond[-1], "the DRAM share itself needs counters"
+    share, value = _model_share(results, n)
+    value += f" (n {n})"
     if share > 1:
         reason = "the model's traffic is more than the bus can carry, so caches serve a part of it"
-        return judged(False, f"{value} (n {beyond[-1]})", reason, "the DRAM share itself needs counters", SHARED)
-    held = [n for n in results.sizes(at(NAIVE)) if n not in beyond]
-    if held and share >= least:
-        without = results.seconds(ask(NAIVE, beyond[-1])) / results.seconds(ask(NAIVE, held[-1])) * (held[-1] / beyond[-1]) ** 3
-        value = f"{value} (n {beyond[-1]}); {times(without)} the rate where the L2 cache holds all (n {held[-1]})"
-        reason = "without the bus it is hardly faster" if without < TOLERANCE else ""
-        return judged(without >= TOLERANCE, value, reason, "the DRAM share itself needs counters", BESIDE)
-    return judged(share >= least, f"{value} (n {beyond[-1]})", "", "the DRAM share itself needs counters")
+        return judged(False, value, reason, note, SHARED)
+    if not held or share < least:
+        return judged(share >= least, value, note=note)
+    without = results.seconds(ask(NAIVE, n)) / results.seconds(ask(NAIVE, held[-1])) * (held[-1] / n) ** 3
+    value += f"; {times(without)} the rate where the L2 cache holds all (n {held[-1]})"
+    return judged(without >= TOLERANCE, value, "without the bus it is hardly faster", note, BESIDE)
 
 
 def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int, str] | None:
@@ -305,7 +265,7 @@ def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int
             return dram, compute, n, COUNTERS
     for n in reversed(sizes):
         with suppress(Missing):
-            integer, dram = evidence.busy(results, at(NAIVE), n)
+            integer, dram = results.gpm(ask(NAIVE, n))
             return dram, integer, n, "GPM"
     return None
 
@@ -314,7 +274,7 @@ def _model_share(results: Results, n: int) -> tuple[float, str]:
     """Of what a copy in the device's memory reached, as the document has it, where the session holds that."""
     limits = results.model.limits.get("cuda")
     copied = limits.copy_bytes_per_second if limits is not None else None
-    share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or memory_peak(results))
+    share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or results.peak_bandwidth)
     return share, f"model {units.percent(share)} of {'a measured copy' if copied else 'the peak on the data sheet'}"
 
 
@@ -359,7 +319,7 @@ def cyclic_order(results: Results, n: int) -> str:
     """What as little shared memory gains in the natural order."""
     with suppress(Missing):
         n = results.sizes(at(OPTIMIZED), at(NATURAL), at(STAGED))[-1]
-        found, order = evidence.gain(results, at(OPTIMIZED), at(NATURAL), n), evidence.gain(results, at(STAGED), at(NATURAL), n)
+        found, order = (evidence.gain(results, at(other), at(NATURAL), n) for other in (OPTIMIZED, STAGED))
         words = f"{NATURAL}, with as little shared memory, is {found} as fast as {OPTIMIZED} (n {n})"
         return f"{words} and {order} as fast as {STAGED}, which differs in its cyclic order of k only (LS11)"
     return ""
@@ -367,8 +327,7 @@ def cyclic_order(results: Results, n: int) -> str:
 
 def slow_blocks(results: Results, n: int) -> str:
     """What the same algorithm gains with cheaper indices."""
-    found = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n)
-    bound = _bound(results)
+    found, bound = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n), _bound(results)
     words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {found} as fast as {NAIVE} (n {n})" if found else ""
     words = ", and ".join(filter(None, (words, bound)))
     return f"{words}. What caches do for {NAIVE} needs counters" if bound else words
@@ -376,15 +335,12 @@ def slow_blocks(results: Results, n: int) -> str:
 
 def table(results: Results) -> Iterator[Figure]:
     """Table 1 with this machine's times."""
-    rows: list[tuple[str, ...]] = [("vertices", *(f"{name}{where}" for name in (CPU, *RUNGS) for where in (" there", " here")))]
+    names = (CPU, *RUNGS)
+    rows = [("vertices", *(f"{name} {where}" for name in names for where in ("there", "here")))]
     for n, there in TABLE.items():
-        cells: list[str] = [str(n)]
-        for name, seconds in zip((CPU, *RUNGS), there, strict=True):
-            try:
-                here = units.duration(results.seconds(ask(name, n)))
-            except Missing:
-                here = "-"
-            cells += [units.duration(seconds) if seconds is not None else "-", here]
+        cells = [str(n)]
+        for name, seconds in zip(names, there, strict=True):
+            cells += [units.duration(seconds) if seconds is not None else "-", results.in_words(ask(name, n))]
         rows.append(tuple(cells))
     yield Figure("Table 1", tuple(rows))
 
