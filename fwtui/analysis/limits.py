@@ -46,12 +46,6 @@ def limit_of(model: Model, run: Run) -> Limit | None:
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
 
 
-def share_of_limit(model: Model, run: Run) -> float | None:
-    """The run's rate as a share of its device's limit; None where either is not known."""
-    limit = limit_of(model, run)
-    return limit.share if limit is not None else None
-
-
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
     """Effective bandwidth as a share of the GPU's peak; a CPU kernel is not held against the GPU's memory."""
     peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None

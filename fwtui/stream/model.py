@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from statistics import fmean
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -219,19 +220,20 @@ class Model:
         low = bisect_left(readings, window[0], key=lambda r: r.t)
         high = bisect_right(readings, window[1], key=lambda r: r.t)
         during = readings[low:high]
-        counted = [r for r in during if r.t - GPM_WINDOW >= window[0]]
-        averaged = [r for r in during if r.t - POWER_WINDOW >= window[0]]
-        mask = 0
-        for reading in during:
-            mask |= reading.throttle or 0
+
+        def mean(field: str, averaged_over: float = 0.0) -> float | None:
+            surely = (getattr(r, field) for r in during if r.t - averaged_over >= window[0])
+            there = [value for value in surely if value is not None]
+            return fmean(there) if there else None
+
         return Evidence(
             readings=len(during),
-            power_watts=_mean([r.gpu_power_watts for r in averaged]),
-            gpu_clock_mhz=_mean([r.gpu_clock_mhz for r in during]),
-            sm_occupancy=_mean([r.sm_occupancy for r in counted]),
-            dram_utilisation=_mean([r.dram_utilisation for r in counted]),
-            throttle=mask,
-            integer_utilisation=_mean([r.integer_utilisation for r in counted]),
+            power_watts=mean("gpu_power_watts", POWER_WINDOW),
+            gpu_clock_mhz=mean("gpu_clock_mhz"),
+            sm_occupancy=mean("sm_occupancy", GPM_WINDOW),
+            dram_utilisation=mean("dram_utilisation", GPM_WINDOW),
+            throttle=reduce(or_, (reading.throttle or 0 for reading in during), 0),
+            integer_utilisation=mean("integer_utilisation", GPM_WINDOW),
         )
 
 
@@ -248,8 +250,3 @@ def merged(known: events.Device | None, news: events.Device) -> events.Device:
 def _with(known: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
     """With another value at the key, unless a made-up file tells of more than there can be."""
     return {**known, key: value} if len(known) < most or key in known else known
-
-
-def _mean(values: list[float | None]) -> float | None:
-    there = [v for v in values if v is not None]
-    return fmean(there) if there else None
