@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ class Figure:
     """A table or figure of the document with our numbers beside it."""
 
     title: str
-    rows: tuple[tuple[str, ...], ...]  # the first one is the head
+    rows: Sequence[Sequence[str]]  # the first one is the head
 
 
 @dataclass(frozen=True, slots=True)

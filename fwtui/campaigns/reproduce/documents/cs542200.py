@@ -257,7 +257,7 @@ def table(results: Results) -> Iterator[Figure]:
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
             rate = units.digits(evidence.counted(results, "gops", make)[1][0])
         rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
-    yield Figure("Blocking factor", tuple(rows))
+    yield Figure("Blocking factor", rows)
 
 
 CLAIMS = (rest, tiles, correct, big_win, branches, io_shares, shape_of_launches)

@@ -336,13 +336,12 @@ def slow_blocks(results: Results, n: int) -> str:
 def table(results: Results) -> Iterator[Figure]:
     """Table 1 with this machine's times."""
     names = (CPU, *RUNGS)
-    rows = [("vertices", *(f"{name} {where}" for name in names for where in ("there", "here")))]
+    rows = [["vertices", *(f"{name} {where}" for name in names for where in ("there", "here"))]]
     for n, there in TABLE.items():
-        cells = [str(n)]
+        rows.append([str(n)])
         for name, seconds in zip(names, there, strict=True):
-            cells += [units.duration(seconds) if seconds is not None else "-", results.in_words(ask(name, n))]
-        rows.append(tuple(cells))
-    yield Figure("Table 1", tuple(rows))
+            rows[-1] += [units.duration(seconds) if seconds is not None else "-", results.in_words(ask(name, n))]
+    yield Figure("Table 1", rows)
 
 
 SAME = "the same two rungs at n = 8192 and 16384 (smaller with --quick)"
