@@ -43,8 +43,3 @@ class History(Sequence[T]):
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"History({list(self)})"

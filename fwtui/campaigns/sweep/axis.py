@@ -111,16 +111,11 @@ def _range(text: str) -> list[str]:
     if low > high:
         raise Refused(f"n {brief(text)} runs backwards; write {high}..{low}")
     if plus:
-        by = int(_value("n", step))
-        if (high - low) // by >= MOST_VALUES:
-            raise Refused(
-                f"n {brief(text)} has {(high - low) // by + 1} values, and a sweep takes {MOST_VALUES}; take larger steps"
-            )
-        return [str(n) for n in range(low, high + 1, by)]
-    sizes = [low]
-    while sizes[-1] * 2 <= high:
-        sizes.append(sizes[-1] * 2)
-    return [str(n) for n in sizes]
+        sizes = range(low, high + 1, int(_value("n", step)))
+        if len(sizes) > MOST_VALUES:
+            raise Refused(f"n {brief(text)} has {len(sizes)} values, and a sweep takes {MOST_VALUES}; take larger steps")
+        return [str(n) for n in sizes]
+    return [str(low << doubled) for doubled in range((high // low).bit_length())]
 
 
 def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:

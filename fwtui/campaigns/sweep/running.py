@@ -27,7 +27,7 @@ class Source(Driven, Protocol):
 
 
 class Sweep:
-    """What is done is known from the session's runs, so cells that were run before, by whomever, are not run again.
+    """What is done is known from the session's runs, so cells that were run before are not run again.
 
     `tick()` is called often; it starts the next cell when the session is free. A cell that is expected to take longer than
     what is left of the time is left out, and smaller ones still have their turn.
@@ -91,7 +91,7 @@ class Sweep:
         if self.source.busy:
             return
         if self.current is not None and not self.ended(self.current):
-            # its worker died before it could say so, or somebody cancelled it: not again until asked to
+            # its worker died before it could say so, or it was cancelled: not again until asked to
             self.left_out[self.current.at] = "its run did not come to an end"
         self.current = None
         while self.going and self.current is None:

@@ -80,7 +80,7 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
 
 
 def of_runs(model: Model, across: str = "") -> Squares | None:
-    """The finished runs of a session, whoever asked for them; None where nothing varies among them."""
+    """The finished runs of a session, also those that no sweep asked for; None where nothing varies among them."""
     runs = finished(model)
     axes = varied(r.experiment for r in runs)
     if not axes:
