@@ -50,7 +50,6 @@ class Claim:
     document: str  # its value, as it says it
     how: str
     judge: Judge
-    lesson: str = ""  # the cause of every way in which it can be refuted
 
     def answer(self, results: Results) -> Answer:
         """What the session does not hold is not testable here, with the reason."""
@@ -62,12 +61,12 @@ class Claim:
         answer = replace(answer, note="; ".join(filter(None, (answer.note, results.throttled))))
         if answer.verdict != REFUTED:
             return answer
-        return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or self.lesson or UNKNOWN))), cause="")
+        return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or UNKNOWN))), cause="")
 
 
-def claim(id: str, words: str, document: str, how: str, lesson: str = "") -> Callable[[Judge], Claim]:
-    """Makes a claim of the judge that follows."""
-    return lambda judge: Claim(id, words, document, how, judge, lesson)
+def claim(id: str, words: str, document: str) -> Callable[[Judge], Claim]:
+    """Makes a claim of the judge that follows, whose docstring tells the user how it is put to the test."""
+    return lambda judge: Claim(id, words, document, judge.__doc__ or "", judge)
 
 
 class Ratio(NamedTuple):

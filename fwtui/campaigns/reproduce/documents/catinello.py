@@ -117,13 +117,9 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
         yield at(best)(LARGEST)
 
 
-@claim(
-    "CA2",
-    "blocked vectorised is the fastest of his five",
-    "570x the CPU at n = 16384",
-    "his five at n = 16384; CPU extrapolated by n^3",
-)
+@claim("CA2", "blocked vectorised is the fastest of his five", "570x the CPU at n = 16384")
 def champion(results: Results) -> Answer:
+    """his five at n = 16384; CPU extrapolated by n^3"""
     n = results.sizes(*FIVE.values())[-1]
     vector = FIVE[BLOCKED_VECTOR](n)
     others = {name: compared(results, make(n), vector) for name, make in FIVE.items() if name != BLOCKED_VECTOR}
@@ -137,13 +133,9 @@ def champion(results: Results) -> Answer:
     return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU", cause=cause)
 
 
-@claim(
-    "CA3",
-    "the naive kernel's effective bandwidth exceeds the memory's limit",
-    "over 100 % of 448 GB/s",
-    "model bandwidth against peak; hit rates from counters",
-)
+@claim("CA3", "the naive kernel's effective bandwidth exceeds the memory's limit", "over 100 % of 448 GB/s")
 def beyond_memory(results: Results) -> Answer:
+    """model bandwidth against peak; hit rates from counters"""
     n = results.sizes(at(SIMPLE))[-1]
     wanted = at(SIMPLE)(n)
     peak = results.peak_bandwidth
@@ -157,13 +149,9 @@ def beyond_memory(results: Results) -> Answer:
     return judged(asked > peak, value, "it stays below", note, not_memory(results, peak))
 
 
-@claim(
-    "CA4",
-    "pseudo-blocked is best at 4, as simple at 1",
-    f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)",
-    "h = 1, 2, 4, 8, 16, 32 at n = 4096",
-)
+@claim("CA4", "pseudo-blocked is best at 4, as simple at 1", f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)")
 def heights(results: Results) -> Answer:
+    """h = 1, 2, 4, 8, 16, 32 at n = 4096"""
     makes = {h: at(PSEUDO, results=h) for h in HEIGHTS}
     n = results.sizes(*makes.values(), at(SIMPLE))[-1]
     seconds = {h: results.seconds(make(n)) for h, make in makes.items()}
@@ -179,13 +167,9 @@ def heights(results: Results) -> Answer:
     return judged(as_good, value, f"{best} is better than {BEST_HEIGHT}", cause=cause)
 
 
-@claim(
-    "CA5",
-    "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse",
-    "256",
-    "simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n",
-)
+@claim("CA5", "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse", "256")
 def threads(results: Results) -> Answer:
+    """simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n"""
     kernels = (SIMPLE, BLOCKED, BLOCKED_VECTOR)
     for kernel in kernels:
         lacking = [str(count) for count in THREADS if not offered(kernel, count)]
@@ -211,14 +195,9 @@ def threads(results: Results) -> Answer:
     return judged(not otherwise, value, ", ".join(otherwise), cause=". ".join(filter(None, (starting(results), cause))))
 
 
-@claim(
-    "CA8",
-    "only memory limits n",
-    f"n = {LARGEST} as int16 in 8 GB",
-    "that n with the fastest int16 kernel, where memory and 60 s allow it",
-)
+@claim("CA8", "only memory limits n", f"n = {LARGEST} as int16 in 8 GB")
 def limit(results: Results) -> Answer:
-    """That many vertices; where that was not run, why: the memory, or the time that it would have taken."""
+    """that n with the fastest int16 kernel, where memory and 60 s allow it"""
     there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
     if wrong := [r for r in there if r.wrong]:
         return judged(False, f"{wrong[-1].experiment.kernel} is wrong there")
@@ -234,13 +213,9 @@ def limit(results: Results) -> Answer:
     raise Missing(f"{why}; {best} would take {results.time(at(best), LARGEST).words}")
 
 
-@claim(
-    "CA9",
-    "rows that are not aligned cost transactions",
-    "pitched",
-    f"pitched and plain at n = {UNALIGNED}; transactions from counters",
-)
+@claim("CA9", "rows that are not aligned cost transactions", "pitched")
 def pitched(results: Results) -> Answer:
+    """pitched and plain at n = 4099; transactions from counters"""
     plain, padded = at(SIMPLE, pitch=0), at(SIMPLE, pitch=1)
     n = needed([n for n in results.sizes(plain, padded) if n % 32], "both were run only at multiples of 32")[-1]
     ratio = compared(results, plain(n), padded(n))
@@ -256,13 +231,9 @@ def pitched(results: Results) -> Answer:
     return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
 
 
-@claim(
-    "CA10",
-    "his pseudo-code draws an edge when perc >= p, which inverts his density; the text wins",
-    "density p",
-    "edges of a graph of density 0.3",
-)
+@claim("CA10", "his pseudo-code draws an edge when perc >= p, which inverts his density; the text wins", "density p")
 def density(results: Results) -> Answer:
+    """edges of a graph of density 0.3"""
     for run in results.runs:
         asked = run.experiment
         if run.graph is not None and run.n > 1 and not asked.file and not asked.exact and asked.density == DENSITY:

@@ -98,21 +98,18 @@ def written(graph: Experiment, path: Path) -> Iterator[str | None]:
     yield f"its graph was not written: {ended.last_words}" if ended.code else ""
 
 
-@claim("CS1", "phase 3 is nearly all of the computing time", "98 %", "phase pass at the largest n")
+@claim("CS1", "phase 3 is nearly all of the computing time", "98 %")
 def rest(results: Results) -> Answer:
+    """phase pass at the largest n"""
     n = results.sizes(at(KATZ))[-1]
     shares = [p.share for p in results.find(at(KATZ)(n)).phases if p.key == "rest"]
     share = needed(shares, "the session holds no phases of katz-kider")[0]
     return judged(share >= NEARLY_ALL, f"{units.percent(share)} (n {n})")
 
 
-@claim(
-    "CS2",
-    "larger tiles are faster",
-    '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628',
-    "time by tile, and integer instructions from counters over time; the units as printed are not plausible",
-)
+@claim("CS2", "larger tiles are faster", '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628')
 def tiles(results: Results) -> Answer:
+    """time by tile, and integer instructions from counters over time; the units as printed are not plausible"""
     makes = {tile: at(KATZ, tile=tile) for tile in TABLE}
     n = results.sizes(*makes.values())[-1]
     no_faster = [(a, b) for a, b in pairwise(TABLE) if not compared(results, makes[a](n), makes[b](n)).slower]
@@ -143,13 +140,9 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
     return f"{words}; which of these gains how much needs counters"
 
 
-@claim(
-    "CS5",
-    "replacing if by min is a further win",
-    "faster",
-    "that one change, with the instruction count where there are counters",
-)
+@claim("CS5", "replacing if by min is a further win", "faster")
 def branches(results: Results) -> Answer:
+    """that one change, with the instruction count where there are counters"""
     answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
     try:
         n, (with_if, with_min) = evidence.counted(results, INTEGERS, at(BRANCH), at(KATZ))
@@ -159,14 +152,9 @@ def branches(results: Results) -> Answer:
     return replace(answer, value=f"{answer.value}; {words}")
 
 
-@claim(
-    "CS3",
-    "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable",
-    "wrong at 8",
-    "all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long",
-    "Nothing in the algorithm depends on the tile; what went wrong with theirs is not known",
-)
+@claim("CS3", "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable", "wrong at 8")
 def correct(results: Results) -> Answer:
+    """all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long"""
     found = [r for r in results.runs if r.experiment.kernel == KATZ and r.experiment.tile in TILES]
     found = [r for r in found if same(r, at(KATZ, tile=r.experiment.tile, device=r.experiment.device)(r.n), registry()[KATZ])]
     wrong = sorted({r.experiment.tile for r in found if r.wrong})
@@ -179,7 +167,7 @@ def correct(results: Results) -> Answer:
         results.sizes(at(KATZ))  # says why there are none
     for tile in TILES:
         if tile not in right:
-            simulated = " (simulated)" if all(r.simulated for r in found) else ""
+            simulated = " (simulated)" * all(r.simulated for r in found)
             said = f"tiles {', '.join(map(str, right)) or 'none'} are right{simulated}"
             try:
                 results.sizes(at(KATZ, tile=tile))
@@ -187,23 +175,21 @@ def correct(results: Results) -> Answer:
                 raise Missing(f"{said}; of tile {tile}: {missing}") from None
     n = results.sizes(*(at(KATZ, tile=tile) for tile in right))[-1]
     took = ", ".join(f"{tile}: {units.duration(results.seconds(at(KATZ, tile=tile)(n)))}" for tile in right)
-    return judged(False, f"all of {took} verified (n {n})", "every tile gives right answers within its time")
+    cause = "Nothing in the algorithm depends on the tile; what went wrong with theirs is not known"
+    return judged(False, f"all of {took} verified (n {n})", "every tile gives right answers within its time", cause=cause)
 
 
-@claim(
-    "CS4",
-    "keeping dij out of global memory in phase 3 is the big win",
-    "big",
-    "that one change, at least the usual factor",
-    "A cell that only one thread uses can stay in its multiprocessor's L1 cache today; whether it does needs counters",
-)
+@claim("CS4", "keeping dij out of global memory in phase 3 is the big win", "big")
 def big_win(results: Results) -> Answer:
+    """that one change, at least the usual factor"""
     found = ratios(results, at(GLOBAL), at(KATZ))
-    return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found))
+    cause = "A cell that only one thread uses can stay in its multiprocessor's L1 cache today; whether it does needs counters"
+    return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found), cause=cause)
 
 
-@claim("CS6", "copies and I/O beside computing: computing's share grows", "shares", "phase split with file input")
+@claim("CS6", "copies and I/O beside computing: computing's share grows", "shares")
 def io_shares(results: Results) -> Answer:
+    """phase split with file input"""
     make, sizes = first_of((at(kernel, file="graph.gr") for kernel in (KATZ, "tiled-cpu")), results.sizes)
     needed(sizes[1:], "one file alone shows no growth")
     words, computing = [], []
@@ -232,18 +218,14 @@ def _text(results: Results, make: Make, small: int, large: int) -> str:
     return f"The file is text: reading it {took} only {times(computed)}, {why}"
 
 
-@claim(
-    "CS7",
-    "2-D blocks are needed for performance; several launches per phase",
-    "2-D faster",
-    "both pairs: 1-D against 2-D, several launches against one",
-    "Division by a constant tile compiles to a shift, so how a block is numbered no longer matters",
-)
+@claim("CS7", "2-D blocks are needed for performance; several launches per phase", "2-D faster")
 def shape_of_launches(results: Results) -> Answer:
+    """both pairs: 1-D against 2-D, several launches against one"""
     flat, many = (ratios(results, at(kernel), at(KATZ), most=1) for kernel in (FLAT, MANY))
     (n, one), (_, several) = next(iter(flat.items())), next(iter(many.items()))
     value = f"1-D {times(one.value)} the time, several launches {times(several.value)} (n {n})"
-    return judged(one.slower, value, note="the document says which blocks are faster, not which launches")
+    cause = "Division by a constant tile compiles to a shift, so how a block is numbered no longer matters"
+    return judged(one.slower, value, note="the document says which blocks are faster, not which launches", cause=cause)
 
 
 def table(results: Results) -> Iterator[Figure]:

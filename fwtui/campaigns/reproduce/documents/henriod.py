@@ -59,30 +59,22 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
             yield base(count, 0, tile)(n)
 
 
-@claim(
-    "HE1",
-    "more threads (larger beta) in the sequential kernel: no gain",
-    "slightly worse than 16",
-    "sweep over the width of the base case at n = 256 and 8192",
-    "A multiprocessor runs more threads at once today, and a wider base case saves launches",
-)
+@claim("HE1", "more threads (larger beta) in the sequential kernel: no gain", "slightly worse than 16")
 def more_threads(results: Results) -> Answer:
+    """sweep over the width of the base case at n = 256 and 8192"""
     wider = needed([tile for tile in known(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
     places = product(wider, dict.fromkeys((sizes[0], sizes[-1])))
     found = {(tile, n): compared(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
     value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in found.items())
     holds = not any(ratio.slower for ratio in found.values())
-    return judged(holds, f"speed-up over {TILE}: {value}", "a wider base case does gain")
+    cause = "A multiprocessor runs more threads at once today, and a wider base case saves launches"
+    return judged(holds, f"speed-up over {TILE}: {value}", "a wider base case does gain", cause=cause)
 
 
-@claim(
-    "HE2",
-    "fewer threads with 4 or 16 results each: faster on small inputs, not on large",
-    "small only",
-    "the better of both in shared memory against the original base case of width 16",
-)
+@claim("HE2", "fewer threads with 4 or 16 results each: faster on small inputs, not on large", "small only")
 def fewer_threads(results: Results) -> Answer:
+    """the better of both in shared memory against the original base case of width 16"""
     makes = [base(count, 0) for count in RESULTS if count > 1]
     sizes = results.sizes(plain(TILE), *makes)
     needed(sizes[1:], "a small and a large graph are needed")
@@ -106,40 +98,32 @@ def _busy_threads(results: Results, n: int) -> str:
     return ""
 
 
-@claim(
-    "HE3",
-    "that variant lost correctness above 8 threads",
-    "wrong",
-    "thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it",
-    "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known",
-)
+@claim("HE3", "that variant lost correctness above 8 threads", "wrong")
 def correctness(results: Results) -> Answer:
+    """thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it"""
     found = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
     if not found:
         results.find(base(4, 0)(SMALL))  # says why there are none
         raise Missing("none was checked")
     wrong = sorted({_threads(r.experiment) for r in found if r.wrong})
+    cause = "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known"
     if wrong:
-        lost = wrong[-1] > LOST_ABOVE
-        return judged(lost, f"wrong with {', '.join(map(str, wrong))} threads", f"not above {LOST_ABOVE} threads")
+        value = f"wrong with {', '.join(map(str, wrong))} threads"
+        return judged(wrong[-1] > LOST_ABOVE, value, f"not above {LOST_ABOVE} threads", cause=cause)
     right = sorted({_threads(r.experiment) for r in found})
     if right[-1] <= LOST_ABOVE:
         raise Missing(f"none of more than {LOST_ABOVE} threads was checked")
-    simulated = " (simulated)" if all(r.simulated for r in found) else ""
-    return judged(False, f"right with {', '.join(map(str, right))} threads{simulated}", "every thread count gives right answers")
+    value = f"right with {', '.join(map(str, right))} threads{' (simulated)' * all(r.simulated for r in found)}"
+    return judged(False, value, "every thread count gives right answers", cause=cause)
 
 
 def _threads(asked: Experiment) -> int:
     return max(1, asked.tile**2 // asked.options.get("results", 1))
 
 
-@claim(
-    "HE4",
-    "the two half-size subproblems cannot run at the same time",
-    "one needs the other",
-    "derived from the plan's reads and writes",
-)
+@claim("HE4", "the two half-size subproblems cannot run at the same time", "one needs the other")
 def halves(results: Results) -> Answer:
+    """derived from the plan's reads and writes"""
     kernel = known(KLEENE)
     tile = kernel.default_tile
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
@@ -171,13 +155,9 @@ def _quadrant(rect: Rect, middle: int) -> str:
     return f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}"
 
 
-@claim(
-    "HE5",
-    "his access model expects a large gain",
-    f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x",
-    "predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)",
-)
+@claim("HE5", "his access model expects a large gain", f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x")
 def access_model(results: Results) -> Answer:
+    """predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)"""
     slow, fast = plain(EXAMPLE), base(4, 0, EXAMPLE)
     n = results.sizes(slow, fast)[0]
     ratio = results.phase_seconds(slow(n), "base") / needed(results.phase_seconds(fast(n), "base"), NO_BASE_CASES)
@@ -191,13 +171,9 @@ def access_model(results: Results) -> Answer:
     return judged(near(ratio, ORIGINAL / HIS), value, f"measured {times(ratio)}", note, cause)
 
 
-@claim(
-    "HE6",
-    "results in a small array in registers beat results in shared memory",
-    "asked of two multiplies, not answered",
-    "the base case with its results in either, the same comparison in both",
-)
+@claim("HE6", "results in a small array in registers beat results in shared memory", "asked of two multiplies, not answered")
 def registers(results: Results) -> Answer:
+    """the base case with its results in either, the same comparison in both"""
     makes = {(count, keep): base(count, keep) for count in RESULTS for keep in KEEP}
     n = results.sizes(*makes.values())[0]
     seconds = {key: results.phase_seconds(make(n), "base") for key, make in makes.items()}
@@ -210,8 +186,9 @@ def registers(results: Results) -> Answer:
     return judged(all(r.slower for count, r in ratio.items() if count > 1), value, "not for every array", note)
 
 
-@claim("HE7", "three multiplies by width; a larger beta may make one needless", "may", "share of time per multiply over beta")
+@claim("HE7", "three multiplies by width; a larger beta may make one needless", "may")
 def needless(results: Results) -> Answer:
+    """share of time per multiply over beta"""
     tiles = known(KLEENE).tiles
     n = results.sizes(*(plain(tile) for tile in tiles))[-1]
     words, absent = [], []

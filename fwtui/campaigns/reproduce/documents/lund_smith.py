@@ -84,13 +84,9 @@ def flops_worth(results: Results, rung: str) -> tuple[float, float]:
     return needed(fp32_flops(results.device), "the peak FLOP/s of this device is not known") / rate, rate
 
 
-@claim(
-    "LS7",
-    "Katz-Kider is bound by computation",
-    f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task",
-    "peak FLOP/s over rate, and the bus's share, at the largest size",
-)
+@claim("LS7", "Katz-Kider is bound by computation", f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task")
 def computing(results: Results) -> Answer:
+    """peak FLOP/s over rate, and the bus's share, at the largest size"""
     per_task, rate = flops_worth(results, KATZ)
     share = rate * TASK_BYTES / TILE / results.peak_bandwidth
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, bus {units.percent(share)}"
@@ -116,13 +112,9 @@ def _slots(per_task: float) -> str:
     return f"{words} here: a task takes the time of {there:.3g} instructions there and of {here:.3g} here"
 
 
-@claim(
-    "LS8",
-    "staged load: rate, FLOPs' worth and bandwidth",
-    f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s",
-    "the same at the largest size; the text's own model gives 36.8 GB/s",
-)
+@claim("LS8", "staged load: rate, FLOPs' worth and bandwidth", f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s")
 def staged_rate(results: Results) -> Answer:
+    """the same at the largest size; the text's own model gives 36.8 GB/s"""
     per_task, rate = flops_worth(results, STAGED)
     there = STAGED_RATE * TASK_BYTES / TILE
     value = f"{units.rate(rate)}, {per_task:.3g} FLOPs' worth, {units.bandwidth(rate * TASK_BYTES / TILE)}"
@@ -130,13 +122,9 @@ def staged_rate(results: Results) -> Answer:
     return judged(near(per_task, STAGED_FLOPS), value, note=note, cause=UNUSED if per_task > STAGED_FLOPS else "")
 
 
-@claim(
-    "LS10",
-    "staged load needs so little shared memory that it allows 15 blocks",
-    "1,056 bytes, 15 blocks",
-    "resources of the compiled kernel; limits of that device and of this one",
-)
+@claim("LS10", "staged load needs so little shared memory that it allows 15 blocks", "1,056 bytes, 15 blocks")
 def resources(results: Results) -> Answer:
+    """resources of the compiled kernel; limits of that device and of this one"""
     shared, found = evidence.shared_bytes(results, STAGED)
     there = SHARED_OF_C1060 // (shared + PARAMETERS)
     value = f"{shared:,} bytes, {there} blocks there; {found}"
@@ -147,9 +135,9 @@ def resources(results: Results) -> Answer:
     "LS11",
     "4x4 order conflicts 4 ways with natural k, not at all with cyclic k; row-major staged loads do not coalesce",
     "4-way, none",
-    "counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times",
 )
 def conflicts(results: Results) -> Answer:
+    """counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times"""
     there = conflict(False, 16, False), conflict(True, 16, False)
     pattern = f"on 16 banks natural {there[0]}-way, cyclic {there[1]}-way"
     if results.model.gpu is None:
@@ -172,9 +160,9 @@ def conflicts(results: Results) -> Answer:
     "LS12",
     "one constant times n^3",
     f"n = 16384 in {TEXT_SECONDS:g} s (text), {TABLE[16384][4]:g} s (table), {CONSTANT:g} s a task",
-    "constants of the two largest sizes within the usual factor; absolute times belong to their machine",
 )
 def cubic(results: Results) -> Answer:
+    """constants of the two largest sizes within the usual factor; absolute times belong to their machine"""
     sizes = results.sizes(at(STAGED))
     needed(sizes[1:], "one size of staged-load alone shows no constant")
     constants = [results.seconds(ask(STAGED, n)) / n**3 for n in sizes[-2:]]
@@ -183,13 +171,9 @@ def cubic(results: Results) -> Answer:
     return judged(near(constants[1] / constants[0], 1), value, f"at n = {sizes[-2]} the constant is {constants[0]:.2g} s")
 
 
-@claim(
-    "LS13",
-    "further optimizations could gain a factor of 1.5 or less",
-    "at most 1.5x",
-    "every float32 rung of the ladder against staged load, at the largest size that both ran at",
-)
+@claim("LS13", "further optimizations could gain a factor of 1.5 or less", "at most 1.5x")
 def headroom(results: Results) -> Answer:
+    """every float32 rung of the ladder against staged load, at the largest size that both ran at"""
     results.sizes(at(STAGED))  # says why, where there is none
     rung, n = needed(fastest(results), f"no other rung was run at a size of {STAGED}")
     found = compared(results, ask(STAGED, n), ask(rung, n))
@@ -209,27 +193,19 @@ def fastest(results: Results) -> tuple[str, int] | None:
     return max(gains, key=lambda found: gains[found], default=None)
 
 
-@claim(
-    "LS5",
-    "staged load is over 150 times as fast as the basic CPU loop",
-    f"over 150x ({_in_table(0, 4, 4096)})",
-    "serial CPU measured up to n = 2048, extrapolated by n^3",
-)
+@claim("LS5", "staged load is over 150 times as fast as the basic CPU loop", f"over 150x ({_in_table(0, 4, 4096)})")
 def over_cpu(results: Results) -> Answer:
+    """serial CPU measured up to n = 2048, extrapolated by n^3"""
     n = next((n for n in results.sizes(at(STAGED)) if n >= 4096), None) or results.sizes(at(STAGED))[-1]
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.seconds(ask(STAGED, n))
     return judged(ratio > OVER_CPU, f"{times(ratio)} (n {n}, CPU {cpu.words})")
 
 
-@claim(
-    "LS6",
-    "the naive kernel is bound by the bus: 16 bytes a task",
-    "54 % (42 of 77 GB/s)",
-    "at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus",
-)
+@claim("LS6", "the naive kernel is bound by the bus: 16 bytes a task", "54 % (42 of 77 GB/s)")
 def bus(results: Results) -> Answer:
-    """Fuller than the document's is bound all the more. A matrix that the L2 cache holds shows the rate without the bus."""
+    """at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus"""
+    # fuller than the document's is bound all the more; a matrix that the L2 cache holds shows the rate without the bus
     cached = results.device.l2_bytes or 0
     held, beyond = ([n for n in results.sizes(at(NAIVE)) if (4 * n * n > cached) == outside] for outside in (False, True))
     needed(beyond, f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")

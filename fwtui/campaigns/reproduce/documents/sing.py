@@ -72,13 +72,9 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
             yield at(kernel, density=density, exact=True, verify="sample")(n)
 
 
-@claim(
-    "SF2",
-    "zero-copy is the best GPU variant for small graphs, far behind for large",
-    "up to about 1,000 vertices",
-    "all kinds of memory over n, end to end",
-)
+@claim("SF2", "zero-copy is the best GPU variant for small graphs, far behind for large", "up to about 1,000 vertices")
 def zero_copy(results: Results) -> Answer:
+    """all kinds of memory over n, end to end"""
     makes = {memory: at(NAIVE, memory=memory) for memory in MEMORIES}
     mapped = makes.pop("mapped")
     sizes = results.sizes(mapped, *makes.values())
@@ -95,8 +91,9 @@ def zero_copy(results: Results) -> Answer:
     return judged(0 < last_win < first_loss < inf and last_win <= ZERO_COPY_UP_TO * TOLERANCE and behind > TOLERANCE, value)
 
 
-@claim("SF3", "tiny graphs: computing is a small part of the total", "about 1 %", "computing against copies at n = 64 to 128")
+@claim("SF3", "tiny graphs: computing is a small part of the total", "about 1 %")
 def tiny(results: Results) -> Answer:
+    """computing against copies at n = 64 to 128"""
     sizes = [n for n in results.sizes(at(NAIVE)) if TINY[0] <= n <= TINY[-1]]
     needed(sizes, f"no graph of {TINY[0]} to {TINY[-1]} vertices was run on the GPU")
     shares = {n: results.computing_share(at(NAIVE)(n)) for n in (sizes[0], sizes[-1])}
@@ -106,15 +103,17 @@ def tiny(results: Results) -> Answer:
     return judged(all(near(share, TINY_COMPUTING) for share in shares.values()), value, cause=cause)
 
 
-@claim("SF4", "large graphs: nearly all is computing", "more than 90 %", "the same at the largest n, 8192")
+@claim("SF4", "large graphs: nearly all is computing", "more than 90 %")
 def large(results: Results) -> Answer:
+    """the same at the largest n, 8192"""
     n = results.sizes(at(NAIVE))[-1]
     share = results.computing_share(at(NAIVE)(n))
     return judged(share > LARGE_COMPUTING, f"{units.percent(share)} (n {n})")
 
 
-@claim("SF5", "density has no effect on time", "flat", "5 densities, spread against noise")
+@claim("SF5", "density has no effect on time", "flat")
 def flat(results: Results) -> Answer:
+    """5 densities, spread against noise"""
     kernel, sizes = first_of((NAIVE, CPU), lambda name: results.sizes(*(at(name, density=density) for density in DENSITIES)))
     asked = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
     seconds = [results.seconds(wanted) for wanted in asked]
@@ -125,8 +124,9 @@ def flat(results: Results) -> Answer:
     return judged(apart <= ALIKE, value)
 
 
-@claim("SF7", "serial is slower than the GPU at the largest size", "about 100x", "n = 2048, extrapolated by n^3")
+@claim("SF7", "serial is slower than the GPU at the largest size", "about 100x")
 def hundredfold(results: Results) -> Answer:
+    """n = 2048, extrapolated by n^3"""
     n = results.sizes(at(NAIVE))[-1]
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.end_to_end(at(NAIVE)(n))
@@ -134,8 +134,9 @@ def hundredfold(results: Results) -> Answer:
     return judged(near(ratio, SERIAL_SLOWER), f"{times(ratio)} (n {n}, CPU {cpu.words})", cause=cause)
 
 
-@claim("SF8", "managed memory scales like device memory and gains little", "little gain", "both over n, end to end")
+@claim("SF8", "managed memory scales like device memory and gains little", "little gain")
 def managed(results: Results) -> Answer:
+    """both over n, end to end"""
     makes = at(NAIVE), at(NAIVE, memory="managed")
     sizes = results.sizes(*makes)
     needed(sizes[1:], "one size alone shows no scaling")
@@ -149,10 +150,9 @@ def managed(results: Results) -> Answer:
     return judged(1 / ALIKE < last <= TOLERANCE, value, "it gains" if last < 1 else "it is slower at the largest size")
 
 
-@claim(
-    "SF9", "exact-count generation can run very long for dense graphs", "very long", "both generators at density 0.1, 0.5, 0.9"
-)
+@claim("SF9", "exact-count generation can run very long for dense graphs", "very long")
 def generators(results: Results) -> Answer:
+    """both generators at density 0.1, 0.5, 0.9"""
     seconds = {}
     for exact, p in product((False, True), GENERATED):
         makes = (at(kernel, density=p, exact=exact) for kernel in (NAIVE, CPU))
@@ -164,13 +164,9 @@ def generators(results: Results) -> Answer:
     return judged(growth > 2 and against > TOLERANCE, value, cause=cause if growth <= 2 else "")
 
 
-@claim(
-    "SF11",
-    "an older, larger GPU wins on small graphs and loses on large",
-    "Titan X against 2070 SUPER",
-    "recorded sessions of two GPUs; their age by compute capability, their size by lanes",
-)
+@claim("SF11", "an older, larger GPU wins on small graphs and loses on large", "Titan X against 2070 SUPER")
 def two_gpus(results: Results) -> Answer:
+    """recorded sessions of two GPUs; their age by compute capability, their size by lanes"""
     for other in results.others:
         mine, theirs = (_age_and_size(model) for model in (results.model, other))
         if mine is None or theirs is None:
