@@ -18,7 +18,6 @@ NOISE = 1.05
 MOST_SIZES = 2  # the largest ones, at which two kernels are compared
 NOISY = 0.1  # spreads of two medians together, beyond which nothing can be said of their ratio
 UNKNOWN = "Why is not known"
-GPUS_GAINED_MORE = "A GPU has gained more since than one core"
 RULE = (
     f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range when inside it widened by that factor; "
     f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
@@ -116,61 +115,45 @@ def ratios(results: Results, slow: Make, fast: Make, most: int = MOST_SIZES) -> 
 
 
 def speedup(
-    slow: Make, fast: Make, low: float, high: float | None = None, *, above: Cause = UNEXPLAINED, below: Cause = UNEXPLAINED
-) -> Judge:
+    results: Results, slow: Make, fast: Make, low: float, high: float, above: Cause = UNEXPLAINED, below: Cause = UNEXPLAINED
+) -> Answer:
     """Holds where `fast` beats `slow` by low..high at the largest sizes; `above` and `below` say why it is more and less."""
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, slow, fast)
-        outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
-        if not outside:
-            return judged(True, listed(found))
-        n = max(outside)
-        cause = (above if outside[n].value > low else below)(results, n)
-        return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
-
-    return judge
+    found = ratios(results, slow, fast)
+    outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
+    if not outside:
+        return judged(True, listed(found))
+    n = max(outside)
+    cause = (above if outside[n].value > low else below)(results, n)
+    return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
 
 
-def slower(first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> Judge:
+def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> Answer:
     """Holds where `first` is slower than `second` by more than noise at the largest sizes; `same` says why it is not.
 
     That `first` is faster is not explained by what makes them alike.
     """
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, first, second, most)
-        cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
-        holds = all(r.slower for r in found.values())
-        return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
-
-    return judge
+    found = ratios(results, first, second, most)
+    cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
+    holds = all(r.slower for r in found.values())
+    return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
 
 
-def no_faster(first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> Judge:
+def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> Answer:
     """Holds where `first` gains nothing over `second` at the largest sizes; `gains` says why it does."""
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, second, first)
-        holds = not any(r.slower for r in found.values())
-        return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
-
-    return judge
+    found = ratios(results, second, first)
+    holds = not any(r.slower for r in found.values())
+    return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
 
 
-def alike(first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED) -> Judge:
+def alike(results: Results, first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED) -> Answer:
     """Holds where the two take the same time; else `longer` says why `first` takes more, or `shorter` why it takes less."""
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, first, second)
-        outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
-        if not outside:
-            return judged(True, f"time {listed(found)}")
-        n = outside[-1]
-        cause = (longer if found[n].value > 1 else shorter)(results, n)
-        return judged(False, f"time {listed(found)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
-
-    return judge
+    found = ratios(results, first, second)
+    outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
+    if not outside:
+        return judged(True, f"time {listed(found)}")
+    n = outside[-1]
+    cause = (longer if found[n].value > 1 else shorter)(results, n)
+    return judged(False, f"time {listed(found)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
 
 
 def listed(found: Mapping[int, Ratio]) -> str:

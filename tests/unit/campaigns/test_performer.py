@@ -11,9 +11,8 @@ from made_sessions import CLAIMS, Made, int32
 
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import evidence, presets
-from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce.campaign import MOST_SECONDS, Performer, held, repeated
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
-from fwtui.campaigns.reproduce.campaign import MOST_SECONDS, Performer, repeated
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
 from fwtui.commands.reproduce import lines

@@ -174,7 +174,7 @@ def test_bisection_ends_where_the_gpu_begins_to_win() -> None:
     for wanted in break_even.search(made.results, cpu, gpu, steps=6):
         wins = wanted.kernel == "naive" and wanted.n >= 100
         made.add(wanted, 0.5 if wins else 1.0 if wanted.kernel == "serial" else 2.0)
-    answer = break_even.break_even(cpu, gpu, 100)(made.results)
+    answer = break_even.break_even(made.results, cpu, gpu, 100)
     low, high = (int(word) for word in answer.value.split() if word.isdecimal())
     assert low < 100 <= high and high - low <= 8
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from made_sessions import Made, int32
 
+from fwtui.campaigns.reproduce.campaign import Performer
 from fwtui.campaigns.reproduce.documents import cs542200 as module
 from fwtui.campaigns.reproduce.documents.cs542200 import written
-from fwtui.campaigns.reproduce.campaign import Performer
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process

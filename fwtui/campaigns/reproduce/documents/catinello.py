@@ -6,19 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import (
-    ALIKE,
-    GPUS_GAINED_MORE,
-    NOISE,
-    Answer,
-    Claim,
-    claim,
-    compared,
-    judged,
-    near,
-    no_faster,
-    slower,
-)
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, claim, compared, judged, near, no_faster, slower
 from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, needed, unusable
 from fwtui.common import units
@@ -129,7 +117,7 @@ def champion(results: Results) -> Answer:
     value = f"{nearest} takes {times(others[nearest].value)} its time; {times(ratio)} the CPU (n {n}, CPU {cpu.words})"
     if not others[nearest].slower:
         return judged(False, value, f"{nearest} is no slower")
-    cause = GPUS_GAINED_MORE if ratio > OVER_CPU else ""
+    cause = break_even.GPUS_GAINED_MORE if ratio > OVER_CPU else ""
     return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU", cause=cause)
 
 
@@ -275,36 +263,25 @@ def one_launch(results: Results, n: int) -> str:
     return ", and ".join(filter(None, (words, evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)))))
 
 
-CLAIMS = (
-    Claim(
-        "CA1",
-        "below that many vertices the GPU does not pay",
-        "about 70",
-        "bisection on end-to-end time: load, compute, unload",
-        break_even.break_even(at(CPU), at(SIMPLE), BREAK_EVEN),
-    ),
-    champion,
-    beyond_memory,
-    heights,
-    threads,
-    Claim(
-        "CA6",
-        "two matrices for input and output are slower",
-        "slower",
-        "blocked with two matrices against one",
-        slower(at(TWO), at(BLOCKED), same=room_for_two),
-    ),
-    Claim(
-        "CA7",
-        "the three phases in one kernel gain nothing",
-        "no gain",
-        "blocked in one cooperative kernel against three launches a round",
-        no_faster(IN_ONE, at(BLOCKED), gains=one_launch),
-    ),
-    limit,
-    pitched,
-    density,
-)
+@claim("CA1", "below that many vertices the GPU does not pay", "about 70")
+def pays(results: Results) -> Answer:
+    """bisection on end-to-end time: load, compute, unload"""
+    return break_even.break_even(results, at(CPU), at(SIMPLE), BREAK_EVEN)
+
+
+@claim("CA6", "two matrices for input and output are slower", "slower")
+def two_matrices(results: Results) -> Answer:
+    """blocked with two matrices against one"""
+    return slower(results, at(TWO), at(BLOCKED), same=room_for_two)
+
+
+@claim("CA7", "the three phases in one kernel gain nothing", "no gain")
+def in_one_kernel(results: Results) -> Answer:
+    """blocked in one cooperative kernel against three launches a round"""
+    return no_faster(results, IN_ONE, at(BLOCKED), gains=one_launch)
+
+
+CLAIMS = (pays, champion, beyond_memory, heights, threads, two_matrices, in_one_kernel, limit, pitched, density)
 COUNTED = (Counted(at(SIMPLE, pitch=1), UNALIGNED), Counted(at(SIMPLE), UNALIGNED), Counted(at(SIMPLE), 16384))
 PRESET = Preset(
     *("catinello", "Catinello 2023", CLAIMS, runs),

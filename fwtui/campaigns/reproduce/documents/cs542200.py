@@ -143,7 +143,7 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
 @claim("CS5", "replacing if by min is a further win", "faster")
 def branches(results: Results) -> Answer:
     """that one change, with the instruction count where there are counters"""
-    answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
+    answer = slower(results, at(BRANCH), at(KATZ), same=said(NO_BRANCH))
     try:
         n, (with_if, with_min) = evidence.counted(results, INTEGERS, at(BRANCH), at(KATZ))
     except Missing:
