@@ -10,7 +10,7 @@ from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.results import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label
+from fwtui.campaigns.reproduce.results import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label, needed
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
 from fwtui.live import counters
 from fwtui.live.protocols import DRAIN_EVERY, Session, finish
@@ -63,12 +63,9 @@ class Performer:
         """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
         for make, most in self._preset.counted:
             try:
-                n = next((n for n in reversed(results.sizes(make)) if n <= most), None)
+                n = needed([n for n in results.sizes(make) if n <= most], f"it was run only above n = {most}")[-1]
             except Missing as missing:
                 self._say(f"no counters of {make(0).kernel}: {missing}")
-                continue
-            if n is None:
-                self._say(f"no counters of {make(0).kernel}: it was run only above n = {most}")
                 continue
             run = results.find(make(n))
             self._say(f"counters of {label(make(n))}")
@@ -116,7 +113,7 @@ class Performer:
 
 
 def repeated(queue: Queue, wanted: Experiment) -> Experiment:
-    """As often as it is worth repeating."""
+    """With as many passes as it is worth repeating."""
     one = queue.expect(wanted).one
     return changed(wanted, repeats=next((count for seconds, count in REPEATS if one < seconds), 2))
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import cache
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.campaigns.reproduce.claim import TOLERANCE
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, known, needed
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, python
@@ -19,13 +18,8 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.run import same
-from kernels.plan import WARP
 
 FULL = 0.9  # of a unit's time
-LAUNCHES = 3  # of a round of the blocked kernels
-STARTED_ALIKE = 1.25  # rates of blocks of two sizes that the same thing may limit
-MOST_RESIDENT = 2048  # threads that a multiprocessor of any GPU holds at most
-ROWS = 8  # of threads in a block of 256
 OP = "rest"  # the op that decides a blocked kernel's time, whose counters and resources are read
 NO_LOADS = "the counters hold no load from global memory"
 COMPILING_SECONDS = 120.0  # at most
@@ -41,58 +35,6 @@ def integer_bound(results: Results, *makes: Make) -> str:
                     tile = f", tile {make(n).tile}" if make(n).tile else ""
                     shares = f"the integer units {units.percent(integer)} busy and the memory {units.percent(dram)}"
                     return f"{make(n).kernel} keeps {shares} (GPM, n {n}{tile})"
-    return ""
-
-
-def blocks_a_second(results: Results, make: Make, n: int, side: int = 1) -> float:
-    """Blocks that a kernel with side x side results a thread and one launch for each k starts in a second. Raises Missing."""
-    threads = make(n).options.get("threads", WARP * ROWS)
-    across, down = WARP * side, threads // WARP * side
-    return -(-n // across) * -(-n // down) * n / results.seconds(make(n))
-
-
-def billions(rate: float) -> str:
-    """So many thousand millions, in words."""
-    return f"{units.digits(rate / 1e9)} billion"
-
-
-def starting(results: Results, small: Make, large: Make) -> str:
-    """Whether small and large blocks are started at one rate, so that this, and not what they do, may be the limit."""
-    with suppress(Missing):
-        n = results.sizes(small, large)[-1]
-        rates = [blocks_a_second(results, make, n) for make in (large, small)]
-        if max(rates) <= min(rates) * STARTED_ALIKE:
-            counts = [make(n).options["threads"] for make in (large, small)]
-            words = f"{billions(rates[0])} blocks of {counts[0]} threads a second and {billions(rates[1])} of {counts[1]}"
-            return f"{large(n).kernel} starts {words} (n {n}): starting blocks seems to be its limit, not memory"
-    return ""
-
-
-def smaller_squares(results: Results, makes: Mapping[int, Make], n: int, best: int, usual: int, starts: bool) -> str:
-    """Why h x h results a thread may be best for a smaller h than the usual one; `starts`: whether starting blocks costs."""
-    words: list[str] = []
-    if starts and best > 1:
-        one, two = (blocks_a_second(results, makes[h], n, h) for h in (1, best))
-        words.append(f"h = 1 starts {billions(one)} blocks a second, where that is a limit, and h = {best} {billions(two)}")
-    threads = (n // usual) ** 2
-    if threads > MOST_RESIDENT * (results.device.multiprocessors or threads):
-        words.append(f"h = {usual} still has {threads:,} threads, more than this GPU holds at once, so it does not lack them")
-    words.append(
-        "a warp's threads lie h columns apart, so the larger h is the less their accesses join (counters would say how much)"
-    )
-    return "; ".join(words)
-
-
-def saved_launches(results: Results, one: Make, many: Make, single: Make, n: int, rounds: int) -> str:
-    """Whether what one launch gains over three a round may be these launches; what one takes is the smallest `single` run's."""
-    each = (results.seconds(many(n)) - results.seconds(one(n))) / rounds
-    words = f"It gains {units.duration(each)} in each of {rounds} rounds (n {n})"
-    with suppress(Missing):
-        small = results.sizes(single)[0]
-        launches = LAUNCHES * results.seconds(single(small)) / small
-        if each <= launches * TOLERANCE:
-            return f"{words}, as much as {LAUNCHES} launches, which take {units.duration(launches)}"
-        return f"{words}, and {LAUNCHES} launches take {units.duration(launches)}, so it is not they"
     return ""
 
 

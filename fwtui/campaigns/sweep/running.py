@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
@@ -20,12 +19,6 @@ ENOUGH = 5  # passes, with which a comparison can be more than UNCLEAR
 PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
-class Source(Driven, Protocol):
-    """What a sweep needs of fwtui.live.session.Live."""
-
-    def cancel(self) -> None: ...
-
-
 class Sweep:
     """What is done is known from the session's runs, so cells that were run before are not run again.
 
@@ -35,7 +28,7 @@ class Sweep:
 
     def __init__(
         self,
-        source: Source,
+        source: Driven,
         grid: Grid,
         within: float,
         clock: Callable[[], float] = time.monotonic,

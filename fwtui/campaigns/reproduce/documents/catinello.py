@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, Answer, claim, compared, judged, near, no_faster, slower
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, TOLERANCE, Answer, claim, compared, judged, near, no_faster, slower
 from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, needed, unusable
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from kernels import registry
+from kernels.plan import WARP
 
 CPU, SIMPLE, SIMPLE_VECTOR, PSEUDO = "serial", "naive", "naive-vector", "pseudo-blocked"
 BLOCKED, BLOCKED_VECTOR = "katz-kider", "blocked-vector"
@@ -30,6 +32,10 @@ BREAK_EVEN, OVER_CPU = 70, 570
 DRASTIC = 2.0
 UNALIGNED = 4099  # rows of no multiple of 32
 DENSITY = 0.3
+LAUNCHES = 3  # of a round of the blocked kernels
+STARTED_ALIKE = 1.25  # rates of blocks of two sizes that the same thing may limit
+MOST_RESIDENT = 2048  # threads that a multiprocessor of any GPU holds at most
+ROWS = 8  # of threads in a block of 256
 at = asking("int16")
 IN_ONE = at(ONE, launch="eager")  # as he launches it
 
@@ -81,18 +87,15 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     sizes = (1024, 2048) if scale.quick else (2048, 4096)
     for make in FIVE.values():
         yield make(sizes[-1])
-    for n in sizes[-1:] if scale.quick else (sizes[-1], 8192):
-        for make in (at(BLOCKED), at(TWO), IN_ONE):
-            yield make(n)
+    for n, make in product(sizes[-1:] if scale.quick else (sizes[-1], 8192), (at(BLOCKED), at(TWO), IN_ONE)):
+        yield make(n)
     for height in HEIGHTS:
         yield at(PSEUDO, results=height)(sizes[-1])
     for pitch in (0, 1):
         yield at(SIMPLE, pitch=pitch)(UNALIGNED // 2 if scale.quick else UNALIGNED)
-    for n in sizes:
-        for kernel in (SIMPLE, BLOCKED, BLOCKED_VECTOR):
-            for threads in THREADS:
-                if offered(kernel, threads):
-                    yield by_threads(kernel, threads)(n)
+    for n, kernel, threads in product(sizes, (SIMPLE, BLOCKED, BLOCKED_VECTOR), THREADS):
+        if offered(kernel, threads):
+            yield by_threads(kernel, threads)(n)
     for kernel in (BLOCKED_VECTOR, *candidates()):
         yield at(kernel)(sizes[-1] if scale.quick else 8192)
     if scale.quick:
@@ -100,8 +103,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     # the fastest first: where the time is short, a size that all five ran at is what counts
     for name in (BLOCKED_VECTOR, SIMPLE_VECTOR, BLOCKED, PSEUDO, SIMPLE):
         yield FIVE[name](16384)
-    best = fastest(results)
-    if best is not None:
+    if best := fastest(results):
         yield at(best)(LARGEST)
 
 
@@ -150,8 +152,7 @@ def heights(results: Results) -> Answer:
     as_good = not compared(results, makes[BEST_HEIGHT](n), makes[best](n)).slower
     if not 1 / ALIKE <= one <= ALIKE:
         return judged(False, value, "1 is not as simple")
-    smaller = best < BEST_HEIGHT
-    cause = evidence.smaller_squares(results, makes, n, best, BEST_HEIGHT, bool(starting(results))) if smaller else ""
+    cause = smaller_squares(results, n, best) if best < BEST_HEIGHT else ""
     return judged(as_good, value, f"{best} is better than {BEST_HEIGHT}", cause=cause)
 
 
@@ -213,8 +214,8 @@ def pitched(results: Results) -> Answer:
     except Missing:
         cause = ""
         if starting(results) and not ratio.faster:
-            rate = evidence.blocks_a_second(results, plain, n)
-            cause = f"{starting(results)}, and plain rows start {evidence.billions(rate)} (n {n}): transactions do not show"
+            rate = blocks_a_second(results, plain, n)
+            cause = f"{starting(results)}, and plain rows start {billions(rate)} (n {n}): transactions do not show"
         return judged(ratio.slower, value, "they are no slower", "transactions themselves need counters", cause)
     return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
 
@@ -230,9 +231,44 @@ def density(results: Results) -> Answer:
     raise Missing("no graph of density 0.3 was generated")
 
 
+def blocks_a_second(results: Results, make: Make, n: int, side: int = 1) -> float:
+    """Blocks that a kernel with side x side results a thread and one launch for each k starts in a second. Raises Missing."""
+    threads = make(n).options.get("threads", WARP * ROWS)
+    across, down = WARP * side, threads // WARP * side
+    return -(-n // across) * -(-n // down) * n / results.seconds(make(n))
+
+
+def billions(rate: float) -> str:
+    """So many thousand millions, in words."""
+    return f"{units.digits(rate / 1e9)} billion"
+
+
 def starting(results: Results) -> str:
-    """Whether the simple kernel's time may be that of starting its blocks."""
-    return evidence.starting(results, by_threads(SIMPLE, 64), by_threads(SIMPLE, 256))
+    """Whether the simple kernel starts large and small blocks at one rate, so that this may be its limit, and not their work."""
+    with suppress(Missing):
+        n = results.sizes(by_threads(SIMPLE, 64), by_threads(SIMPLE, 256))[-1]
+        large, small = (blocks_a_second(results, by_threads(SIMPLE, threads), n) for threads in (256, 64))
+        if max(large, small) <= min(large, small) * STARTED_ALIKE:
+            words = f"{billions(large)} blocks of 256 threads a second and {billions(small)} of 64"
+            return f"{SIMPLE} starts {words} (n {n}): starting blocks seems to be its limit, not memory"
+    return ""
+
+
+def smaller_squares(results: Results, n: int, best: int) -> str:
+    """Why h x h results a thread may be best for a smaller h than his."""
+    words = []
+    if starting(results) and best > 1:
+        one, two = (billions(blocks_a_second(results, at(PSEUDO, results=h), n, h)) for h in (1, best))
+        words.append(f"h = 1 starts {one} blocks a second, where that is a limit, and h = {best} {two}")
+    threads = (n // BEST_HEIGHT) ** 2
+    if threads > MOST_RESIDENT * (results.device.multiprocessors or threads):
+        words.append(
+            f"h = {BEST_HEIGHT} still has {threads:,} threads, more than this GPU holds at once, so it does not lack them"
+        )
+    words.append(
+        "a warp's threads lie h columns apart, so the larger h is the less their accesses join (counters would say how much)"
+    )
+    return "; ".join(words)
 
 
 def not_memory(results: Results, peak: float) -> str:
@@ -257,9 +293,17 @@ def room_for_two(results: Results, n: int) -> str:
 
 
 def one_launch(results: Results, n: int) -> str:
-    """Whether what one kernel gains may be the launches that it saves."""
+    """Whether what one kernel gains may be the launches that it saves; what one takes is the smallest simple run's."""
     rounds = -(-n // registry()[BLOCKED].tile_for(n))
-    words = evidence.saved_launches(results, IN_ONE, at(BLOCKED), at(SIMPLE), n, rounds)
+    each = (results.seconds(at(BLOCKED)(n)) - results.seconds(IN_ONE(n))) / rounds
+    words = ""
+    with suppress(Missing):
+        small = results.sizes(at(SIMPLE))[0]
+        launches = LAUNCHES * results.seconds(at(SIMPLE)(small)) / small
+        took = f"{LAUNCHES} launches, which take {units.duration(launches)}"
+        otherwise = f"and {LAUNCHES} launches take {units.duration(launches)}, so it is not they"
+        words = f"It gains {units.duration(each)} in each of {rounds} rounds (n {n}), "
+        words += f"as much as {took}" if each <= launches * TOLERANCE else otherwise
     return ", and ".join(filter(None, (words, evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)))))
 
 

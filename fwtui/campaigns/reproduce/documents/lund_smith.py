@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.campaigns.reproduce import evidence
@@ -62,15 +63,12 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     sizes = (1024, 2048, 4096) if scale.quick else (1024, 2048, 4096, 8192, 16384)
     for n in (256, 512) if not scale.gpu else (512, 1024) if scale.quick else (1024, 2048):
         yield ask(CPU, n)
-    for n in sizes:
-        for rung in reversed(RUNGS):
-            if n <= 8192:
-                yield ask(rung, n)
+    for n, rung in product((n for n in sizes if n <= 8192), reversed(RUNGS)):
+        yield ask(rung, n)
     for rung in (REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
         yield ask(rung, min(8192, sizes[-1]))
     if not scale.quick:
-        best = fastest(results)
-        if best is not None:
+        if best := fastest(results):
             yield ask(best[0], sizes[-1])
         for rung in reversed(RUNGS):
             yield ask(rung, sizes[-1])
@@ -261,15 +259,13 @@ def conflict(cyclic: bool, banks: int, broadcasts: bool) -> int:
     broadcast, only different words of one bank conflict; before, a half warp had to read one single word for that.
     """
     worst = 1
-    for step in range(4):
-        for i_aligned in (False, True):
-            words = []
-            for thread in range(16):
-                i, j = divmod(thread, 4)
-                k = (step + i + j) % 4 if cyclic else step
-                words.append(4 * i + k if i_aligned else 4 * k + j)
-            served = Counter(word % banks for word in (set(words) if broadcasts else words))
-            worst = max(worst, *served.values())
+    for step, i_aligned in product(range(4), (False, True)):
+        words = []
+        for i, j in product(range(4), range(4)):
+            k = (step + i + j) % 4 if cyclic else step
+            words.append(4 * i + k if i_aligned else 4 * k + j)
+        served = Counter(word % banks for word in (set(words) if broadcasts else words))
+        worst = max(worst, *served.values())
     return worst
 
 
