@@ -45,7 +45,6 @@ class Column(NamedTuple):
     absent: str = units.ABSENT
 
     def text(self, row: Row) -> str:
-        """What it says of a run."""
         value = self.value(row)
         return value if isinstance(value, str) else self.absent if value is None else self.unit(value)
 

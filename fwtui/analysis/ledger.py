@@ -23,7 +23,7 @@ OPERANDS = 2  # read from shared memory for a relaxation whose result stays in a
 
 
 class Roofs(NamedTuple):
-    """What a run's device can do at most; None where nobody knows."""
+    """What a run's device can do at most; None where it is not known."""
 
     bytes_per_second: float | None = None  # device memory; of a CPU: a measured copy
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign

@@ -25,7 +25,7 @@ class Limit(NamedTuple):
     form: Form
     relaxations_per_second: float  # at the run's own clock, where that and the probe's are known
     share: float | None  # of it that the run reached; None without a time
-    clock_mhz: float | None = None  # that the limit is for; None where nobody knows it
+    clock_mhz: float | None = None  # that the limit is for; None where it is not known
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:

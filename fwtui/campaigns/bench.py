@@ -75,7 +75,7 @@ class Heat:
     dtype: str
     entrants: list[Entrant] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    cut_short: bool = False  # the time was over before everybody had had all turns
+    cut_short: bool = False  # the time was over before each had had all turns
 
     @property
     def best_peer(self) -> Entrant | None:
@@ -90,7 +90,7 @@ class Heat:
 
     @property
     def ranking(self) -> list[Entrant]:
-        """Everybody who has had a turn, the fastest first; those without a time last."""
+        """Each that has had a turn, the fastest first; those without a time last."""
         return sorted((e for e in self.entrants if e.runs), key=lambda e: (e.seconds is None, e.seconds or 0.0))
 
 
@@ -126,7 +126,7 @@ class Bench:
                     self._say(f"the {backend.upper()}'s limit is not known: {why}")
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
-        """Everybody who can take part, in turns, within that share of the time that is left."""
+        """All that can take part, in turns, within that share of the time that is left."""
         heat = Heat(experiments[0].n, experiments[0].dtype)
         self.heats.append(heat)
         queue = self._queue.share(share)
@@ -146,7 +146,7 @@ class Bench:
         return heat
 
     def _admit(self, heat: Heat, experiments: Sequence[Experiment], queue: Queue) -> None:
-        """Who can run here, who is here, and for whom there is time: the shortest first, so that a slow one keeps nobody out."""
+        """What can run here, is installed, and has time enough: the shortest first, so that a slow one keeps no other out."""
         able: list[Entrant] = []
         for wanted in experiments:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from fwtui.analysis.estimate import scaled
 from fwtui.campaigns.queue import Queue
@@ -147,12 +147,6 @@ def _measured(queue: Queue, problem: Problem, config: Config, experiment: Experi
     run, note = queue.run(changed(experiment, budget=PASSES, repeats=0))
     if run is not None and not note and run.verified is not True:
         note = run.verdict.how if run.verdict is not None else "not verified"
-    return Trial(
-        **problem._asdict(),
-        kernel=config.kernel,
-        tile=config.tile,
-        options=dict(config.options),
-        launch=config.launch,
-        seconds=run.seconds if run is not None and not note else None,
-        note=note,
-    )
+    seconds = run.seconds if run is not None and not note else None
+    chosen = {**asdict(config), "options": dict(config.options)}
+    return Trial(**problem._asdict(), **chosen, seconds=seconds, note=note)

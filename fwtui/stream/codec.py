@@ -1,7 +1,7 @@
 """Lines: the bytes on a child's pipe and the bytes of a session file are the same.
 
 One JSON object per line, `kind` names its type, and its last member is the CRC-32 of everything before. A line is
-at most 64 KiB, so no reader ever holds more than that of somebody else's file at once.
+at most 64 KiB, so no reader ever holds more than that of a file from elsewhere at once.
 """
 
 from __future__ import annotations

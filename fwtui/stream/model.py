@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
+from itertools import islice
 from operator import or_
 from statistics import fmean
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.history import History
 from fwtui.stream.run import Run, started
 from fwtui.stream.throttle import throttled
 
@@ -25,6 +25,45 @@ GPM_WINDOW = 0.2  # a GPM reading is an average over up to so many seconds befor
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+class History(Sequence[T]):
+    """A sequence that grows by one at a time and never changes.
+
+    What it grew from and what it grows into share one list, so that growing costs nothing.
+    """
+
+    __slots__ = ("_items", "_length")
+
+    def __init__(self, items: list[T] | None = None, length: int = 0) -> None:
+        self._items = [] if items is None else items
+        self._length = length
+
+    def followed_by(self, item: T) -> History[T]:
+        """This and one more."""
+        items = self._items
+        if self._length < len(items) and items[self._length] is not item:
+            items = items[: self._length]  # it has grown in another way before
+        if self._length == len(items):
+            items.append(item)
+        return History(items, self._length + 1)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        places = range(self._length)[place]
+        return self._items[places] if isinstance(places, int) else [self._items[i] for i in places]
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._items, self._length)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
 
 
 class Evidence(NamedTuple):
@@ -77,7 +116,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         return self.readings.get(self.watched) or History()
 
     def limits_of(self, backend: str, gpu: int = 0) -> events.Limits | None:
-        """What that device can do at most; None where nobody has said so."""
+        """What that device can do at most; None where it was not told."""
         return self.measured.get((backend, gpu if backend == "cuda" else 0))
 
     def after(self, event: events.Event | Unknown) -> State:
@@ -163,7 +202,6 @@ class Model:
 
     @property
     def current(self) -> int | None:
-        """The id of the latest run."""
         return None if self.run is None else self.run.id
 
     @property
@@ -172,7 +210,6 @@ class Model:
 
     @property
     def reading(self) -> events.Telemetry | None:
-        """The latest telemetry."""
         return self.telemetry[-1] if self.telemetry else None
 
     @property
@@ -195,7 +232,6 @@ class Model:
         return isinstance(other, Model) and self.state == other.state
 
     def apply(self, event: events.Event | Unknown) -> None:
-        """Take one event."""
         if self.index % CHECKPOINT_EVERY == 0 and (not self._checkpoints or self._checkpoints[-1].index < self.index):
             self._checkpoints.append(self.state)
         self.state = self.state.after(event)

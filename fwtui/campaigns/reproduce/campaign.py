@@ -82,8 +82,8 @@ class Performer:
             return self._leave_out(wanted.kernel, "kernel missing")
         if kernel.backend == "cuda" and not self._scale.gpu and wanted.device != "simulator":
             return self._leave_out(wanted.kernel, "needs a GPU")
-        if not wanted.file and self._has(wanted):
-            return False
+        if not wanted.file and self.results.found(wanted) is not None:
+            return False  # claims share runs
         full = wanted.n <= FULL_CHECK[kernel.backend]
         wanted = repeated(self._queue, changed(wanted, verify=wanted.verify if full else "sample"))
         expected, left = self._queue.expect(wanted), self._queue.left
@@ -95,14 +95,6 @@ class Performer:
             self._say(f"{label(wanted)}, about {expected.total:.0f} s")
             why = self._queue.start(wanted)
         return self._leave_out(label(wanted), why) if why else True
-
-    def _has(self, wanted: Experiment) -> bool:
-        """Whether exactly that was run already: claims share runs."""
-        try:
-            self.results.find(wanted)
-        except Missing:
-            return False
-        return True
 
     def _leave_out(self, what: str, why: str) -> bool:
         if what not in self._left_out:

@@ -21,7 +21,7 @@ DIGITS = 6  # significant ones of a number
 
 
 class SlimRecorder(Recorder):
-    """Leaves out progress, rounds, most samples, digits that nobody can measure, and what the session has said already."""
+    """Leaves out progress, rounds, most samples, digits beyond what can be measured, and what the session has said already."""
 
     preset = Preset("", "", (), lambda results, scale: iter(()), 0.0)  # whose claims need nothing in particular
 

@@ -150,17 +150,17 @@ class Results:
             raise Missing(self._why_not(wanted, asked))
         return good[-1]
 
+    def found(self, wanted: Experiment) -> Run | None:
+        """The same; None where there is none."""
+        with suppress(Missing):
+            return self.find(wanted)
+        return None
+
     def seconds(self, wanted: Experiment) -> float:
         """Median seconds of the run's clean passes. Raises Missing."""
         run = self.find(wanted)
         self.used.add(run.id)
         return needed(run.seconds, f"{label(wanted)} was simulated, and nothing simulated is timed")
-
-    def in_words(self, wanted: Experiment) -> str:
-        """The same in words; a dash where there is none."""
-        with suppress(Missing):
-            return duration(self.seconds(wanted))
-        return "-"
 
     def spread(self, wanted: Experiment) -> float:
         """Half-width of the median's 95 % interval, relative to it; 0 where one pass alone tells of none. Raises Missing."""
@@ -170,7 +170,7 @@ class Results:
     def sizes(self, *makes: Make) -> tuple[int, ...]:
         """Sizes, ascending, at which all of them were run and timed. Raises Missing where there is none."""
         ran = sorted({run.n for run in self.runs})
-        each = [[n for n in ran if self._timed(make(n))] for make in makes]
+        each = [[n for n in ran if (run := self.found(make(n))) is not None and run.seconds] for make in makes]
         for make, sizes in zip(makes, each, strict=True):
             if not sizes:
                 raise Missing(self._why_not(make(0), []))
@@ -233,12 +233,6 @@ class Results:
         """The runs of exactly that, at that size."""
         kernel = registry().get(wanted.kernel)
         return [r for r in self.runs if kernel is not None and r.n == wanted.n and same(r, wanted, kernel)]
-
-    def _timed(self, wanted: Experiment) -> bool:
-        try:
-            return bool(self.find(wanted).seconds)
-        except Missing:
-            return False
 
     def _why_not(self, wanted: Experiment, asked: Sequence[Run]) -> str:
         kernel = registry().get(wanted.kernel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, Entrant, compare
@@ -192,10 +193,6 @@ def words(experiment: Experiment, axes: Sequence[Axis]) -> str:
 
 def _amount(run: Run, axis: str) -> float | None:
     """Where the run lies on that axis; None where it has no place on it."""
-    if axis == "n":
-        return float(run.n)
-    text = value(run.experiment, axis)
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return float(run.n if axis == "n" else value(run.experiment, axis))
+    return None

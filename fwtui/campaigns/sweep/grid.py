@@ -71,12 +71,8 @@ class Known:
         self._model = model
         self._seen = 0  # runs of the model that are in _numbers
         self._numbers: dict[tuple[object, ...], list[int]] = {}
-        self._earlier = {
-            identity(run.experiment): run
-            for before in earlier
-            for run in before.runs.values()
-            if run.state == "done" and not run.simulated and run.seconds
-        }
+        ran = (run for before in earlier for run in before.runs.values() if run.state == "done" and run.seconds)
+        self._earlier = {identity(run.experiment): run for run in ran}
 
     def run(self, key: tuple[object, ...]) -> Run | None:
         """The latest run of the experiment with that identity which is done, else the latest at all."""
@@ -99,16 +95,15 @@ class Known:
 def levels(count: int) -> list[int]:
     """How fine a resolution needs each of so many values: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
     found = [0] * count
-    spans = [(0, count - 1)]
-    level = 1
-    while spans:
-        finer: list[tuple[int, int]] = []
-        for low, high in spans:
-            if high - low > 1:
-                middle = (low + high) // 2
-                found[middle] = level
-                finer += [(low, middle), (middle, high)]
-        spans, level = finer, level + 1
+
+    def halve(low: int, high: int, level: int) -> None:
+        if high - low > 1:
+            middle = (low + high) // 2
+            found[middle] = level
+            halve(low, middle, level + 1)
+            halve(middle, high, level + 1)
+
+    halve(0, count - 1, 1)
     return found
 
 

@@ -20,7 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.session import Live
 from fwtui.stream import events
-from fwtui.stream.history import History
+from fwtui.stream.model import History
 from kernels import registry
 
 

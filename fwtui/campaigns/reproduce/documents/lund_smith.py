@@ -312,7 +312,9 @@ def table(results: Results) -> Iterator[Figure]:
     for n, there in TABLE.items():
         rows.append([str(n)])
         for name, seconds in zip(names, there, strict=True):
-            rows[-1] += [units.duration(seconds) if seconds is not None else "-", results.in_words(ask(name, n))]
+            rows[-1] += [units.duration(seconds) if seconds is not None else "-", "-"]
+            with suppress(Missing):
+                rows[-1][-1] = units.duration(results.seconds(ask(name, n)))
     yield Figure("Table 1", rows)
 
 
