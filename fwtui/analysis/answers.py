@@ -34,19 +34,15 @@ def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0
     from fwtui.stream import events  # not needed where distances alone are asked for
 
     s = summary
+    alike = {name: getattr(s, name) for name in ("reachable", "components", "largest", "diameter", "radius", "mean")}
     return events.Answers(
         t=t,
         run=run,
         vertices=s.n,
-        reachable=s.reachable,
-        components=s.components,
-        largest=s.largest,
-        diameter=s.diameter,
+        **alike,
         farthest=tuple(brief(vertices.name(v)) for v in s.farthest or ()),
-        radius=s.radius,
         centre=tuple(brief(vertices.name(v)) for v in s.centre[:CENTRES]),
         centres=len(s.centre),
-        mean=s.mean,
         edges=tuple(s.edges.tolist()) if len(s.counts) else (),
         counts=tuple(s.counts.tolist()),
         heat=tuple(

@@ -41,10 +41,8 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
     if name not in names():
         raise Refused(f"{shown(name)} cannot be swept; choose among {', '.join(names())}")
     words = [word.strip() for word in text.split(",") if word.strip()]
-    if words == [ALL]:
-        values = _all(name, kernels)
-    else:
-        values = [value for word in words for value in (_range(word) if name == "n" else [_value(name, word)])]
+    read = _range if name == "n" else lambda word: [_value(name, word)]
+    values = _all(name, kernels) if words == [ALL] else [value for word in words for value in read(word)]
     if not values:
         raise Refused(f"{name} has no values to sweep; give some, separated by commas")
     if len(values) > MOST_VALUES:

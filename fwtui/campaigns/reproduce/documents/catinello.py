@@ -328,7 +328,10 @@ def in_one_kernel(results: Results) -> Answer:
 CLAIMS = (pays, champion, beyond_memory, heights, threads, two_matrices, in_one_kernel, limit, pitched, density)
 COUNTED = (Counted(at(SIMPLE, pitch=1), UNALIGNED), Counted(at(SIMPLE), UNALIGNED), Counted(at(SIMPLE), 16384))
 PRESET = Preset(
-    *("catinello", "Catinello 2023", CLAIMS, runs),
+    "catinello",
+    "Catinello 2023",
+    CLAIMS,
+    runs,
     seconds=480,
     stages=("load", "unload"),
     stages_up_to=break_even.LARGEST,
