@@ -34,19 +34,15 @@ def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0
     from fwtui.stream import events  # not needed where distances alone are asked for
 
     s = summary
+    alike = {name: getattr(s, name) for name in ("reachable", "components", "largest", "diameter", "radius", "mean")}
     return events.Answers(
         t=t,
         run=run,
         vertices=s.n,
-        reachable=s.reachable,
-        components=s.components,
-        largest=s.largest,
-        diameter=s.diameter,
+        **alike,
         farthest=tuple(brief(vertices.name(v)) for v in s.farthest or ()),
-        radius=s.radius,
         centre=tuple(brief(vertices.name(v)) for v in s.centre[:CENTRES]),
         centres=len(s.centre),
-        mean=s.mean,
         edges=tuple(s.edges.tolist()) if len(s.counts) else (),
         counts=tuple(s.counts.tolist()),
         heat=tuple(
@@ -121,20 +117,13 @@ def lines(told: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
     width = max(len(name) for name, _ in facts)
     drawn = [f"{name:<{width}}  {value}" for name, value in facts]
     if told.counts:
-        drawn += ["", "pairs by distance", *_bars(told), "", *_map(told)]
+        bins = histogram(told)
+        width, most = max(len(label) for label, _ in bins), max(1, *(count for _, count in bins))
+        bars = [f"{label:>{width}}  {'█' * round(_BAR * count / most):<{_BAR}}  {count:,}" for label, count in bins]
+        head = f"{MAP}: '{SHADES[0]}' near to '{SHADES[-1]}' far, '{NO_PATH}' no path"
+        shaded = ["".join(shade(share) for share in row) for row in shares(told)]
+        drawn += ["", "pairs by distance", *bars, "", head, *shaded]
     return drawn
-
-
-def _bars(told: events.Answers) -> list[str]:
-    bins = histogram(told)
-    width, most = max(len(label) for label, _ in bins), max(1, *(count for _, count in bins))
-    return [f"{label:>{width}}  {'█' * round(_BAR * count / most):<{_BAR}}  {count:,}" for label, count in bins]
-
-
-def _map(told: events.Answers) -> list[str]:
-    """Mean distances of blocks of pairs as shades."""
-    signs = ["".join(shade(share) for share in row) for row in shares(told)]
-    return [f"{MAP}: '{SHADES[0]}' near to '{SHADES[-1]}' far, '{NO_PATH}' no path", *signs]
 
 
 def shade(share: float | None) -> str:
@@ -147,11 +136,8 @@ def answers_of(run: Run, runs: Iterable[Run]) -> events.Answers | None:
     if run.answers is not None:
         return run.answers
     checksum = run.verdict.checksum if run.verdict is not None else ""
-    for other in runs if checksum else ():
-        told = other.answers
-        if told is not None and told.checksum == checksum and other.experiment.graph == run.experiment.graph:
-            return told
-    return None
+    told = (r.answers for r in runs if r.answers is not None and r.experiment.graph == run.experiment.graph)
+    return next((answers for answers in told if checksum and answers.checksum == checksum), None)
 
 
 def _share(a: events.Answers) -> str:

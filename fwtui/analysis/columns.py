@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fwtui.analysis.compare import Comparison, Entrant
 from fwtui.analysis.data_sheet import fp32_flops
-from fwtui.analysis.limits import share_of_limit, share_of_peak
+from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -45,7 +45,6 @@ class Column(NamedTuple):
     absent: str = units.ABSENT
 
     def text(self, row: Row) -> str:
-        """What it says of a run."""
         value = self.value(row)
         return value if isinstance(value, str) else self.absent if value is None else self.unit(value)
 
@@ -80,7 +79,8 @@ def _spread(row: Row) -> float | None:
 
 
 def _limit(row: Row) -> float | None:
-    return share_of_limit(row.model, row.run)
+    limit = limit_of(row.model, row.run)
+    return limit.share if limit is not None else None
 
 
 def _peak(row: Row) -> float | None:
@@ -118,16 +118,9 @@ def flops_per_task(model: Model, run: Run) -> float | None:
 
 def baseline_run(model: Model, run: Run, baseline: str | None) -> Run | None:
     """The latest finished run of that kernel with the same n, one of the same number type before all others."""
-    same = [
-        other
-        for other in model.runs.values()
-        if other.experiment.kernel == baseline
-        and other.n == run.n
-        and other.state == "done"
-        and other.seconds
-        and not other.wrong
-    ]
-    return max(same, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
+    alike = [other for other in model.runs.values() if (other.experiment.kernel, other.n) == (baseline, run.n)]
+    timed = [other for other in alike if other.state == "done" and other.seconds and not other.wrong]
+    return max(timed, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
 
 
 def speedup(run: Run, against: Run | None) -> float | None:
@@ -142,18 +135,17 @@ def outcome(model: Model, run: Run) -> str:
     if run.state == "running":
         return "did not finish"
     if run.state != "done":
-        return (
-            f"{run.state}: {run.done.message}" if run.done is not None and run.done.message not in ("", run.state) else run.state
-        )
+        message = run.done.message if run.done is not None else ""
+        return run.state if message in ("", run.state) else f"{run.state}: {message}"
     words = []
     if run.simulated:
         words.append(SIMULATED if run.verified else "simulated")
-    if run.verdict is not None:
-        verdict = run.verdict
+    verdict = run.verdict
+    if verdict is not None:
         if verdict.verdict == "negative cycle":
             words.append("negative cycle " + " -> ".join(map(str, (*verdict.cycle, *verdict.cycle[:1]))))
         elif verdict.verdict == "verified":
-            words.append("" if run.simulated else "verified")
+            words += ["verified"] * (not run.simulated)
         else:
             words.append(f"{verdict.verdict.upper()}: {verdict.how}")
     evidence = model.evidence(run)
@@ -161,7 +153,7 @@ def outcome(model: Model, run: Run) -> str:
         words.append("throttled: " + ", ".join(evidence.throttled))
     if run.done is not None and run.done.indicative and not run.simulated:
         words.append("indicative")
-    return ", ".join(filter(None, words)) or "unverified"
+    return ", ".join(words) or "unverified"
 
 
 _ALL = (

@@ -103,18 +103,15 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Non
     if why:
         return UNCLEAR, why, None
     run, base = entrant.run, baseline.run
-    interval = ratio(_seconds(run), _seconds(base))
+    interval = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, base)))
     if interval is None:
         for one in (run, base):
             if one.done is not None and len(one.samples) < min(one.done.count, events.SAMPLES_TOLD):
                 kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
                 return UNCLEAR, f"this recording keeps {kept}, too few to tell a difference from chance; run it again", None
         fewest = min(len(run.samples), len(base.samples))
-        return (
-            UNCLEAR,
-            f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few; repeat it at least 5 times",
-            None,
-        )
+        few = f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few"
+        return UNCLEAR, f"{few}; repeat it at least 5 times", None
     _, low, high = interval
     words = "time " + " to ".join(dict.fromkeys((_change(low), _change(high))))
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
@@ -133,28 +130,18 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Non
 def repeated(model: Model, run: Run) -> float:
     """By what share the slowest verified run of the same experiment in that session exceeds the fastest; 0 for a single one."""
     wanted = identity(run.experiment)
-    times = [
-        r.seconds
-        for r in model.runs.values()
-        if r.state == "done" and r.verified and r.seconds and r.backend == run.backend and identity(r.experiment) == wanted
-    ]
+    right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.backend == run.backend)
+    times = [r.seconds for r in right if r.seconds and identity(r.experiment) == wanted]
     return max(times) / min(times) - 1 if times else 0.0
 
 
 def differences(entrant: Entrant, baseline: Entrant) -> tuple[str, ...]:
     """Everything besides the times in which the two differ: tile 32 against 16."""
     ours, theirs = entrant.run.experiment, baseline.run.experiment
-    words: list[str] = []
-    for field in FIELDS:
-        if field.name in HOW_MEASURED:
-            continue
-        pair = _shown(field, ours), _shown(field, theirs)
-        if pair[0] != pair[1]:
-            words.append(f"{field.name} {pair[0]} against {pair[1]}")
-    for name in sorted({*ours.options, *theirs.options}):
-        pair = ours.options.get(name), theirs.options.get(name)
-        if pair[0] != pair[1] and None not in pair:  # another kernel's options are no difference of their own
-            words.append(f"{name} {pair[0]} against {pair[1]}")
+    both = ours.options.keys() & theirs.options.keys()  # another kernel's options are no difference of their own
+    told = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
+    told += [(name, str(ours.options[name]), str(theirs.options[name])) for name in sorted(both)]
+    words = [f"{name} {one} against {other}" for name, one, other in told if one != other]
     if entrant.device != baseline.device:
         words.append(f"{entrant.device or 'an unknown machine'} against {baseline.device or 'an unknown machine'}")
     return tuple(words)
@@ -193,10 +180,6 @@ def _shown(field: Field, experiment: Experiment) -> str:
 def _throttled(entrant: Entrant) -> bool:
     evidence = entrant.model.evidence(entrant.run) if entrant.run.backend == "cuda" else None
     return evidence is not None and bool(evidence.throttled)
-
-
-def _seconds(run: Run) -> tuple[float, ...]:
-    return tuple(s.seconds for s in run.samples)
 
 
 def _change(multiple: float) -> str:

@@ -32,21 +32,16 @@ def expect(model: Model, wanted: Experiment, brief: bool = False, rates: Mapping
 
     A brief run has no pass with a clock at every phase.
     """
-    one, runs = one_pass(model, wanted, rates), _timed(model)
-    compiling = FIRST_COMPILE * (not _repeats(runs, wanted))
-    before = _nearest(_alike(runs, wanted) or runs, wanted.n)
-    stages = _grown(before, wanted.n, *GROWING) if before is not None else 0.0
-    return Expected(one, _passes(one, wanted, brief) + stages + _checking(runs, wanted) + compiling, compiling)
-
-
-def one_pass(model: Model, wanted: Experiment, rates: Mapping[str, float] = RATES) -> float:
-    """Seconds of one pass, scaled from the nearest smaller size of the most similar runs."""
-    backend = kernel_named(wanted.kernel).backend
-    alike = _alike(_timed(model), wanted)
+    runs, backend = _timed(model), kernel_named(wanted.kernel).backend
+    alike = _alike(runs, wanted)
     nearest = _nearest(alike, wanted.n)
     if nearest is None:
-        return wanted.n**3 / rates[backend]
-    return scaled(median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, wanted.n, backend)
+        one = wanted.n**3 / rates[backend]
+    else:
+        one = scaled(median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, wanted.n, backend)
+    compiling = FIRST_COMPILE * (not _repeats(runs, wanted))
+    stages = _grown(_nearest(alike or runs, wanted.n), wanted.n, *GROWING)
+    return Expected(one, _passes(one, wanted, brief) + stages + _checking(runs, wanted) + compiling, compiling)
 
 
 def scaled(seconds: float, n: int, wanted: int, backend: str) -> float:
@@ -71,7 +66,7 @@ def _passes(one: float, wanted: Experiment, brief: bool) -> float:
 def _checking(runs: Sequence[Run], wanted: Experiment) -> float:
     """Seconds of the check: as long as that of the nearest sampled run, by n^2, and SciPy's own time for a graph's first."""
     sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], wanted.n)
-    seconds = _grown(sampled, wanted.n, "verify") if sampled is not None else 0.0
+    seconds = _grown(sampled, wanted.n, "verify")
     made = any(r.experiment.graph == wanted.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs)
     made |= _sampled(wanted.verify, wanted.n, kernel_named(wanted.kernel).backend)
     return seconds if made else seconds + REFERENCE * wanted.n**3
@@ -82,8 +77,10 @@ def _sampled(verify: str, n: int, backend: str) -> bool:
     return verify in ("sample", "off") or (verify == "auto" and n > FULL_CHECK.get(backend, 0))
 
 
-def _grown(run: Run, n: int, *stages: str) -> float:
+def _grown(run: Run | None, n: int, *stages: str) -> float:
     """Seconds of that run's stages as they would be at n, if it is larger."""
+    if run is None:
+        return 0.0
     return sum(run.stage_seconds(name) or 0.0 for name in stages) * max(1.0, n / max(run.n, ONLY_OVERHEAD)) ** 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
 import msgspec
@@ -16,6 +16,7 @@ from fwtui.common.errors import Refused
 from fwtui.sessions.reader import Loaded
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 Row = dict[str, Any]
 TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
@@ -27,7 +28,11 @@ _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 def rows_of(loaded: Loaded, table: str) -> list[Row]:
     """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None where not known."""
-    return _MAKERS[table](_model(loaded), loaded)
+    if table in _EVENTS:
+        told = [line.event for line in loaded.lines if type(line.event) is _EVENTS[table]]
+        return [{name: getattr(event, name) for name in event.__struct_fields__} for event in told]
+    model = _model(loaded)
+    return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
 
 def human_rows(loaded: Loaded) -> list[Row]:
@@ -44,79 +49,48 @@ def _model(loaded: Loaded) -> Model:
     return model
 
 
-def _runs(model: Model, loaded: Loaded) -> list[Row]:
-    told = []
-    for run in model.runs.values():
-        whole = result(model, run)
-        for part in _OWN_TABLE:
-            del whole[part]
-        told.append(_flat(whole))
-    return told
+def _runs(model: Model, run: Run) -> Iterator[Row]:
+    yield _flat({name: value for name, value in result(model, run).items() if name not in _OWN_TABLE})
 
 
-def _phases(model: Model, loaded: Loaded) -> list[Row]:
-    return [
-        {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **detail}
-        for run in model.runs.values()
-        for detail in result(model, run)["phase_details"]
-    ]
+def _phases(model: Model, run: Run) -> Iterator[Row]:
+    for detail in result(model, run)["phase_details"]:
+        yield {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **detail}
 
 
-def _counters(model: Model, loaded: Loaded) -> list[Row]:
-    return [
-        {"run": run.id, "kernel": run.experiment.kernel, "op": op, "counter": name, "value": value}
-        for run in model.runs.values()
-        for op, values in run.counters.items()
-        for name, value in values.items()
-    ]
+def _counters(model: Model, run: Run) -> Iterator[Row]:
+    for op, values in run.counters.items():
+        for name, value in values.items():
+            yield {"run": run.id, "kernel": run.experiment.kernel, "op": op, "counter": name, "value": value}
 
 
-def _answers(model: Model, loaded: Loaded) -> list[Row]:
-    rows = []
-    for run in model.runs.values():
-        whole = result(model, run)["answers"]
-        if whole is not None:
-            kept = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
-            rows.append(_flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **kept}))
-    return rows
+def _answers(model: Model, run: Run) -> Iterator[Row]:
+    whole = result(model, run)["answers"]
+    if whole is not None:
+        kept = {name: value for name, value in whole.items() if name not in ("edges", "counts")}
+        yield _flat({"run": run.id, "kernel": run.experiment.kernel, "n": run.n, **kept})
 
 
-def _histogram(model: Model, loaded: Loaded) -> list[Row]:
-    return [
-        {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, "low": low, "high": high, "pairs": count}
-        for run in model.runs.values()
-        if run.answers is not None
-        for low, high, count in zip(run.answers.edges, run.answers.edges[1:], run.answers.counts, strict=False)
-    ]
+def _histogram(model: Model, run: Run) -> Iterator[Row]:
+    edges, counts = (run.answers.edges, run.answers.counts) if run.answers is not None else ((), ())
+    for low, high, count in zip(edges, edges[1:], counts, strict=False):
+        yield {"run": run.id, "kernel": run.experiment.kernel, "n": run.n, "low": low, "high": high, "pairs": count}
 
 
-def _rounds(model: Model, loaded: Loaded) -> list[Row]:
-    return [
-        {"run": run.id, "index": told.index, "first": told.first, "phase": name.key, "seconds": seconds}
-        for run in model.runs.values()
-        for told in run.rounds
-        for name, seconds in zip(run.phase_names, told.seconds, strict=False)
-    ]
+def _rounds(model: Model, run: Run) -> Iterator[Row]:
+    for told in run.rounds:
+        for name, seconds in zip(run.phase_names, told.seconds, strict=False):
+            yield {"run": run.id, "index": told.index, "first": told.first, "phase": name.key, "seconds": seconds}
 
 
-def _of_kind(kind: type[events.Event]) -> Callable[[Model, Loaded], list[Row]]:
-    def told(model: Model, loaded: Loaded) -> list[Row]:
-        fields = kind.__struct_fields__
-        return [{name: getattr(line.event, name) for name in fields} for line in loaded.lines if type(line.event) is kind]
-
-    return told
-
-
-_MAKERS: dict[str, Callable[[Model, Loaded], list[Row]]] = {
+_EVENTS: dict[str, type[events.Event]] = {"samples": events.Sample, "telemetry": events.Telemetry, "markers": events.Marker}
+_OF_A_RUN: dict[str, Callable[[Model, Run], Iterator[Row]]] = {
     "runs": _runs,
     "phases": _phases,
-    "samples": _of_kind(events.Sample),
     "rounds": _rounds,
     "counters": _counters,
     "answers": _answers,
     "histogram": _histogram,
-    "telemetry": _of_kind(events.Telemetry),
-    "markers": _of_kind(events.Marker),
 }
 
 

@@ -13,7 +13,7 @@ from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
+from fwtui.stream.run import PhaseTime, Run
 from kernels.plan import ITEMSIZE
 
 NEAR = 0.6  # of a roof: from here on it is what limits
@@ -23,7 +23,7 @@ OPERANDS = 2  # read from shared memory for a relaxation whose result stays in a
 
 
 class Roofs(NamedTuple):
-    """What a run's device can do at most; None where nobody knows."""
+    """What a run's device can do at most; None where it is not known."""
 
     bytes_per_second: float | None = None  # device memory; of a CPU: a measured copy
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
@@ -66,46 +66,37 @@ def roofs(model: Model, run: Run) -> Roofs:
     rate, form = (limit.relaxations_per_second, limit.form.title) if limit is not None else (None, "")
     if run.backend != "cuda":
         told = model.limits_of(run.backend, run.gpu)
-        return Roofs(told.copy_bytes_per_second if told is not None else None, rate, form)
+        return Roofs(told and told.copy_bytes_per_second, rate, form)
     gpu = model.gpu_of(run)
-    if gpu is None:
-        return Roofs(None, rate, form)
-    return Roofs(gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu.multiprocessors)
+    return Roofs(gpu and gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu and gpu.multiprocessors)
 
 
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
     """A line for each phase of the phase pass, and where there are several one for all; empty before there was one."""
     known = roofs(model, run)
-    lines = [
-        _line(run, known, phase.key, phase.title, phase.launches, phase.relaxations, phase.device_bytes, phase.seconds)
-        for phase in run.phases
-    ]
+    lines = [_line(run, known, phase) for phase in run.phases]
     if len(lines) > 1:
-        total = (
-            sum(line.launches for line in lines),
-            sum(line.relaxations for line in lines),
-            sum(line.device_bytes for line in lines),
-            sum(line.seconds for line in lines),
-        )
+        amounts = (sum(getattr(phase, name) for phase in run.phases) for name in PhaseTime._fields[2:])
+        total = _line(run, known, PhaseTime("", "all phases", *amounts))
         slowest = max(lines, key=lambda line: line.seconds)
-        most = f"mostly {slowest.title}: {units.percent(slowest.seconds / total[3] if total[3] else None)}"
-        lines.append(_line(run, known, "", "all phases", *total)._replace(limiter=most))
+        share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
+        lines.append(total._replace(limiter=f"mostly {slowest.title}: {share}"))
     return tuple(lines)
 
 
-def _line(run: Run, known: Roofs, key: str, title: str, launches: int, relaxations: int, moved: int, seconds: float) -> Line:
-    by_bytes = _over(moved, known.bytes_per_second) if moved else None
-    by_work = _over(relaxations, known.relaxations_per_second) if relaxations else None
+def _line(run: Run, known: Roofs, phase: PhaseTime) -> Line:
+    key, title, seconds, _, launches, relaxations, moved = phase
+    by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
     shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
     fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
-    by_shared = _over(fetched, known.shared_bytes_per_second) if shares and relaxations else None
+    by_shared = _over(fetched, known.shared_bytes_per_second) if shares else None
     line = Line(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, "")
     return line._replace(limiter=_limiter(run, known, line))
 
 
 def _over(amount: float, rate: float | None) -> float | None:
-    """Seconds; None where the rate is not known, or a made-up file has one that no time can be had from."""
-    seconds = amount / rate if rate else inf
+    """Seconds; None without an amount or a rate, or where a made-up file has one that no time can be had from."""
+    seconds = amount / rate if amount and rate else inf
     return seconds if isfinite(seconds) else None
 
 
@@ -124,12 +115,8 @@ def _limiter(run: Run, known: Roofs, line: Line) -> str:
     cuda = run.backend == "cuda"
     if cuda and line.launches and line.launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
         return f"launches: {line.launches:,} of {units.duration(line.seconds / line.launches)}"
-    near = [
-        (line.by_bytes, "device memory" if cuda else "memory"),
-        (line.by_work, "instructions"),
-        (line.by_shared, "shared memory"),
-    ]
-    reached = [(t / line.seconds, name) for t, name in near if t is not None and t >= NEAR * line.seconds]
+    roofs = {"device memory" if cuda else "memory": line.by_bytes, "instructions": line.by_work, "shared memory": line.by_shared}
+    reached = [(t / line.seconds, name) for name, t in roofs.items() if t is not None and t >= NEAR * line.seconds]
     if reached:
         return max(reached)[1]
     tiles = tiles_per_launch(run, line)

@@ -25,7 +25,7 @@ class Limit(NamedTuple):
     form: Form
     relaxations_per_second: float  # at the run's own clock, where that and the probe's are known
     share: float | None  # of it that the run reached; None without a time
-    clock_mhz: float | None = None  # that the limit is for; None where nobody knows it
+    clock_mhz: float | None = None  # that the limit is for; None where it is not known
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
@@ -44,12 +44,6 @@ def limit_of(model: Model, run: Run) -> Limit | None:
     share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
-
-
-def share_of_limit(model: Model, run: Run) -> float | None:
-    """The run's rate as a share of its device's limit; None where either is not known."""
-    limit = limit_of(model, run)
-    return limit.share if limit is not None else None
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -66,18 +66,12 @@ class Film:
 
     def at(self, done: int) -> Frame:
         """The step that runs once `done` relaxations have been done. Only for a film that is complete."""
-        return self._frames[self._index(done)]
+        return self._frames[max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)]
 
     def heaviest(self, done: int) -> Frame:
         """The step of that round which does most of its work."""
-        index = self._index(done)
-        here = self._frames[index].round
-        low, high = index, index + 1
-        while low > 0 and self._frames[low - 1].round == here:
-            low -= 1
-        while high < len(self._frames) and self._frames[high].round == here:
-            high += 1
-        return max(self._frames[low:high], key=lambda frame: frame.weight)
+        here = self.at(done).round
+        return max((frame for frame in self._frames if frame.round == here), key=lambda frame: frame.weight)
 
     def slowly(self) -> list[Frame]:
         """The steps of some rounds, evenly chosen, in order: what slow motion shows."""
@@ -91,9 +85,6 @@ class Film:
     def __len__(self) -> int:
         return len(self._frames)
 
-    def _index(self, done: int) -> int:
-        return max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)
-
     def _take(self, number: int, step: Step) -> None:
         self.rounds = number
         targets = self._places(step.writes)
@@ -106,8 +97,7 @@ class Film:
             self._frames.append(frame)
         self._taken += 1
         if len(self._frames) > MOST_FRAMES:
-            pairs = zip(self._frames[0::2], [*self._frames[1::2], None], strict=False)
-            self._frames = [_heavier(first, second) if second is not None else first for first, second in pairs]
+            self._frames = [reduce(_heavier, self._frames[place : place + 2]) for place in range(0, len(self._frames), 2)]
             self._every *= 2
 
 
@@ -188,11 +178,10 @@ def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
             return 0.0, 0.0, ""
         done = min(run.progress.done, 1.0)
         return done, (run.progress.t - run.stage_since) / done, ""
-    last = run.samples[-1] if run.samples and run.stage == "clean" else None
     seconds = run.seconds if run.samples else run.stage_seconds("warm-up")
     if not seconds:
         return 0.0, 0.0, ""
-    since = last.t if last is not None else run.stage_since
+    since = run.samples[-1].t if run.samples and run.stage == "clean" else run.stage_since
     return min((now - since) / seconds, 1.0), seconds, "about "
 
 

@@ -64,13 +64,13 @@ class Place(NamedTuple):
 
 
 def by_time(courses: Sequence[Course], watched: float) -> list[Place]:
-    """Everybody after the same time, `watched` (0..1) of the slowest one's total."""
+    """Each runner after the same time, `watched` (0..1) of the slowest one's total."""
     now = watched * max((c.total for c in courses), default=0.0)
     return [Place(c.share_at(now), min(now, c.total)) for c in courses]
 
 
 def by_round(courses: Sequence[Course], watched: float) -> list[Place]:
-    """Everybody at the same share of the way, with the time that it took to come there."""
+    """Each runner at the same share of the way, with the time that it took to come there."""
     return [Place(watched, c.seconds_at(watched)) for c in courses]
 
 

@@ -1,7 +1,7 @@
 """Kernels and other packages side by side: the same graph, in one worker, turn by turn, each verified every time.
 
-A machine does not stay as it is: clocks fall, others come and go. So nobody is measured to the end before the next begins;
-everybody has a turn, then everybody has another (A B C A B C ...), and what the turns differ by is shown.
+A machine does not stay as it is: clocks fall, other programs come and go. So no kernel is measured to the end before the next
+begins; each has a turn, then each has another (A B C A B C ...), and what the turns differ by is shown.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Heat:
     dtype: str
     entrants: list[Entrant] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    cut_short: bool = False  # the time was over before everybody had had all turns
+    cut_short: bool = False  # the time was over before each had had all turns
 
     @property
     def best_peer(self) -> Entrant | None:
@@ -90,7 +90,7 @@ class Heat:
 
     @property
     def ranking(self) -> list[Entrant]:
-        """Everybody who has had a turn, the fastest first; those without a time last."""
+        """Each that has had a turn, the fastest first; those without a time last."""
         return sorted((e for e in self.entrants if e.runs), key=lambda e: (e.seconds is None, e.seconds or 0.0))
 
 
@@ -115,19 +115,18 @@ class Bench:
     def measure_limits(self, backends: Sequence[str], index: int) -> None:
         """The limits of these devices: those that are kept, else measured now, before anything else runs."""
         for backend in backends:
-            known = self._live.tell_limits(backend, index if backend == "cuda" else 0)
-            if not known:
+            gpu = index if backend == "cuda" else 0
+            if not self._live.tell_limits(backend, gpu):
                 self._say(f"measuring the {backend.upper()}'s limit")
-                self._live.measure_limits(backend, index if backend == "cuda" else 0)
+                self._live.measure_limits(backend, gpu)
                 finish(self._live)
-                told = self._live.model.limits_of(backend, index)
+                told = self._live.model.limits_of(backend, gpu)
                 if told is None or not told.complete or told.note:
-                    self._say(
-                        f"the {backend.upper()}'s limit is not known: {told.note if told is not None else 'the worker died'}"
-                    )
+                    why = told.note if told is not None else "the worker died"
+                    self._say(f"the {backend.upper()}'s limit is not known: {why}")
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
-        """Everybody who can take part, in turns, within that share of the time that is left."""
+        """All that can take part, in turns, within that share of the time that is left."""
         heat = Heat(experiments[0].n, experiments[0].dtype)
         self.heats.append(heat)
         queue = self._queue.share(share)
@@ -139,13 +138,15 @@ class Bench:
                     return heat
                 what = f"{entrant.name} ({config_of(entrant.experiment).words}), n {heat.n} {heat.dtype}"
                 self._say(f"round {turn + 1} of {self._rounds}: {what.replace(' (-)', '')}")
-                if why := self._turn(entrant):
+                run, why = self._queue.run(self._with_passes(entrant))
+                entrant.runs += [run] if run is not None else []
+                if why:
                     heat.entrants.remove(entrant)
                     heat.left_out.append((entrant.name, why))
         return heat
 
     def _admit(self, heat: Heat, experiments: Sequence[Experiment], queue: Queue) -> None:
-        """Who can run here, who is here, and for whom there is time: the shortest first, so that a slow one keeps nobody out."""
+        """What can run here, is installed, and has time enough: the shortest first, so that a slow one keeps no other out."""
         able: list[Entrant] = []
         for wanted in experiments:
             try:
@@ -163,16 +164,16 @@ class Bench:
                 able.append(entrant)
         left = queue.left
         for entrant in sorted(able, key=self._needed):
-            one, needed = queue.expect(entrant.experiment).one, self._needed(entrant)
+            one, needed, why = queue.expect(entrant.experiment).one, self._needed(entrant), ""
             if one > MOST_SECONDS:
                 why = f"one pass is expected to take {one:.0f} s, more than {MOST_SECONDS:.0f}"
             elif needed > left:
                 why = f"expected to take {needed:.0f} s, and {max(0.0, left):.0f} s of its time are left; give --seconds more"
+            if why:
+                heat.left_out.append((entrant.name, why))
             else:
                 left -= needed
                 heat.entrants.append(entrant)
-                continue
-            heat.left_out.append((entrant.name, why))
         heat.entrants.sort(key=able.index)
 
     def _scouted(self, entrant: Entrant) -> str:
@@ -192,10 +193,3 @@ class Bench:
         """A turn: as many passes as were asked for, else one second's worth."""
         fit = int(TURN_SECONDS / max(self._queue.expect(entrant.experiment).one, 1e-9))
         return changed(entrant.experiment, repeats=entrant.experiment.repeats or max(1, min(MOST_PASSES, fit)))
-
-    def _turn(self, entrant: Entrant) -> str:
-        """One run of some passes; why it did not come to an end, or nothing."""
-        run, why = self._queue.run(self._with_passes(entrant))
-        if run is not None:
-            entrant.runs.append(run)
-        return why

@@ -75,7 +75,7 @@ class Queue:
             return None, why
         finish(self.live)
         run = self.live.model.runs.get(self._number)
-        done = run.done if run is not None else None
-        if run is not None and run.state == "done" and done is not None:
+        if run is not None and run.state == "done":
             return run, ""
-        return run, done.message if done is not None and done.message else "the worker died"
+        told = run.done.message if run is not None and run.done is not None else ""
+        return run, told or "the worker died"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from fwtui.analysis.estimate import scaled
 from fwtui.campaigns.queue import Queue
@@ -43,12 +43,8 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     launch mode, each of its own options), until no single change makes it faster. It depends on nothing but what was
     measured, so a search that was broken off goes on where it was.
     """
-    usual: dict[str, Config] = {}
-    for kernel in kernels:
-        try:
-            usual[kernel.id] = config_of(settle(changed(experiment, kernel=kernel.id, tile=0, options={}, launch="")))
-        except Refused:
-            continue
+    asked = {k.id: changed(experiment, kernel=k.id, tile=0, options={}, launch="") for k in kernels}
+    usual = {name: config_of(found) for name, wanted in asked.items() if (found := _settled(wanted)) is not None}
     for config in usual.values():
         if config not in times:
             return config
@@ -56,34 +52,29 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     for seconds, name in by_default[:FINALISTS]:
         if seconds > BEHIND * by_default[0][0]:
             break
-        kernel = registry()[name]
         own = [(t, c.words, c) for c, t in times.items() if c.kernel == name and t is not None]
-        for neighbour in neighbours(kernel, min(own)[2]):
-            if neighbour not in times and _takes(neighbour, experiment):
+        for neighbour in neighbours(registry()[name], min(own)[2]):
+            if neighbour not in times and _settled(neighbour.applied(experiment)) is not None:
                 return neighbour
     return None
 
 
-def neighbours(kernel: Kernel, config: Config) -> Iterator[Config]:
+def neighbours(kernel: Kernel, config: Config) -> list[Config]:
     """Every configuration that differs from this one in a single choice."""
-    for tile in kernel.tiles:
-        if tile != config.tile:
-            yield replace(config, tile=tile)
-    for launch in kernel.launch_modes:
-        if launch != config.launch:
-            yield replace(config, launch=launch)
+    chosen = dict(config.options)
+    others = [replace(config, tile=tile) for tile in kernel.tiles]
+    others += [replace(config, launch=launch) for launch in kernel.launch_modes]
     for option in kernel.options:
-        for value in option.values:
-            if value != dict(config.options)[option.name]:
-                yield replace(config, options=tuple(sorted({**dict(config.options), option.name: value}.items())))
+        others += [replace(config, options=tuple(sorted({**chosen, option.name: v}.items()))) for v in option.values]
+    return [other for other in others if other != config]
 
 
-def _takes(config: Config, experiment: Experiment) -> bool:
+def _settled(experiment: Experiment) -> Experiment | None:
+    """With every default filled in; None where its kernel does not take it."""
     try:
-        settle(config.applied(experiment))
+        return settle(experiment)
     except Refused:
-        return False
-    return True
+        return None
 
 
 class Tuner:
@@ -146,11 +137,8 @@ class Tuner:
 
     def _expected(self, problem: Problem, config: Config) -> float:
         """Seconds of one pass, from the same kernel at the largest smaller size; 0 where nothing is known of it."""
-        smaller = [
-            t
-            for t in self.trials.values()
-            if t.seconds and t.kernel == config.kernel and t.dtype == problem.dtype and t.n < problem.n
-        ]
+        alike = (t for t in self.trials.values() if (t.kernel, t.dtype) == (config.kernel, problem.dtype))
+        smaller = [t for t in alike if t.seconds and t.n < problem.n]
         nearest = max(smaller, key=lambda t: (t.n, t.config == config), default=None)
         return scaled(nearest.seconds or 0.0, nearest.n, problem.n, self._backend) if nearest is not None else 0.0
 
@@ -159,12 +147,6 @@ def _measured(queue: Queue, problem: Problem, config: Config, experiment: Experi
     run, note = queue.run(changed(experiment, budget=PASSES, repeats=0))
     if run is not None and not note and run.verified is not True:
         note = run.verdict.how if run.verdict is not None else "not verified"
-    return Trial(
-        **problem._asdict(),
-        kernel=config.kernel,
-        tile=config.tile,
-        options=dict(config.options),
-        launch=config.launch,
-        seconds=run.seconds if run is not None and not note else None,
-        note=note,
-    )
+    seconds = run.seconds if run is not None and not note else None
+    chosen = {**asdict(config), "options": dict(config.options)}
+    return Trial(**problem._asdict(), **chosen, seconds=seconds, note=note)

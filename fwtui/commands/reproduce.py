@@ -7,13 +7,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
-from fwtui.campaigns.reproduce.answer_table import answered, lines
-from fwtui.campaigns.reproduce.campaign import held
-from fwtui.campaigns.reproduce.claim import Answer, Claim
+from fwtui.campaigns.reproduce.campaign import Performer, held
+from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
 from fwtui.campaigns.reproduce.claim_recorder import record
-from fwtui.campaigns.reproduce.performer import Performer
-from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.preset import Preset, Row, Scale
 from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.support.narrating import narrate, say, say_incomplete
@@ -26,6 +25,7 @@ from fwtui.stream.model import Model
 
 ORDER = 150
 ALL = "all"
+COLUMNS = ("id", "claim", "document", "here", "answer")
 SAMPLING_HZ = 1.0
 
 
@@ -114,12 +114,28 @@ def _recorded(name: str) -> Model:
 
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
-    rows = answered(preset, results)
+    rows = preset.answered(results)
     if given.json:
         for claim, answer in rows:
             print(json.dumps(_data(preset, claim, answer)), flush=True)
         return
     print("\n".join(lines(preset, results, rows)), flush=True)
+
+
+def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
+    """Everything that a person is shown of one document."""
+    where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
+    cells = [COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)]
+    # flush left, unlike the tables of numbers: these are words with numbers in them
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    out = [f"{preset.title}, here: {where}", ""]
+    out += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    for word in (REFUTED, UNTESTABLE):
+        out += [f"{c.id} {word}: {a.reason}" for c, a in rows if a.verdict == word and a.reason]
+    out += [f"{c.id} note: {a.note}" for c, a in rows if a.note]
+    for figure in preset.figures(results):
+        out += ["", figure.title, *table(figure.rows)]
+    return [*out, "", f"Rule: {RULE}.", *(f"Left out: {text}" for text in results.left_out), ""]
 
 
 def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Lines: the bytes on a child's pipe and the bytes of a session file are the same.
 
 One JSON object per line, `kind` names its type, and its last member is the CRC-32 of everything before. A line is
-at most 64 KiB, so no reader ever holds more than that of somebody else's file at once.
+at most 64 KiB, so no reader ever holds more than that of a file from elsewhere at once.
 """
 
 from __future__ import annotations
@@ -43,13 +43,11 @@ class _Tag(msgspec.Struct):
 
 _encoder = msgspec.json.Encoder()
 _tag = msgspec.json.Decoder(_Tag)
-_decoders: dict[str, msgspec.json.Decoder[Any]] = {
-    kind.__struct_config__.tag: msgspec.json.Decoder(kind)  # type: ignore[misc]
-    for kind in events.ALL
+_decoders: dict[bytes, msgspec.json.Decoder[Any]] = {
+    str(kind.__struct_config__.tag).encode(): msgspec.json.Decoder(kind) for kind in events.ALL
 }
 _KIND_FIRST = b'{"kind":"'
 _LONGEST_KIND = 40
-_decoders_of_bytes = {kind.encode(): decoder for kind, decoder in _decoders.items()}
 
 
 def encode(event: Event) -> bytes:
@@ -82,7 +80,7 @@ def decode(raw: bytes) -> Event | Unknown:
         decoder = _named_first(body)
         if decoder is None:
             tag = _tag.decode(body)
-            decoder = _decoders.get(tag.kind)
+            decoder = _decoders.get(tag.kind.encode())
             if decoder is None:
                 return Unknown(kind=clean(tag.kind), raw=raw, t=tag.t)
         event = decoder.decode(body)
@@ -136,7 +134,7 @@ def _named_first(body: bytes) -> msgspec.json.Decoder[Any] | None:
     if not body.startswith(_KIND_FIRST):
         return None
     begin = len(_KIND_FIRST)
-    return _decoders_of_bytes.get(body[begin : body.find(b'"', begin, begin + _LONGEST_KIND)])
+    return _decoders.get(body[begin : body.find(b'"', begin, begin + _LONGEST_KIND)])
 
 
 def _unseal(raw: bytes) -> bytes:

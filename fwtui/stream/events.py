@@ -281,6 +281,14 @@ class Marker(Event, frozen=True, kw_only=True):
     text: str
 
 
+class End(Event, frozen=True, kw_only=True):
+    """Last line of a session that was closed; `events` counts the lines before it."""
+
+    reason: str  # "closed" | "signal" | ...
+    events: Count
+    dropped: Count = 0
+
+
 class FormLimit(Struct, frozen=True):
     """What a device does at most in one form of kernels.probes.probe_forms; the clock is that of its multiprocessors."""
 
@@ -328,34 +336,4 @@ class Answers(Event, frozen=True, kw_only=True):
     note: str = ""  # why there is nothing
 
 
-class End(Event, frozen=True, kw_only=True):
-    """Last line of a session that was closed; `events` counts the lines before it."""
-
-    reason: str  # "closed" | "signal" | ...
-    events: Count
-    dropped: Count = 0
-
-
-ALL: tuple[type[Event], ...] = (
-    Header,
-    Device,
-    RunStarted,
-    Planned,
-    Stage,
-    Graph,
-    Progress,
-    Sample,
-    Phases,
-    Round,
-    Occupancy,
-    Counters,
-    Verdict,
-    RunDone,
-    Fault,
-    Telemetry,
-    Notice,
-    Marker,
-    End,
-    Limits,
-    Answers,
-)
+ALL: tuple[type[Event], ...] = tuple(Event.__subclasses__())

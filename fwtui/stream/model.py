@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, reduce
+from itertools import islice
+from operator import or_
 from statistics import fmean
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.history import History
 from fwtui.stream.run import Run, started
 from fwtui.stream.throttle import throttled
 
@@ -24,6 +25,45 @@ GPM_WINDOW = 0.2  # a GPM reading is an average over up to so many seconds befor
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+class History(Sequence[T]):
+    """A sequence that grows by one at a time and never changes.
+
+    What it grew from and what it grows into share one list, so that growing costs nothing.
+    """
+
+    __slots__ = ("_items", "_length")
+
+    def __init__(self, items: list[T] | None = None, length: int = 0) -> None:
+        self._items = [] if items is None else items
+        self._length = length
+
+    def followed_by(self, item: T) -> History[T]:
+        """This and one more."""
+        items = self._items
+        if self._length < len(items) and items[self._length] is not item:
+            items = items[: self._length]  # it has grown in another way before
+        if self._length == len(items):
+            items.append(item)
+        return History(items, self._length + 1)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        places = range(self._length)[place]
+        return self._items[places] if isinstance(places, int) else [self._items[i] for i in places]
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._items, self._length)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
 
 
 class Evidence(NamedTuple):
@@ -76,7 +116,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         return self.readings.get(self.watched) or History()
 
     def limits_of(self, backend: str, gpu: int = 0) -> events.Limits | None:
-        """What that device can do at most; None where nobody has said so."""
+        """What that device can do at most; None where it was not told."""
         return self.measured.get((backend, gpu if backend == "cuda" else 0))
 
     def after(self, event: events.Event | Unknown) -> State:
@@ -162,7 +202,6 @@ class Model:
 
     @property
     def current(self) -> int | None:
-        """The id of the latest run."""
         return None if self.run is None else self.run.id
 
     @property
@@ -171,7 +210,6 @@ class Model:
 
     @property
     def reading(self) -> events.Telemetry | None:
-        """The latest telemetry."""
         return self.telemetry[-1] if self.telemetry else None
 
     @property
@@ -194,7 +232,6 @@ class Model:
         return isinstance(other, Model) and self.state == other.state
 
     def apply(self, event: events.Event | Unknown) -> None:
-        """Take one event."""
         if self.index % CHECKPOINT_EVERY == 0 and (not self._checkpoints or self._checkpoints[-1].index < self.index):
             self._checkpoints.append(self.state)
         self.state = self.state.after(event)
@@ -219,19 +256,20 @@ class Model:
         low = bisect_left(readings, window[0], key=lambda r: r.t)
         high = bisect_right(readings, window[1], key=lambda r: r.t)
         during = readings[low:high]
-        counted = [r for r in during if r.t - GPM_WINDOW >= window[0]]
-        averaged = [r for r in during if r.t - POWER_WINDOW >= window[0]]
-        mask = 0
-        for reading in during:
-            mask |= reading.throttle or 0
+
+        def mean(field: str, averaged_over: float = 0.0) -> float | None:
+            surely = (getattr(r, field) for r in during if r.t - averaged_over >= window[0])
+            there = [value for value in surely if value is not None]
+            return fmean(there) if there else None
+
         return Evidence(
             readings=len(during),
-            power_watts=_mean([r.gpu_power_watts for r in averaged]),
-            gpu_clock_mhz=_mean([r.gpu_clock_mhz for r in during]),
-            sm_occupancy=_mean([r.sm_occupancy for r in counted]),
-            dram_utilisation=_mean([r.dram_utilisation for r in counted]),
-            throttle=mask,
-            integer_utilisation=_mean([r.integer_utilisation for r in counted]),
+            power_watts=mean("gpu_power_watts", POWER_WINDOW),
+            gpu_clock_mhz=mean("gpu_clock_mhz"),
+            sm_occupancy=mean("sm_occupancy", GPM_WINDOW),
+            dram_utilisation=mean("dram_utilisation", GPM_WINDOW),
+            throttle=reduce(or_, (reading.throttle or 0 for reading in during), 0),
+            integer_utilisation=mean("integer_utilisation", GPM_WINDOW),
         )
 
 
@@ -248,8 +286,3 @@ def merged(known: events.Device | None, news: events.Device) -> events.Device:
 def _with(known: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
     """With another value at the key, unless a made-up file tells of more than there can be."""
     return {**known, key: value} if len(known) < most or key in known else known
-
-
-def _mean(values: list[float | None]) -> float | None:
-    there = [v for v in values if v is not None]
-    return fmean(there) if there else None

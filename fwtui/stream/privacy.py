@@ -49,7 +49,7 @@ def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
         found.append((str(Path.home()), "~"))
     for host in (socket.gethostname(), os.uname().nodename):
         found += [(host, "(host)"), (host.partition(".")[0], "(host)")]
-    with contextlib.suppress(OSError, KeyError, ImportError):  # nobody in the password file, as in some containers
+    with contextlib.suppress(OSError, KeyError, ImportError):  # the user is not in the password file, as in some containers
         found.append((getpass.getuser(), "(user)"))
     return tuple(
         (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead)

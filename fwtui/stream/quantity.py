@@ -26,7 +26,7 @@ class Quantity(NamedTuple):
     unit: Unit
     meaning: str  # for the choice of lanes
     most: float | str | None = None  # the greatest possible value, or the field of the Device (of the Machine) that tells it
-    about: float = 1.0  # where the strip's scale ends while nobody knows the most
+    about: float = 1.0  # where the strip's scale ends while the most is not known
     least: float = 0.0
     later: bool = False  # shown only where the user has chosen it
     host: bool = False  # of the machine, not of its GPU

@@ -15,6 +15,8 @@ from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
 MOST_TOLD = 256  # events of one kind that a run keeps
+PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields of Planned that a run has too
+GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 
 
 class PhaseTime(NamedTuple):
@@ -145,44 +147,38 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def after(self, event: events.Event) -> Run:
         """This run once the event has happened; an event that is not about runs changes nothing."""
+        return replace(self, **self._news(event))
+
+    def _news(self, event: events.Event) -> dict[str, Any]:
+        """The fields that the event changes."""
         match event:
             case events.Planned():
-                return replace(
-                    self,
-                    n=event.n,
-                    padded=event.padded,
-                    steps=event.steps,
-                    relaxations=event.relaxations,
-                    device_bytes=event.device_bytes,
-                )
+                return {name: getattr(event, name) for name in PLANNED}
             case events.Stage(seconds=None):
-                return replace(self, stage=event.name, stage_since=event.t, progress=None)
-            case events.Stage():
-                return replace(self, stages=_with(self.stages, event))
+                return {"stage": event.name, "stage_since": event.t, "progress": None}
+            case events.Stage() | events.Sample() | events.Round() | events.Occupancy():
+                name = GATHERED[type(event)]
+                told: tuple[events.Event, ...] = getattr(self, name)
+                # a made-up file may tell more than any worker does
+                return {name: (*told, event)} if len(told) < MOST_TOLD else {}
             case events.Progress():
-                return replace(self, progress=event)
+                return {"progress": event}
             case events.Graph():
-                return replace(self, graph=event)
-            case events.Sample():
-                return replace(self, samples=_with(self.samples, event))
+                return {"graph": event}
             case events.Phases():
-                return replace(self, phase_pass=event)
-            case events.Round():
-                return replace(self, rounds=_with(self.rounds, event))
-            case events.Occupancy():
-                return replace(self, occupancies=_with(self.occupancies, event))
+                return {"phase_pass": event}
             case events.Counters():
-                return replace(self, counted=(*(c for c in self.counted if c.op != event.op), event))
+                return {"counted": (*(c for c in self.counted if c.op != event.op), event)}
             case events.Verdict():
-                return replace(self, verdict=event)
+                return {"verdict": event}
             case events.Answers():
-                return replace(self, answers=event, progress=None)
+                return {"answers": event, "progress": None}
             case events.RunDone():
-                return replace(self, done=event, state=event.outcome, finished=event.t, stage="", progress=None)
+                return {"done": event, "state": event.outcome, "finished": event.t, "stage": "", "progress": None}
             case events.Fault() if self.state == "running":
-                return replace(self, state="failed", fault=event, finished=event.t, stage="", progress=None)
+                return {"fault": event, "state": "failed", "finished": event.t, "stage": "", "progress": None}
             case _:
-                return self
+                return {}
 
 
 def started(event: events.RunStarted) -> Run:
@@ -227,8 +223,3 @@ def _per_second(amount: int, seconds: float | None) -> float | None:
     """None where there is no time to divide by; a made-up file may hold one too short for a float's quotient."""
     rate = amount / seconds if seconds else inf
     return rate if isfinite(rate) else None
-
-
-def _with(told: tuple[Any, ...], event: events.Event) -> tuple[Any, ...]:
-    """One more, unless a made-up file tells more than any worker does."""
-    return (*told, event) if len(told) < MOST_TOLD else told

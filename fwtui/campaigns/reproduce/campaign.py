@@ -1,26 +1,120 @@
-"""A document's experiments, run one after the other by a screen that has other things to do meanwhile."""
+"""Runs a document's experiments on a live session, within its time; whatever is left out is named."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
+from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
-from fwtui.campaigns.reproduce.performer import Performer
-from fwtui.campaigns.reproduce.preset import BEGINS, Scale
-from fwtui.campaigns.reproduce.results import Results
-from fwtui.live.protocols import Session
+from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.results import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label, needed
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
+from fwtui.live import counters
+from fwtui.live.protocols import DRAIN_EVERY, Session, finish
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from kernels import registry
 
 ENDS = "end of reproduce "  # a marker after the runs of a document
+REPEATS = ((0.01, 20), (0.3, 5), (1.0, 3))  # passes shorter than so many seconds are taken so often, others twice
+
+
+class Performer:
+    """Runs one preset from its first experiment to its last. What the session ran before does not count."""
+
+    def __init__(self, live: Session, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
+        self._live = live
+        self._preset = preset
+        self._scale = scale
+        self._queue = Queue(live, limit).go()
+        self._say = say
+        self.results = Results(live.model, since=live.now)
+        self._left_out: set[str] = set()
+        self._waits = False  # for what is not ready yet
+        self._wanted: Iterator[Experiment | LeftOut | None] | None = None
+
+    def perform(self) -> Results:
+        """Everything, one run after the other; what could not be run is a marker of the session."""
+        while self.advance():
+            if self._waits:
+                time.sleep(DRAIN_EVERY)
+            finish(self._live)
+        return self.results
+
+    def advance(self) -> bool:
+        """Start the next experiment that can be run, if one is ready; False when none is left. Only while nothing is going."""
+        if self._wanted is None:
+            self._live.mark(self._preset.heading(self._scale))
+            self._wanted = self._preset.runs(self.results, self._scale)
+        for wanted in self._wanted:
+            self._waits = wanted is None
+            if wanted is None:
+                return True
+            if isinstance(wanted, LeftOut):
+                self._leave_out(*wanted)
+            elif self._begins(wanted):
+                return True
+        return False
+
+    def count(self, results: Results) -> None:
+        """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
+        for make, most in self._preset.counted:
+            try:
+                n = needed([n for n in results.sizes(make) if n <= most], f"it was run only above n = {most}")[-1]
+            except Missing as missing:
+                self._say(f"no counters of {make(0).kernel}: {missing}")
+                continue
+            run = results.find(make(n))
+            self._say(f"counters of {label(make(n))}")
+            with self._live.without_sampler():
+                found = counters.measure(run.experiment)
+            if isinstance(found, str):
+                return self._say(f"no counters: {found}")
+            for op, values in found.items():
+                self._live.tell(events.Counters(t=self._live.now, run=run.id, op=op, values=dict(values)))
+
+    def _begins(self, wanted: Experiment) -> bool:
+        kernel = registry().get(wanted.kernel)
+        if kernel is None:
+            return self._leave_out(wanted.kernel, "kernel missing")
+        if kernel.backend == "cuda" and not self._scale.gpu and wanted.device != "simulator":
+            return self._leave_out(wanted.kernel, "needs a GPU")
+        if not wanted.file and self.results.found(wanted) is not None:
+            return False  # claims share runs
+        full = wanted.n <= FULL_CHECK[kernel.backend]
+        wanted = repeated(self._queue, changed(wanted, verify=wanted.verify if full else "sample"))
+        expected, left = self._queue.expect(wanted), self._queue.left
+        if expected.one > MOST_SECONDS:
+            why = f"expected to take {expected.one:.0f} s, {TOO_LONG}"
+        elif expected.total > left:
+            why = f"expected to take {expected.total:.0f} s, and {left:.0f} of {self._queue.seconds:.0f} s are left"
+        else:
+            self._say(f"{label(wanted)}, about {expected.total:.0f} s")
+            why = self._queue.start(wanted)
+        return self._leave_out(label(wanted), why) if why else True
+
+    def _leave_out(self, what: str, why: str) -> bool:
+        if what not in self._left_out:
+            self._left_out.add(what)
+            self._live.mark(f"{LEFT_OUT}{what}: {why}")
+            self._say(f"{LEFT_OUT}{what}: {why}")
+        return False
+
+
+def repeated(queue: Queue, wanted: Experiment) -> Experiment:
+    """With as many passes as it is worth repeating."""
+    one = queue.expect(wanted).one
+    return changed(wanted, repeats=next((count for seconds, count in REPEATS if one < seconds), 2))
 
 
 class Campaign:
-    """Begins with a recording of its own where none is going; `tick()` it until it is over, then `close()` it.
+    """A document's experiments, run one after the other by a screen that has other things to do meanwhile.
 
-    Runs of before do not count for it, so that its recording holds everything that its answers rest on.
+    Begins with a recording of its own where none is going; `tick()` it until it is over, then `close()` it.
+    Earlier runs do not count for it, so that its recording holds everything that its answers rest on.
     """
 
     def __init__(self, live: Session, name: str, scale: Scale, say: Callable[[str], None]):

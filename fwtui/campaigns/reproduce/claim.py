@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, label
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, label, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
@@ -15,6 +15,7 @@ HOLDS, REFUTED, UNTESTABLE = "holds", "refuted", "not testable here"
 TOLERANCE = 1.5
 ALIKE = 1.1
 NOISE = 1.05
+MOST_SIZES = 2  # the largest ones, at which two kernels are compared
 NOISY = 0.1  # spreads of two medians together, beyond which nothing can be said of their ratio
 UNKNOWN = "Why is not known"
 RULE = (
@@ -48,7 +49,6 @@ class Claim:
     document: str  # its value, as it says it
     how: str
     judge: Judge
-    lesson: str = ""  # the cause of every way in which it can be refuted
 
     def answer(self, results: Results) -> Answer:
         """What the session does not hold is not testable here, with the reason."""
@@ -60,12 +60,12 @@ class Claim:
         answer = replace(answer, note="; ".join(filter(None, (answer.note, results.throttled))))
         if answer.verdict != REFUTED:
             return answer
-        return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or self.lesson or UNKNOWN))), cause="")
+        return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or UNKNOWN))), cause="")
 
 
-def claim(id: str, words: str, document: str, how: str, lesson: str = "") -> Callable[[Judge], Claim]:
-    """Makes a claim of the judge that follows."""
-    return lambda judge: Claim(id, words, document, how, judge, lesson)
+def claim(id: str, words: str, document: str) -> Callable[[Judge], Claim]:
+    """Makes a claim of the judge that follows, whose docstring tells the user how it is put to the test."""
+    return lambda judge: Claim(id, words, document, judge.__doc__ or "", judge)
 
 
 class Ratio(NamedTuple):
@@ -88,14 +88,12 @@ def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str
     return Answer(value, HOLDS, note=note) if holds else Answer(value, REFUTED, reason, note, cause)
 
 
-def unexplained(results: Results, n: int) -> str:
-    """The cause where none is known."""
-    return ""
-
-
 def said(words: str) -> Cause:
     """The same cause at every size: for what follows from the kernels themselves."""
     return lambda results, n: words
+
+
+UNEXPLAINED = said("")
 
 
 def near(value: float, low: float, high: float | None = None) -> bool:
@@ -106,83 +104,56 @@ def near(value: float, low: float, high: float | None = None) -> bool:
 def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:
     """Time of `slow` over time of `fast`. Raises Missing, also where the passes differ too much to tell."""
     noise = results.spread(slow) + results.spread(fast)
-    if noise > NOISY:
-        raise Missing(f"{label(slow)} against {label(fast)}: spreads of {units.percent(noise)} together, too noisy to tell")
+    about = f"{label(slow)} against {label(fast)}"
+    needed(noise <= NOISY, f"{about}: spreads of {units.percent(noise)} together, too noisy to tell")
     return Ratio(results.seconds(slow) / results.seconds(fast), noise)
 
 
-def ratios(results: Results, slow: Make, fast: Make, most: int = 2) -> dict[int, Ratio]:
+def ratios(results: Results, slow: Make, fast: Make, most: int = MOST_SIZES) -> dict[int, Ratio]:
     """`slow` compared with `fast`, by size, for the largest sizes that both ran at. Raises Missing."""
     return {n: compared(results, slow(n), fast(n)) for n in results.sizes(slow, fast)[-most:]}
 
 
 def speedup(
-    slow: Make,
-    fast: Make,
-    low: float,
-    high: float | None = None,
-    *,
-    above: Cause = unexplained,
-    below: Cause = unexplained,
-    most: int = 2,
-) -> Judge:
-    """Holds where `fast` beats `slow` by low..high, at every one of the (at most `most`) largest sizes that both ran at.
-
-    `above` and `below` say why it is more and less than that.
-    """
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, slow, fast, most)
-        outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
-        if not outside:
-            return judged(True, listed(found))
-        n = max(outside)
-        cause = (above if outside[n].value > low else below)(results, n)
-        return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
-
-    return judge
+    results: Results, slow: Make, fast: Make, low: float, high: float, above: Cause = UNEXPLAINED, below: Cause = UNEXPLAINED
+) -> Answer:
+    """Holds where `fast` beats `slow` by low..high at the largest sizes; `above` and `below` say why it is more and less."""
+    found = ratios(results, slow, fast)
+    outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
+    if not outside:
+        return judged(True, listed(found))
+    n = max(outside)
+    cause = (above if outside[n].value > low else below)(results, n)
+    return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
 
 
-def slower(first: Make, second: Make, *, same: Cause = unexplained, most: int = 2) -> Judge:
+def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> Answer:
     """Holds where `first` is slower than `second` by more than noise at the largest sizes; `same` says why it is not.
 
     That `first` is faster is not explained by what makes them alike.
     """
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, first, second, most)
-        cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
-        holds = all(r.slower for r in found.values())
-        return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
-
-    return judge
+    found = ratios(results, first, second, most)
+    cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
+    holds = all(r.slower for r in found.values())
+    return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
 
 
-def no_faster(first: Make, second: Make, *, gains: Cause = unexplained, most: int = 2) -> Judge:
+def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> Answer:
     """Holds where `first` gains nothing over `second` at the largest sizes; `gains` says why it does."""
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, second, first, most)
-        holds = not any(r.slower for r in found.values())
-        return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
-
-    return judge
+    found = ratios(results, second, first)
+    holds = not any(r.slower for r in found.values())
+    return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
 
 
-def alike(first: Make, second: Make, *, longer: Cause = unexplained, shorter: Cause = unexplained, most: int = 2) -> Judge:
+def alike(results: Results, first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED) -> Answer:
     """Holds where the two take the same time; else `longer` says why `first` takes more, or `shorter` why it takes less."""
-
-    def judge(results: Results) -> Answer:
-        found = ratios(results, first, second, most)
-        outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
-        reason = cause = ""
-        if outside:
-            n = outside[-1]
-            reason = f"they differ by more than {ALIKE - 1:.0%}"
-            cause = (longer if found[n].value > 1 else shorter)(results, n)
-        return judged(not outside, f"time {listed(found)}", reason, cause=cause)
-
-    return judge
+    found = ratios(results, first, second)
+    outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
+    if not outside:
+        return judged(True, f"time {listed(found)}")
+    n = outside[-1]
+    cause = (longer if found[n].value > 1 else shorter)(results, n)
+    return judged(False, f"time {listed(found)}", f"they differ by more than {ALIKE - 1:.0%}", cause=cause)
 
 
 def listed(found: Mapping[int, Ratio]) -> str:

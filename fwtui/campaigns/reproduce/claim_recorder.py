@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ DIGITS = 6  # significant ones of a number
 
 
 class SlimRecorder(Recorder):
-    """Leaves out progress, rounds, most samples, digits that nobody can measure, and what the session has said already."""
+    """Leaves out progress, rounds, most samples, digits beyond what can be measured, and what the session has said already."""
 
-    preset: Preset | None = None
+    preset = Preset("", "", (), lambda results, scale: iter(()), 0.0)  # whose claims need nothing in particular
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self._told: set[tuple[object, ...]] = set()  # the preface is written by the base class
@@ -42,11 +43,11 @@ class SlimRecorder(Recorder):
             case events.Progress() | events.Round() | events.Answers():
                 return False
             case events.Stage():
-                return event.seconds is not None and self._needs(event.name)
+                return event.seconds is not None and event.name in self.preset.stages and self._n <= self.preset.stages_up_to
             case events.Sample():
-                return event.seconds >= LONG_PASS and self._watched
+                return event.seconds >= LONG_PASS and self.preset.telemetry
             case events.Telemetry():
-                return self._watched
+                return self.preset.telemetry
             case events.Phases():
                 return len(event.parts) > 1
             case events.RunStarted():
@@ -56,7 +57,7 @@ class SlimRecorder(Recorder):
             case events.Graph():
                 return self._new(("graph", event.name, event.edges))
             case events.Occupancy():
-                return self.preset is not None and self.preset.occupancy and self._new((*self._form, event.op))
+                return self.preset.occupancy and self._new((*self._form, event.op))
         return True
 
     def _first_reading(self, event: object) -> bool:
@@ -68,13 +69,6 @@ class SlimRecorder(Recorder):
             self._clean = None
         return first
 
-    @property
-    def _watched(self) -> bool:
-        return self.preset is None or self.preset.telemetry
-
-    def _needs(self, stage: str) -> bool:
-        return self.preset is not None and stage in self.preset.stages and self._n <= self.preset.stages_up_to
-
     def _new(self, key: tuple[object, ...]) -> bool:
         fresh = key not in self._told
         self._told.add(key)
@@ -83,18 +77,8 @@ class SlimRecorder(Recorder):
 
 def rounded(event: events.Event) -> events.Event:
     """The event with DIGITS significant digits in every number that is not whole."""
-    return msgspec.convert(_rounded(msgspec.to_builtins(event)), type(event))
-
-
-def _rounded(value: Any) -> Any:
-    match value:
-        case float():
-            return float(f"{value:.{DIGITS}g}")
-        case dict():
-            return {key: _rounded(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_rounded(item) for item in value]
-    return value
+    told = json.loads(msgspec.json.encode(event), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
+    return msgspec.convert(told, type(event))
 
 
 def record(live: Session, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fwtui.campaigns.reproduce.claim import Claim
+from fwtui.campaigns.reproduce.claim import Answer, Claim
 from fwtui.campaigns.reproduce.results import Make, Results
 from fwtui.experiment.experiment import Experiment
 
 QUICK_SECONDS = 50.0
 ALONE_SECONDS = 480.0  # of a full preset that has the machine to itself
+Row = tuple[Claim, Answer]
 BEGINS = "reproduce "  # a recording's title and the marker before the first run: this and the preset's name
 
 
@@ -41,7 +42,7 @@ class Figure:
     """A table or figure of the document with our numbers beside it."""
 
     title: str
-    rows: tuple[tuple[str, ...], ...]  # the first one is the head
+    rows: Sequence[Sequence[str]]  # the first one is the head
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ class Preset:
     telemetry: bool = True  # whether a claim needs what GPM says of long passes
     figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
     counted: tuple[Counted, ...] = ()
+
+    def answered(self, results: Results) -> list[Row]:
+        """Every claim with its answer; takes seconds where a claim is about compiled code."""
+        return [(claim, claim.answer(results)) for claim in self.claims]
 
     def heading(self, scale: Scale) -> str:
         """What its recording is called, and the marker before its first run."""

@@ -12,9 +12,10 @@ from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.counters import METRICS
 from fwtui.stream import events
-from fwtui.stream.model import Evidence, Model
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
 from kernels import registry
+from kernels.plan import Kernel
 
 LEFT_OUT = "left out: "  # begins the marker of everything that was not run
 MOST_SECONDS = 60.0  # that one pass of a rung may take
@@ -53,6 +54,18 @@ def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
 def asking(dtype: str) -> Callable[..., Make]:
     """For one number type: a kernel and what else is chosen -> what to run by size."""
     return partial(partial, ask, dtype=dtype)
+
+
+def needed(value: Found | None, why: str) -> Found:
+    """The value. Raises Missing, for that reason, where there is none."""
+    if not value:
+        raise Missing(why)
+    return value
+
+
+def known(kernel_id: str) -> Kernel:
+    """The kernel of that id. Raises Missing where this version has none."""
+    return needed(registry().get(kernel_id), f"kernel missing: {kernel_id}")
 
 
 def later(rung: str, dtype: str) -> list[str]:
@@ -117,15 +130,16 @@ class Results:
     @property
     def device(self) -> events.Device:
         """The GPU's facts. Raises Missing where there was none."""
-        if self.model.gpu is None:
-            raise Missing("needs a GPU")
-        return self.model.gpu
+        return needed(self.model.gpu, "needs a GPU")
+
+    @property
+    def peak_bandwidth(self) -> float:
+        """Bytes per second that the GPU's memory could move. Raises Missing."""
+        return needed(self.device.peak_bytes_per_second, "the peak bandwidth of this device is not known")
 
     def find(self, wanted: Experiment) -> Run:
         """The latest verified run of exactly that, where none was wrong. Raises Missing with the reason."""
-        kernel = registry().get(wanted.kernel)
-        if kernel is None:
-            raise Missing(f"kernel missing: {wanted.kernel}")
+        kernel = known(wanted.kernel)
         unknown = set(wanted.options) - {o.name for o in kernel.options}
         if unknown:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
@@ -136,36 +150,36 @@ class Results:
             raise Missing(self._why_not(wanted, asked))
         return good[-1]
 
+    def found(self, wanted: Experiment) -> Run | None:
+        """The same; None where there is none."""
+        with suppress(Missing):
+            return self.find(wanted)
+        return None
+
     def seconds(self, wanted: Experiment) -> float:
         """Median seconds of the run's clean passes. Raises Missing."""
         run = self.find(wanted)
-        if not run.seconds:
-            raise Missing(f"{label(wanted)} was simulated, and nothing simulated is timed")
         self.used.add(run.id)
-        return run.seconds
+        return needed(run.seconds, f"{label(wanted)} was simulated, and nothing simulated is timed")
 
     def spread(self, wanted: Experiment) -> float:
         """Half-width of the median's 95 % interval, relative to it; 0 where one pass alone tells of none. Raises Missing."""
         done = self.find(wanted).done
-        return done.spread or 0.0 if done is not None else 0.0
+        return (done and done.spread) or 0.0
 
     def sizes(self, *makes: Make) -> tuple[int, ...]:
         """Sizes, ascending, at which all of them were run and timed. Raises Missing where there is none."""
-        known = sorted({run.n for run in self.runs})
-        each = [[n for n in known if self._timed(make(n))] for make in makes]
+        ran = sorted({run.n for run in self.runs})
+        each = [[n for n in ran if (run := self.found(make(n))) is not None and run.seconds] for make in makes]
         for make, sizes in zip(makes, each, strict=True):
             if not sizes:
                 raise Missing(self._why_not(make(0), []))
-        common = tuple(n for n in known if all(n in sizes for sizes in each))
-        if not common:
-            raise Missing(f"{' and '.join(make(0).kernel for make in makes)} were not run at the same size")
-        return common
+        common = tuple(n for n in ran if all(n in sizes for sizes in each))
+        return needed(common, f"{' and '.join(make(0).kernel for make in makes)} were not run at the same size")
 
     def time(self, make: Make, n: int) -> Time:
         """The time at n, else extrapolated by n^3 from the largest smaller size. Raises Missing."""
-        below = [size for size in self.sizes(make) if size <= n]
-        if not below:
-            raise Missing(f"{make(n).kernel} was run only above n = {n}")
+        below = needed([size for size in self.sizes(make) if size <= n], f"{make(n).kernel} was run only above n = {n}")
         return Time(self.seconds(make(below[-1])) * (n / below[-1]) ** 3, below[-1], n)
 
     def end_to_end(self, wanted: Experiment) -> float:
@@ -188,32 +202,27 @@ class Results:
 
     def phase_seconds(self, wanted: Experiment, key: str) -> float:
         """Seconds of one phase in the phase pass; 0 where the plan has no such step. Raises Missing without a phase pass."""
-        run = self.find(wanted)
-        if not run.phases:
-            raise Missing(f"the session holds no phases of {label(wanted)}")
-        return next((p.seconds for p in run.phases if p.key == key), 0.0)
+        phases = needed(self.find(wanted).phases, f"the session holds no phases of {label(wanted)}")
+        return next((p.seconds for p in phases if p.key == key), 0.0)
 
     def counter(self, wanted: Experiment, op: str, name: str) -> float:
         """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing where none was measured."""
         if name not in COUNTED:
             raise KeyError(f"there is no counter {name}")
         found = [r.counters[op][name] for r in self._repeats(wanted) if name in r.counters.get(op, {})]
-        if not found:
-            raise Missing(NEEDS_COUNTERS)
-        return found[-1]
+        return needed(found, NEEDS_COUNTERS)[-1]
 
-    def gpm(self, wanted: Experiment) -> Evidence:
-        """Telemetry with GPM's shares of the clean passes of that run. Raises Missing where nothing was read meanwhile."""
+    def gpm(self, wanted: Experiment) -> tuple[float, float]:
+        """Shares of that run's clean passes in which GPM found the integer units and the memory at work. Raises Missing."""
         for run in reversed(self._repeats(wanted)):
-            evidence = self.model.evidence(run) if run.verified else None
-            if evidence is not None and None not in (evidence.dram_utilisation, evidence.integer_utilisation):
-                return evidence
+            told = self.model.evidence(run) if run.verified else None
+            if told is not None and told.integer_utilisation is not None and told.dram_utilisation is not None:
+                return told.integer_utilisation, told.dram_utilisation
         raise Missing(f"the session holds no GPM readings of {label(wanted)}")
 
     def counted_at(self, op: str, name: str, *makes: Make) -> int:
         """The largest size at which all of them have that counter. Raises Missing where there is none."""
-        sizes = {run.n for run in self.runs}
-        for n in sorted(sizes, reverse=True):
+        for n in sorted({run.n for run in self.runs}, reverse=True):
             with suppress(Missing):
                 for make in makes:
                     self.counter(make(n), op, name)
@@ -225,12 +234,6 @@ class Results:
         kernel = registry().get(wanted.kernel)
         return [r for r in self.runs if kernel is not None and r.n == wanted.n and same(r, wanted, kernel)]
 
-    def _timed(self, wanted: Experiment) -> bool:
-        try:
-            return bool(self.find(wanted).seconds)
-        except Missing:
-            return False
-
     def _why_not(self, wanted: Experiment, asked: Sequence[Run]) -> str:
         kernel = registry().get(wanted.kernel)
         if kernel is None:
@@ -241,8 +244,7 @@ class Results:
                 return why
         for text in reversed(self.left_out):
             about, _, reason = text.partition(": ")
-            named = about in (kernel.id, label(wanted)) or (not wanted.n and about.split(" ")[0] == kernel.id)
-            if named:
+            if about in (kernel.id, label(wanted)) or (not wanted.n and about.split(" ")[0] == kernel.id):
                 return f"{about}: {reason}"
         return f"{label(wanted) if wanted.n else kernel.id} was not run"
 

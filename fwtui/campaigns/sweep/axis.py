@@ -41,10 +41,8 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
     if name not in names():
         raise Refused(f"{shown(name)} cannot be swept; choose among {', '.join(names())}")
     words = [word.strip() for word in text.split(",") if word.strip()]
-    if words == [ALL]:
-        values = _all(name, kernels)
-    else:
-        values = [value for word in words for value in (_range(word) if name == "n" else [_value(name, word)])]
+    read = _range if name == "n" else lambda word: [_value(name, word)]
+    values = _all(name, kernels) if words == [ALL] else [value for word in words for value in read(word)]
     if not values:
         raise Refused(f"{name} has no values to sweep; give some, separated by commas")
     if len(values) > MOST_VALUES:
@@ -111,16 +109,11 @@ def _range(text: str) -> list[str]:
     if low > high:
         raise Refused(f"n {brief(text)} runs backwards; write {high}..{low}")
     if plus:
-        by = int(_value("n", step))
-        if (high - low) // by >= MOST_VALUES:
-            raise Refused(
-                f"n {brief(text)} has {(high - low) // by + 1} values, and a sweep takes {MOST_VALUES}; take larger steps"
-            )
-        return [str(n) for n in range(low, high + 1, by)]
-    sizes = [low]
-    while sizes[-1] * 2 <= high:
-        sizes.append(sizes[-1] * 2)
-    return [str(n) for n in sizes]
+        sizes = range(low, high + 1, int(_value("n", step)))
+        if len(sizes) > MOST_VALUES:
+            raise Refused(f"n {brief(text)} has {len(sizes)} values, and a sweep takes {MOST_VALUES}; take larger steps")
+        return [str(n) for n in sizes]
+    return [str(low << doubled) for doubled in range((high // low).bit_length())]
 
 
 def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, Entrant, compare
@@ -43,11 +44,8 @@ class BreakEven(NamedTuple):
 
     @property
     def words(self) -> str:
-        copies = ", copies included" if self.copies else ""
-        return (
-            f"{self.late} is faster than {self.early} from about n = {self.at:.0f} on "
-            f"(between {self.low} and {self.high}{copies})"
-        )
+        between = f"(between {self.low} and {self.high}{', copies included' * self.copies})"
+        return f"{self.late} is faster than {self.early} from about n = {self.at:.0f} on {between}"
 
 
 class Series(NamedTuple):
@@ -142,28 +140,24 @@ def break_even(one: Series, other: Series) -> BreakEven | None:
 def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None) -> list[Series]:
     """The runs as one series per combination of everything but the axis that they are drawn across."""
     axes = varied(r.experiment for r in runs) if axes is None else axes
-    groups: dict[tuple[object, ...], list[tuple[float, Run]]] = {}
-    names: dict[tuple[object, ...], str] = {}
+    groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
         place = _amount(run, across)
-        if place is None:
-            continue
-        told = [(a, value(run.experiment, a.name)) for a in axes if a.name != across]
-        key = tuple(text for _, text in told)
-        names[key] = " · ".join(named(axis.name, text) for axis, text in told if text)
-        groups.setdefault(key, []).append((place, run))
-    return [Series(names[key] or "all", tuple(sorted(points, key=lambda p: p[0]))) for key, points in groups.items()]
+        if place is not None:
+            told = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
+            name = " · ".join(named(axis, text) for axis, text in told if text)
+            groups.setdefault(name, []).append((place, run))
+    return [Series(name or "all", tuple(sorted(points, key=lambda p: p[0]))) for name, points in groups.items()]
 
 
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
     """Everything that runs of one session say together; of each experiment one run is expected."""
     lines = series(runs, "n")
     fits = {line.name: found for line in lines if (found := fit(line.seconds())) is not None}
-    timed = [line for line in lines if line.seconds()]
     # against the one that wins at the largest size: what loses to it everywhere needs no sentence
-    largest = max((n for line in timed for n in line.seconds()), default=0)
-    winner = min((s for s in timed if largest in s.seconds()), key=lambda s: s.seconds()[largest], default=None)
-    crossings = [c for line in timed if winner is not None and line is not winner and (c := break_even(line, winner)) is not None]
+    largest = max((n for line in lines for n in line.seconds()), default=0)
+    winner = min((s for s in lines if largest in s.seconds()), key=lambda s: s.seconds()[largest], default=None)
+    crossings = [c for line in lines if winner is not None and line is not winner and (c := break_even(line, winner)) is not None]
     rates: dict[int, float] = {}
     for run in filter(counts, runs):
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
@@ -199,10 +193,6 @@ def words(experiment: Experiment, axes: Sequence[Axis]) -> str:
 
 def _amount(run: Run, axis: str) -> float | None:
     """Where the run lies on that axis; None where it has no place on it."""
-    if axis == "n":
-        return float(run.n)
-    text = value(run.experiment, axis)
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return float(run.n if axis == "n" else value(run.experiment, axis))
+    return None

@@ -37,8 +37,7 @@ class Grid:
 
     def __init__(self, base: Experiment, axes: Sequence[Axis], settled: Settled):
         """Raises Refused where there are too many cells, or none of them can run."""
-        count = prod(len(axis.values) for axis in axes)
-        if count > MOST_CELLS:
+        if (count := prod(len(axis.values) for axis in axes)) > MOST_CELLS:
             raise Refused(f"these axes have {count} cells, and a sweep takes {MOST_CELLS}; give fewer values")
         self.base = base
         self.axes = tuple(axes)
@@ -58,15 +57,11 @@ class Grid:
         return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
 
     def _turn(self, cell: Cell) -> tuple[float, ...]:
-        level, n, density = 0, 0.0, 0.0
-        for axis, value in zip(self.axes, cell.at, strict=True):
-            if axis.name == "n":
-                n = float(value)
-            elif axis.name == "density":  # cells of one graph beside each other: it is made and checked once
-                density = float(value)
-            if amounts(axis.name) and axis.name != "n":
-                level = max(level, levels(len(axis.values))[axis.values.index(value)])
-        return (level, n, density)
+        at = {axis.name: (value, axis.values) for axis, value in zip(self.axes, cell.at, strict=True)}
+        n, density = (float(at[name][0]) if name in at else 0.0 for name in ("n", "density"))
+        finer = (levels(len(all_))[all_.index(value)] for name, (value, all_) in at.items() if amounts(name) and name != "n")
+        # density at the end: cells of one graph beside each other, so that it is made and checked once
+        return (max(finer, default=0), n, density)
 
 
 class Known:
@@ -74,14 +69,10 @@ class Known:
 
     def __init__(self, model: Model, earlier: Sequence[Model] = ()):
         self._model = model
-        self._seen: list[int] = []
+        self._seen = 0  # runs of the model that are in _numbers
         self._numbers: dict[tuple[object, ...], list[int]] = {}
-        self._earlier = {
-            identity(run.experiment): run
-            for before in earlier
-            for run in before.runs.values()
-            if run.state == "done" and not run.simulated and run.seconds
-        }
+        ran = (run for before in earlier for run in before.runs.values() if run.state == "done" and run.seconds)
+        self._earlier = {identity(run.experiment): run for run in ran}
 
     def run(self, key: tuple[object, ...]) -> Run | None:
         """The latest run of the experiment with that identity which is done, else the latest at all."""
@@ -93,28 +84,26 @@ class Known:
     def _look(self) -> None:
         """Take in the runs that are new; a session only grows, unless it is rewound."""
         runs = self._model.runs
-        if len(runs) < len(self._seen):
-            self._seen, self._numbers = [], {}
-        for number in islice(runs, len(self._seen), None):
-            self._seen.append(number)
-            run = runs[number]
+        if len(runs) < self._seen:
+            self._seen, self._numbers = 0, {}
+        for run in islice(runs.values(), self._seen, None):
             if not run.simulated:
-                self._numbers.setdefault(identity(run.experiment), []).append(number)
+                self._numbers.setdefault(identity(run.experiment), []).append(run.id)
+        self._seen = len(runs)
 
 
 def levels(count: int) -> list[int]:
     """How fine a resolution needs each of so many values: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
     found = [0] * count
-    spans = [(0, count - 1)]
-    level = 1
-    while spans:
-        finer: list[tuple[int, int]] = []
-        for low, high in spans:
-            if high - low > 1:
-                middle = (low + high) // 2
-                found[middle] = level
-                finer += [(low, middle), (middle, high)]
-        spans, level = finer, level + 1
+
+    def halve(low: int, high: int, level: int) -> None:
+        if high - low > 1:
+            middle = (low + high) // 2
+            found[middle] = level
+            halve(low, middle, level + 1)
+            halve(middle, high, level + 1)
+
+    halve(0, count - 1, 1)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
@@ -20,14 +19,8 @@ ENOUGH = 5  # passes, with which a comparison can be more than UNCLEAR
 PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
-class Source(Driven, Protocol):
-    """What a sweep needs of fwtui.live.session.Live."""
-
-    def cancel(self) -> None: ...
-
-
 class Sweep:
-    """What is done is known from the session's runs, so cells that were run before, by whomever, are not run again.
+    """What is done is known from the session's runs, so cells that were run before are not run again.
 
     `tick()` is called often; it starts the next cell when the session is free. A cell that is expected to take longer than
     what is left of the time is left out, and smaller ones still have their turn.
@@ -35,7 +28,7 @@ class Sweep:
 
     def __init__(
         self,
-        source: Source,
+        source: Driven,
         grid: Grid,
         within: float,
         clock: Callable[[], float] = time.monotonic,
@@ -91,7 +84,7 @@ class Sweep:
         if self.source.busy:
             return
         if self.current is not None and not self.ended(self.current):
-            # its worker died before it could say so, or somebody cancelled it: not again until asked to
+            # its worker died before it could say so, or it was cancelled: not again until asked to
             self.left_out[self.current.at] = "its run did not come to an end"
         self.current = None
         while self.going and self.current is None:

@@ -52,14 +52,11 @@ class Squares(NamedTuple):
     @property
     def best_place(self) -> tuple[int, int]:
         """Row and column of the run with the greatest rate; the first square where some are still to run, or none counts."""
-        best, found = self.best_rate, (0, 0)
-        for row, shown in enumerate(self.rows):
-            for column, square in enumerate(shown.squares):
-                if square.state in (WAITING, RUNNING):
-                    return 0, 0
-                if square.run is not None and square.run.rate == best and counts(square.run):
-                    found = row, column
-        return found
+        squares = {(row, column): s for row, shown in enumerate(self.rows) for column, s in enumerate(shown.squares)}
+        if any(square.state in (WAITING, RUNNING) for square in squares.values()):
+            return 0, 0
+        rates = {place: square.run.rate or 0.0 for place, square in squares.items() if square.run and counts(square.run)}
+        return max(rates, key=lambda place: (rates[place], place), default=(0, 0))
 
 
 def of_sweep(sweep: Sweep, across: str = "") -> Squares:
@@ -80,7 +77,7 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
 
 
 def of_runs(model: Model, across: str = "") -> Squares | None:
-    """The finished runs of a session, whoever asked for them; None where nothing varies among them."""
+    """The finished runs of a session, also those that no sweep asked for; None where nothing varies among them."""
     runs = finished(model)
     axes = varied(r.experiment for r in runs)
     if not axes:

@@ -11,10 +11,9 @@ from textual.content import Content
 
 from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
-from fwtui.campaigns.reproduce.answer_table import Row, answered
 from fwtui.campaigns.reproduce.campaign import Campaign, held
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
-from fwtui.campaigns.reproduce.preset import BEGINS, Figure, Scale
+from fwtui.campaigns.reproduce.preset import BEGINS, Figure, Row, Scale
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
@@ -62,7 +61,7 @@ def answers(name: str, model: Model) -> Answered:
     # of this moment: the caller may be a thread beside the one that fills the model
     results = held(model.frozen(), name)
     title = f"{preset.title} · here: {model.gpu.name if model.gpu is not None else 'no GPU'}"
-    return Answered(title, answered(preset, results), tuple(preset.figures(results)), results.left_out)
+    return Answered(title, preset.answered(results), tuple(preset.figures(results)), results.left_out)
 
 
 def reproduced(model: Model) -> tuple[str, ...]:

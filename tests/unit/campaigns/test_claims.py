@@ -6,7 +6,7 @@ import pytest
 from claim_sessions import HOLDING_AND_REFUTING, blocks, conflicts_counted, files, five, managed, pair
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui.campaigns.reproduce import off_gpu, presets
+from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
 from fwtui.campaigns.reproduce.documents import henriod
 from fwtui.campaigns.reproduce.results import ask
@@ -182,8 +182,7 @@ def test_an_empty_session_answers_nothing_and_says_why(claim: str) -> None:
 @pytest.mark.parametrize("claim", sorted(set(CLAIMS) - {"HE4"}))
 def test_kernels_that_are_missing_are_named(claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     results = HOLDING_AND_REFUTING[claim][0].results if claim in HOLDING_AND_REFUTING else Made().results
-    for module in (henriod, off_gpu):
-        monkeypatch.setattr(module, "registry", dict)
+    monkeypatch.setattr(henriod, "registry", dict)
     monkeypatch.setattr("fwtui.campaigns.reproduce.results.registry", dict)
     monkeypatch.setattr("fwtui.campaigns.reproduce.documents.catinello.registry", dict)
     answer = CLAIMS[claim].answer(results)

@@ -10,10 +10,9 @@ import pytest
 from made_sessions import CLAIMS, Made, int32
 
 from fwtui.campaigns.queue import Queue
-from fwtui.campaigns.reproduce import off_gpu, presets
-from fwtui.campaigns.reproduce.campaign import held
+from fwtui.campaigns.reproduce import evidence, presets
+from fwtui.campaigns.reproduce.campaign import MOST_SECONDS, Performer, held, repeated
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
-from fwtui.campaigns.reproduce.performer import MOST_SECONDS, Performer, repeated
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
 from fwtui.commands.reproduce import lines
@@ -21,7 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.session import Live
 from fwtui.stream import events
-from fwtui.stream.history import History
+from fwtui.stream.model import History
 from kernels import registry
 
 
@@ -129,7 +128,7 @@ def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, mo
         return NoLive.start(live, wanted)
 
     live.start = start
-    monkeypatch.setattr(off_gpu, "_compiled", lambda kernel: "not compiled here")
+    monkeypatch.setattr(evidence, "_compiled", lambda kernel: "not compiled here")
     preset = presets()[name]
     results = Performer(live, preset, Scale(gpu=True, quick=quick), 1e9, lambda text: None).perform()
     assert not refused

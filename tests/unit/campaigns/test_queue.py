@@ -34,6 +34,9 @@ class Live:
     def mark(self, text: str) -> None:
         raise AssertionError("a queue marks nothing")
 
+    def cancel(self) -> None:
+        raise AssertionError("a queue cancels nothing")
+
 
 def test_time_passes_only_while_it_goes_and_is_shared() -> None:
     now = [0.0]

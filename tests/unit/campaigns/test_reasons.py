@@ -145,7 +145,7 @@ def test_a_rate_that_hardly_falls_beyond_the_cache_is_not_the_buss() -> None:
 def test_readings_of_another_run_are_not_this_ones() -> None:
     other, wanted = ask("katz-kider", 4096, tile=16), ask("katz-kider", 4096)
     made = Made().add(wanted).add(other).read(other, integer=1.0, dram=0.1)
-    assert made.results.gpm(other).integer_utilisation == 1.0
+    assert made.results.gpm(other) == (1.0, 0.1)
     with pytest.raises(Missing):
         made.results.gpm(wanted)
     assert not evidence.integer_bound(made.results, lambda n: ask("katz-kider", n))

@@ -11,7 +11,7 @@ import pytest
 from claim_sessions import by_tile
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui.campaigns.reproduce import break_even, off_gpu
+from fwtui.campaigns.reproduce import break_even, evidence, results
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
 from fwtui.campaigns.reproduce.documents import henriod, lund_smith, sing
 from fwtui.campaigns.reproduce.results import Missing, Results, Time, ask
@@ -33,7 +33,7 @@ def test_the_second_half_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) ->
             yield Step("base", "base", (low,), Cost(half**3, 0), own, own)
 
     fake = {"kleene": replace(registry()["kleene"], plan=apart)}
-    monkeypatch.setattr(henriod, "registry", lambda: fake)
+    monkeypatch.setattr(results, "registry", lambda: fake)
     assert CLAIMS["HE4"].answer(Made().results).verdict == REFUTED
 
 
@@ -174,13 +174,13 @@ def test_bisection_ends_where_the_gpu_begins_to_win() -> None:
     for wanted in break_even.search(made.results, cpu, gpu, steps=6):
         wins = wanted.kernel == "naive" and wanted.n >= 100
         made.add(wanted, 0.5 if wins else 1.0 if wanted.kernel == "serial" else 2.0)
-    answer = break_even.break_even(cpu, gpu, 100)(made.results)
+    answer = break_even.break_even(made.results, cpu, gpu, 100)
     low, high = (int(word) for word in answer.value.split() if word.isdecimal())
     assert low < 100 <= high and high - low <= 8
 
 
 def test_shared_memory_is_known_from_compiling_where_nothing_ran(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(off_gpu, "_compiled", lambda kernel: {"rest": 1024})
+    monkeypatch.setattr(evidence, "_compiled", lambda kernel: {"rest": 1024})
     assert CLAIMS["LS10"].answer(Made(gpu=None).results).verdict == HOLDS
-    monkeypatch.setattr(off_gpu, "_compiled", lambda kernel: "no compiler")
+    monkeypatch.setattr(evidence, "_compiled", lambda kernel: "no compiler")
     assert CLAIMS["LS10"].answer(Made(gpu=None).results).reason == "no compiler"

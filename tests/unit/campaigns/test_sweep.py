@@ -6,7 +6,7 @@ import pytest
 from made_sessions import Made
 from msgspec.structs import replace
 
-from fwtui.analysis.estimate import expect, one_pass
+from fwtui.analysis.estimate import expect
 from fwtui.campaigns.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
 from fwtui.campaigns.sweep.grid import Grid, Known, levels
 from fwtui.campaigns.sweep.running import Sweep
@@ -262,9 +262,9 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
 
 def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
     made = Made(None)
-    assert one_pass(made.model, CPU) == pytest.approx(256**3 / 1e9)
+    assert expect(made.model, CPU).one == pytest.approx(256**3 / 1e9)
     made.add(settle(Experiment(kernel="tiled-cpu", n=128)), 0.1)
-    assert one_pass(made.model, CPU) == pytest.approx(0.8)
+    assert expect(made.model, CPU).one == pytest.approx(0.8)
     assert expect(made.model, settle(Experiment(kernel="tiled-cpu", n=512))).total >= 8 * 3 * 0.8
     assert expect(made.model, settle(Experiment(kernel="tiled-cpu", n=256, repeats=20))).total > 20 * 0.8
 

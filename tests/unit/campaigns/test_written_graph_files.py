@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from made_sessions import Made, int32
 
-from fwtui.campaigns.reproduce import graph_files as module
-from fwtui.campaigns.reproduce.graph_files import written
-from fwtui.campaigns.reproduce.performer import Performer
+from fwtui.campaigns.reproduce.campaign import Performer
+from fwtui.campaigns.reproduce.documents import cs542200 as module
+from fwtui.campaigns.reproduce.documents.cs542200 import written
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process
@@ -54,7 +54,7 @@ def test_a_failure_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_SECONDS", 0.05)
+    monkeypatch.setattr(module, "MOST_WRITING_SECONDS", 0.05)
     child(monkeypatch, "import time; time.sleep(60)")
     begin = time.monotonic()
     told = drained(written(int32("serial", 9), tmp_path / "g.gr"))

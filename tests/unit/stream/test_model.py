@@ -16,8 +16,7 @@ from fwtui.analysis.columns import outcome, printed
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
-from fwtui.stream.history import History
-from fwtui.stream.model import Model, merged
+from fwtui.stream.model import History, Model, merged
 from fwtui.stream.run import MOST_TOLD, Run
 from fwtui.stream.stages import STAGES
 

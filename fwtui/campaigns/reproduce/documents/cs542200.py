@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
+
 from fwtui.campaigns.reproduce import evidence
-from fwtui.campaigns.reproduce.claim import (
-    NOISE,
-    TOLERANCE,
-    Answer,
-    claim,
-    compared,
-    judged,
-    listed,
-    near,
-    ratios,
-    said,
-    slower,
-)
-from fwtui.campaigns.reproduce.graph_files import written
+from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, claim, compared, judged, listed, near, ratios, said, slower
 from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.results import TOO_LONG, Make, Missing, Results, asking, first_of, label, same
+from fwtui.campaigns.reproduce.results import TOO_LONG, Make, Missing, Results, asking, first_of, label, needed
 from fwtui.common import units
+from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.environment import worker_environment
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
+from fwtui.stream.run import same
 from kernels import registry
 
 KATZ, GLOBAL, BRANCH = "katz-kider", "blocked-global", "blocked-branch"
@@ -46,6 +40,8 @@ WITHOUT_GPU = (4, 8)  # tiles and size for the simulator
 SIMULATED = 13
 NO_BRANCH = "Here the if is compiled into a comparison and a store that looks at its flag, without a branch"
 NEARLY_ALL = 0.9
+INTEGERS = "integer_instructions_per_relaxation"
+MOST_WRITING_SECONDS = 120.0  # of a graph's file
 
 at = asking("int32")
 
@@ -81,44 +77,55 @@ def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | Non
                     yield LeftOut(label(wanted), why) if why else wanted
 
 
-@claim("CS1", "phase 3 is nearly all of the computing time", "98 %", "phase pass at the largest n")
+def written(graph: Experiment, path: Path) -> Iterator[str | None]:
+    """None as long as a child process writes the graph to the file, then once why it failed; empty where it did not."""
+    command = python("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(graph)), str(path))
+    deadline = time.monotonic() + MOST_WRITING_SECONDS
+    try:
+        child = ChildProcess(command, worker_environment("real"))
+    except OSError as error:
+        yield f"its graph cannot be written: {error.strerror or error}"
+        return
+    try:
+        while child.exit_code is None:
+            if time.monotonic() > deadline:
+                yield f"its graph was not written within {MOST_WRITING_SECONDS:.0f} s"
+                return
+            yield None
+    finally:
+        child.kill()
+        ended = child.finish(MOST_WRITING_SECONDS)
+    yield f"its graph was not written: {ended.last_words}" if ended.code else ""
+
+
+@claim("CS1", "phase 3 is nearly all of the computing time", "98 %")
 def rest(results: Results) -> Answer:
-    """Phase 3's share of the phase pass at the largest size."""
+    """phase pass at the largest n"""
     n = results.sizes(at(KATZ))[-1]
-    phases = results.find(at(KATZ)(n)).phases
-    share = next((p.share for p in phases if p.key == "rest"), None)
-    if share is None:
-        raise Missing("the session holds no phases of katz-kider")
+    shares = [p.share for p in results.find(at(KATZ)(n)).phases if p.key == "rest"]
+    share = needed(shares, "the session holds no phases of katz-kider")[0]
     return judged(share >= NEARLY_ALL, f"{units.percent(share)} (n {n})")
 
 
-@claim(
-    "CS2",
-    "larger tiles are faster",
-    '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628',
-    "time by tile, and integer instructions from counters over time; the units as printed are not plausible",
-)
+@claim("CS2", "larger tiles are faster", '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628')
 def tiles(results: Results) -> Answer:
-    """Times of tiles 8, 16, 32, and integer instructions over time where counters were measured: both get better."""
+    """time by tile, and integer instructions from counters over time; the units as printed are not plausible"""
     makes = {tile: at(KATZ, tile=tile) for tile in TABLE}
     n = results.sizes(*makes.values())[-1]
-    steps = [compared(results, makes[a](n), makes[b](n)) for a, b in pairwise(TABLE)]
-    ratio = compared(results, makes[8](n), makes[32](n)).value
+    no_faster = [(a, b) for a, b in pairwise(TABLE) if not compared(results, makes[a](n), makes[b](n)).slower]
+    ratio, there = compared(results, makes[8](n), makes[32](n)).value, TABLE[8][1] / TABLE[32][1]
     value = ", ".join(f"{tile}: {units.duration(results.seconds(make(n)))}" for tile, make in makes.items()) + f" (n {n})"
-    holds = all(step.slower for step in steps) and near(ratio, TABLE[8][1] / TABLE[32][1])
+    holds = not no_faster and near(ratio, there)
     reason = f"tile 32 is {times(ratio)} as fast as tile 8"
-    reason += "".join(
-        f", {b} is no faster than {a}" for (a, b), step in zip(pairwise(TABLE), steps, strict=True) if not step.slower
-    )
-    cause = _results_a_thread(results, makes) if ratio > TABLE[8][1] / TABLE[32][1] * TOLERANCE else ""
+    reason += "".join(f", {b} is no faster than {a}" for a, b in no_faster)
+    cause = _results_a_thread(results, makes) if ratio > there * TOLERANCE else ""
     try:
-        gops = dict(zip(makes, evidence.gops(results, *makes.values())[1], strict=True))
+        gops = dict(zip(makes, evidence.counted(results, "gops", *makes.values())[1], strict=True))
     except Missing:
         return judged(holds, value, reason, "the GOPS need counters", cause)
     value += "; " + ", ".join(f"{tile}: {units.digits(g)} GOPS" for tile, g in gops.items())
     rise = all(gops[b] > NOISE * gops[a] for a, b in pairwise(TABLE))
-    reason = ". ".join(filter(None, (reason, "" if rise else "GOPS do not rise with the tile")))
-    return judged(holds and rise, value, reason, cause=cause)
+    return judged(holds and rise, value, reason + ". GOPS do not rise with the tile" * (not rise), cause=cause)
 
 
 def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
@@ -127,96 +134,74 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
     each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
     words = f"A tile uses each number that it loads as often as it has rows; several results a thread ({each}) share indices"
     with suppress(Missing):
-        _, counts = evidence.integers(results, *makes.values())
+        _, counts = evidence.counted(results, INTEGERS, *makes.values())
         told = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
         return f"{words}: {told} integer instructions a relaxation"
     return f"{words}; which of these gains how much needs counters"
 
 
-@claim(
-    "CS5",
-    "replacing if by min is a further win",
-    "faster",
-    "that one change, with the instruction count where there are counters",
-)
+@claim("CS5", "replacing if by min is a further win", "faster")
 def branches(results: Results) -> Answer:
-    """That one change's time, and its integer instructions where counters were measured."""
-    answer = slower(at(BRANCH), at(KATZ), same=said(NO_BRANCH))(results)
+    """that one change, with the instruction count where there are counters"""
+    answer = slower(results, at(BRANCH), at(KATZ), same=said(NO_BRANCH))
     try:
-        n, (with_if, with_min) = evidence.integers(results, at(BRANCH), at(KATZ))
+        n, (with_if, with_min) = evidence.counted(results, INTEGERS, at(BRANCH), at(KATZ))
     except Missing:
         return replace(answer, note="the instruction counts need counters")
-    return replace(
-        answer, value=f"{answer.value}; {with_if:.3g} integer instructions a relaxation, {with_min:.3g} with min (n {n})"
-    )
+    words = f"{with_if:.3g} integer instructions a relaxation, {with_min:.3g} with min (n {n})"
+    return replace(answer, value=f"{answer.value}; {words}")
 
 
-@claim(
-    "CS3",
-    "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable",
-    "wrong at 8",
-    "all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long",
-    "Nothing in the algorithm depends on the tile; what went wrong with theirs is not known",
-)
+@claim("CS3", "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable", "wrong at 8")
 def correct(results: Results) -> Answer:
-    """Whether tile 8 is wrong, or 2 or 4 take longer than is waited for; refuted only by all five being right."""
+    """all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long"""
     found = [r for r in results.runs if r.experiment.kernel == KATZ and r.experiment.tile in TILES]
     found = [r for r in found if same(r, at(KATZ, tile=r.experiment.tile, device=r.experiment.device)(r.n), registry()[KATZ])]
     wrong = sorted({r.experiment.tile for r in found if r.wrong})
     if WRONG in wrong:
         return judged(True, f"wrong: tile {', '.join(map(str, wrong))}")
-    slow = [tile for tile in SLOW if any(f" tile {tile}:" in text and text.endswith(TOO_LONG) for text in results.left_out)]
-    if slow:
+    if slow := [t for t in SLOW if any(f" tile {t}:" in text and text.endswith(TOO_LONG) for text in results.left_out)]:
         return judged(True, f"too slow: tile {', '.join(map(str, slow))}")
     right = sorted({r.experiment.tile for r in found if r.verified and r.state == "done"} - set(wrong))
     if not right:
         results.sizes(at(KATZ))  # says why there are none
     for tile in TILES:
         if tile not in right:
-            simulated = " (simulated)" if all(r.simulated for r in found) else ""
+            simulated = " (simulated)" * all(r.simulated for r in found)
             said = f"tiles {', '.join(map(str, right)) or 'none'} are right{simulated}"
             try:
                 results.sizes(at(KATZ, tile=tile))
             except Missing as missing:
                 raise Missing(f"{said}; of tile {tile}: {missing}") from None
-    n, took = _by_tile(results, right)
-    return judged(False, f"all of {', '.join(took)} verified (n {n})", "every tile gives right answers within its time")
+    n = results.sizes(*(at(KATZ, tile=tile) for tile in right))[-1]
+    took = ", ".join(f"{tile}: {units.duration(results.seconds(at(KATZ, tile=tile)(n)))}" for tile in right)
+    cause = "Nothing in the algorithm depends on the tile; what went wrong with theirs is not known"
+    return judged(False, f"all of {took} verified (n {n})", "every tile gives right answers within its time", cause=cause)
 
 
-def _by_tile(results: Results, right: list[int]) -> tuple[int, list[str]]:
-    sizes = results.sizes(*(at(KATZ, tile=tile) for tile in right))
-    n = sizes[-1]
-    return n, [f"{tile}: {units.duration(results.seconds(at(KATZ, tile=tile)(n)))}" for tile in right]
-
-
-@claim(
-    "CS4",
-    "keeping dij out of global memory in phase 3 is the big win",
-    "big",
-    "that one change, at least the usual factor",
-    "A cell that only one thread uses can stay in its multiprocessor's L1 cache today; whether it does needs counters",
-)
+@claim("CS4", "keeping dij out of global memory in phase 3 is the big win", "big")
 def big_win(results: Results) -> Answer:
-    """That one change's speed-up."""
+    """that one change, at least the usual factor"""
     found = ratios(results, at(GLOBAL), at(KATZ))
-    return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found))
+    cause = "A cell that only one thread uses can stay in its multiprocessor's L1 cache today; whether it does needs counters"
+    return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found), cause=cause)
 
 
-@claim("CS6", "copies and I/O beside computing: computing's share grows", "shares", "phase split with file input")
+@claim("CS6", "copies and I/O beside computing: computing's share grows", "shares")
 def io_shares(results: Results) -> Answer:
-    """Reading the file, the copies and computing, as shares, from the smallest to the largest file."""
+    """phase split with file input"""
     make, sizes = first_of((at(kernel, file="graph.gr") for kernel in (KATZ, "tiled-cpu")), results.sizes)
-    if len(sizes) < 2:
-        raise Missing("one file alone shows no growth")
-    shares = {}
+    needed(sizes[1:], "one file alone shows no growth")
+    words, computing = [], []
     for n in (sizes[0], sizes[-1]):
-        parts = [results.stage(make(n), "read", "graph"), results.end_to_end(make(n)) - results.seconds(make(n))]
-        parts.append(results.seconds(make(n)))
-        shares[n] = [part / sum(parts) for part in parts]
-    words = "; ".join(f"n {n}: file {units.percent(s[0])}, copies {units.percent(s[1])}" for n, s in shares.items())
-    grows = shares[sizes[-1]][2] > NOISE * shares[sizes[0]][2]
+        reading, computed = results.stage(make(n), "read", "graph"), results.seconds(make(n))
+        copies = results.end_to_end(make(n)) - computed
+        total = reading + copies + computed
+        words.append(f"n {n}: file {units.percent(reading / total)}, copies {units.percent(copies / total)}")
+        computing.append(computed / total)
     reason = "computing's share does not grow with the graph"
-    return judged(grows, words, reason, cause=_text(results, make, sizes[0], sizes[-1]))
+    cause = _text(results, make, sizes[0], sizes[-1])
+    return judged(computing[1] > NOISE * computing[0], "; ".join(words), reason, cause=cause)
 
 
 def _text(results: Results, make: Make, small: int, large: int) -> str:
@@ -226,27 +211,21 @@ def _text(results: Results, make: Make, small: int, large: int) -> str:
         for measure in (lambda wanted: results.stage(wanted, "read", "graph"), results.seconds)
     )
     cube = (large / small) ** 3
+    took = f"takes {times(reading)} as long at n = {large} as at {small}, computing"
     if computed * TOLERANCE > cube:
-        return f"Reading the text format takes {times(reading)} as long at n = {large} as at {small}, computing {times(computed)}"
-    return (
-        f"The file is text: reading it takes {times(reading)} as long at n = {large} as at {small}, computing only "
-        f"{times(computed)}, where n^3 is {times(cube)}: graphs so small do not fill the GPU"
-    )
+        return f"Reading the text format {took} {times(computed)}"
+    why = f"where n^3 is {times(cube)}: graphs so small do not fill the GPU"
+    return f"The file is text: reading it {took} only {times(computed)}, {why}"
 
 
-@claim(
-    "CS7",
-    "2-D blocks are needed for performance; several launches per phase",
-    "2-D faster",
-    "both pairs: 1-D against 2-D, several launches against one",
-    "Division by a constant tile compiles to a shift, so how a block is numbered no longer matters",
-)
+@claim("CS7", "2-D blocks are needed for performance; several launches per phase", "2-D faster")
 def shape_of_launches(results: Results) -> Answer:
-    """What several launches per phase cost, and what 1-D blocks cost; the document's verdict is on the second."""
+    """both pairs: 1-D against 2-D, several launches against one"""
     flat, many = (ratios(results, at(kernel), at(KATZ), most=1) for kernel in (FLAT, MANY))
     (n, one), (_, several) = next(iter(flat.items())), next(iter(many.items()))
     value = f"1-D {times(one.value)} the time, several launches {times(several.value)} (n {n})"
-    return judged(one.slower, value, note="the document says which blocks are faster, not which launches")
+    cause = "Division by a constant tile compiles to a shift, so how a block is numbered no longer matters"
+    return judged(one.slower, value, note="the document says which blocks are faster, not which launches", cause=cause)
 
 
 def table(results: Results) -> Iterator[Figure]:
@@ -258,17 +237,12 @@ def table(results: Results) -> Iterator[Figure]:
         with suppress(Missing):
             n = results.sizes(make)[-1]
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
-            rate = units.digits(evidence.gops(results, make)[1][0])
+            rate = units.digits(evidence.counted(results, "gops", make)[1][0])
         rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
-    yield Figure("Blocking factor", tuple(rows))
+    yield Figure("Blocking factor", rows)
 
 
 CLAIMS = (rest, tiles, correct, big_win, branches, io_shares, shape_of_launches)
 COUNTED = tuple(Counted(make, 2048) for make in (*(at(KATZ, tile=tile) for tile in TABLE), *map(at, CHANGED)))
-PRESET = Preset(
-    *("cs542200", "CS542200 Homework 4-1", CLAIMS, runs),
-    seconds=52,
-    stages=("read", "load", "unload"),
-    figures=table,
-    counted=COUNTED,
-)
+STAGES = ("read", "load", "unload")
+PRESET = Preset("cs542200", "CS542200 Homework 4-1", CLAIMS, runs, seconds=52, stages=STAGES, figures=table, counted=COUNTED)

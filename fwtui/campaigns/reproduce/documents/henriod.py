@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import product
 
 from fwtui.campaigns.reproduce.claim import Answer, Ratio, claim, compared, judged, listed, near
 from fwtui.campaigns.reproduce.preset import Preset, Scale
-from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, known, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
@@ -29,6 +30,7 @@ HIS = THREADS * (8 + 4) * 8 * SHARED_CYCLES + 8 * GLOBAL_CYCLES
 CORRECTED = THREADS * (8 + 4) * 8 * SHARED_CYCLES + THREADS * 8 * GLOBAL_CYCLES  # every thread makes the 8 accesses
 CHEAP = "Global memory is far from his 600 cycles where a cache holds the cells that are read again"
 MULTIPLIES = ("sequential", "regular", "volkov")
+NO_BASE_CASES = "the session holds no time of the base cases"
 
 
 def plain(tile: int = 0) -> Make:
@@ -46,61 +48,41 @@ def widths(kernel: str) -> tuple[int, ...]:
 
 def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     if not scale.gpu:
-        for count in RESULTS:
-            for keep in KEEP:
-                yield changed(base(count, keep, tile=8)(SIMULATED), device="simulator")
+        for count, keep in product(RESULTS, KEEP):
+            yield changed(base(count, keep, tile=8)(SIMULATED), device="simulator")
     for n in (SMALL, 1024) if scale.quick or not scale.gpu else (SMALL, 1024, LARGE):
         for tile in widths(KLEENE) or (0,):
             yield plain(tile)(n)
-        for count in RESULTS:
-            for keep in KEEP:
-                yield base(count, keep)(n)
-        if n == SMALL:
-            for tile in widths(BASE):
-                for count in RESULTS:
-                    yield base(count, 0, tile)(n)
+        for count, keep in product(RESULTS, KEEP):
+            yield base(count, keep)(n)
+        for tile, count in product(widths(BASE), RESULTS) if n == SMALL else ():
+            yield base(count, 0, tile)(n)
 
 
-@claim(
-    "HE1",
-    "more threads (larger beta) in the sequential kernel: no gain",
-    "slightly worse than 16",
-    "sweep over the width of the base case at n = 256 and 8192",
-    "A multiprocessor runs more threads at once today, and a wider base case saves launches",
-)
+@claim("HE1", "more threads (larger beta) in the sequential kernel: no gain", "slightly worse than 16")
 def more_threads(results: Results) -> Answer:
-    """Base cases wider than 16 against 16, on the small and the large graph."""
-    wider = [tile for tile in widths(KLEENE) if tile > TILE]
-    if not wider:
-        raise Missing(f"kernel missing: {KLEENE}" if KLEENE not in registry() else f"{KLEENE} has no base wider than {TILE}")
+    """sweep over the width of the base case at n = 256 and 8192"""
+    wider = needed([tile for tile in known(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
-    found = {
-        (tile, n): compared(results, plain(TILE)(n), plain(tile)(n))
-        for tile in wider
-        for n in dict.fromkeys((sizes[0], sizes[-1]))
-    }
+    places = product(wider, dict.fromkeys((sizes[0], sizes[-1])))
+    found = {(tile, n): compared(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
     value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in found.items())
-    gains = any(ratio.slower for ratio in found.values())
-    return judged(not gains, f"speed-up over {TILE}: {value}", "a wider base case does gain")
+    holds = not any(ratio.slower for ratio in found.values())
+    cause = "A multiprocessor runs more threads at once today, and a wider base case saves launches"
+    return judged(holds, f"speed-up over {TILE}: {value}", "a wider base case does gain", cause=cause)
 
 
-@claim(
-    "HE2",
-    "fewer threads with 4 or 16 results each: faster on small inputs, not on large",
-    "small only",
-    "the better of both in shared memory against the original base case of width 16",
-)
+@claim("HE2", "fewer threads with 4 or 16 results each: faster on small inputs, not on large", "small only")
 def fewer_threads(results: Results) -> Answer:
-    """4 and 16 results per thread in shared memory, the better one, against the original base case of width 16."""
+    """the better of both in shared memory against the original base case of width 16"""
     makes = [base(count, 0) for count in RESULTS if count > 1]
     sizes = results.sizes(plain(TILE), *makes)
-    if len(sizes) < 2:
-        raise Missing("a small and a large graph are needed")
-    small, large = sizes[0], sizes[-1]
-    gains: dict[int, Ratio] = {n: max(compared(results, plain(TILE)(n), make(n)) for make in makes) for n in (small, large)}
-    reason = "no gain on the small graph" if not gains[small].slower else "a gain on the large graph too"
-    cause = "" if gains[small].slower else _busy_threads(results, small)
-    return judged(gains[small].slower and not gains[large].slower, f"best speed-up {listed(gains)}", reason, cause=cause)
+    needed(sizes[1:], "a small and a large graph are needed")
+    gains = {n: max(compared(results, plain(TILE)(n), make(n)) for make in makes) for n in (sizes[0], sizes[-1])}
+    value = f"best speed-up {listed(gains)}"
+    if not gains[sizes[0]].slower:
+        return judged(False, value, "no gain on the small graph", cause=_busy_threads(results, sizes[0]))
+    return judged(not gains[sizes[-1]].slower, value, "a gain on the large graph too")
 
 
 def _busy_threads(results: Results, n: int) -> str:
@@ -116,45 +98,33 @@ def _busy_threads(results: Results, n: int) -> str:
     return ""
 
 
-@claim(
-    "HE3",
-    "that variant lost correctness above 8 threads",
-    "wrong",
-    "thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it",
-    "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known",
-)
+@claim("HE3", "that variant lost correctness above 8 threads", "wrong")
 def correctness(results: Results) -> Answer:
-    """Whether the variant is wrong above 8 threads."""
+    """thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it"""
     found = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
     if not found:
         results.find(base(4, 0)(SMALL))  # says why there are none
         raise Missing("none was checked")
     wrong = sorted({_threads(r.experiment) for r in found if r.wrong})
+    cause = "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known"
     if wrong:
-        lost = wrong[-1] > LOST_ABOVE
-        return judged(lost, f"wrong with {', '.join(map(str, wrong))} threads", f"not above {LOST_ABOVE} threads")
+        value = f"wrong with {', '.join(map(str, wrong))} threads"
+        return judged(wrong[-1] > LOST_ABOVE, value, f"not above {LOST_ABOVE} threads", cause=cause)
     right = sorted({_threads(r.experiment) for r in found})
     if right[-1] <= LOST_ABOVE:
         raise Missing(f"none of more than {LOST_ABOVE} threads was checked")
-    simulated = " (simulated)" if all(r.simulated for r in found) else ""
-    return judged(False, f"right with {', '.join(map(str, right))} threads{simulated}", "every thread count gives right answers")
+    value = f"right with {', '.join(map(str, right))} threads{' (simulated)' * all(r.simulated for r in found)}"
+    return judged(False, value, "every thread count gives right answers", cause=cause)
 
 
 def _threads(asked: Experiment) -> int:
     return max(1, asked.tile**2 // asked.options.get("results", 1))
 
 
-@claim(
-    "HE4",
-    "the two half-size subproblems cannot run at the same time",
-    "one needs the other",
-    "derived from the plan's reads and writes",
-)
+@claim("HE4", "the two half-size subproblems cannot run at the same time", "one needs the other")
 def halves(results: Results) -> Answer:
-    """Follow from the plan what the first half's result goes into, until the second half's first base case."""
-    kernel = registry().get(KLEENE)
-    if kernel is None:
-        raise Missing(f"kernel missing: {KLEENE}")
+    """derived from the plan's reads and writes"""
+    kernel = known(KLEENE)
     tile = kernel.default_tile
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
     chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=options), False), 2 * tile)
@@ -185,59 +155,41 @@ def _quadrant(rect: Rect, middle: int) -> str:
     return f"A{1 + (rect.top >= middle)}{1 + (rect.left >= middle)}"
 
 
-@claim(
-    "HE5",
-    "his access model expects a large gain",
-    f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x",
-    "predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)",
-)
+@claim("HE5", "his access model expects a large gain", f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x")
 def access_model(results: Results) -> Answer:
-    """Time of the base cases with one result per thread in global memory over four in shared memory, in 8 x 8 blocks."""
+    """predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)"""
     slow, fast = plain(EXAMPLE), base(4, 0, EXAMPLE)
     n = results.sizes(slow, fast)[0]
-    after = results.phase_seconds(fast(n), "base")
-    if not after:
-        raise Missing("the session holds no time of the base cases")
-    ratio = results.phase_seconds(slow(n), "base") / after
+    ratio = results.phase_seconds(slow(n), "base") / needed(results.phase_seconds(fast(n), "base"), NO_BASE_CASES)
     value = f"predicted {times(ORIGINAL / HIS)}, measured {times(ratio)} (n {n})"
     note = f"with the factor {THREADS} that 8*600 leaves out, the model itself says {times(ORIGINAL / CORRECTED)}"
     cause = CHEAP if ratio < ORIGINAL / HIS else ""
     if ratio < 1:
-        side = EXAMPLE * EXAMPLE
-        cause += (
-            f", and with 4 results each only {side // 4} of {side} threads are left, half a warp, which do four times as much"
-        )
+        threads = EXAMPLE * EXAMPLE
+        cause += f", and with 4 results each only {threads // 4} of {threads} threads are left, half a warp, "
+        cause += "which do four times as much"
     return judged(near(ratio, ORIGINAL / HIS), value, f"measured {times(ratio)}", note, cause)
 
 
-@claim(
-    "HE6",
-    "results in a small array in registers beat results in shared memory",
-    "asked of two multiplies, not answered",
-    "the base case with its results in either, the same comparison in both",
-)
+@claim("HE6", "results in a small array in registers beat results in shared memory", "asked of two multiplies, not answered")
 def registers(results: Results) -> Answer:
-    """The base cases' time in shared memory over that in registers, for each number of results that makes an array."""
+    """the base case with its results in either, the same comparison in both"""
     makes = {(count, keep): base(count, keep) for count in RESULTS for keep in KEEP}
     n = results.sizes(*makes.values())[0]
     seconds = {key: results.phase_seconds(make(n), "base") for key, make in makes.items()}
-    if not all(seconds.values()):
-        raise Missing("the session holds no time of the base cases")
+    needed(all(seconds.values()), NO_BASE_CASES)
     noise = 2 * max(results.spread(make(n)) for make in makes.values())
     ratio = {count: Ratio(seconds[count, 0] / seconds[count, 1], noise) for count in RESULTS}
-    arrays = [r for count, r in ratio.items() if count > 1]
     words = ", ".join(f"{times(r.value)} with {count}" for count, r in ratio.items())
     value = f"shared takes this time of registers: {words} results a thread (n {n})"
     note = "he asks it of the multiplies; both of ours keep their result in a register, so the base case is compared"
-    return judged(all(r.slower for r in arrays), value, "not for every array", note)
+    return judged(all(r.slower for count, r in ratio.items() if count > 1), value, "not for every array", note)
 
 
-@claim("HE7", "three multiplies by width; a larger beta may make one needless", "may", "share of time per multiply over beta")
+@claim("HE7", "three multiplies by width; a larger beta may make one needless", "may")
 def needless(results: Results) -> Answer:
-    """Shares of the three multiplies for the narrowest and the widest base case."""
-    tiles = widths(KLEENE)
-    if not tiles:
-        raise Missing(f"kernel missing: {KLEENE}")
+    """share of time per multiply over beta"""
+    tiles = known(KLEENE).tiles
     n = results.sizes(*(plain(tile) for tile in tiles))[-1]
     words, absent = [], []
     for tile in tiles:
