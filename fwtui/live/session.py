@@ -159,11 +159,7 @@ class Live:
         header = msgspec.structs.replace(self.model.header, title=title)
         state = self.model.state
         preface = [codec.as_line(e) for e in (*state.devices.values(), *state.measured.values())] + self._run_lines
-        self.recorder = (
-            Recorder.at(path, header, preface=preface, telemetry_hz=hz)
-            if path is not None
-            else Recorder.create(folder, title or "session", header, preface=preface, telemetry_hz=hz)
-        )
+        self.recorder = Recorder.at(path, header, preface, hz, folder, slug=title)
         return self.recorder
 
     def stop_recording(self, reason: str = "closed") -> None:

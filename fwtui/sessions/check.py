@@ -7,8 +7,8 @@ from typing import TextIO
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
-from fwtui.sessions.summary import summarise
 from fwtui.stream.events import Header
 
 WHOLE, DAMAGED, REFUSED = 0, 1, 2
@@ -27,7 +27,7 @@ def check(path: str | os.PathLike[str], out: TextIO) -> int:
         return REFUSED
     condition = summary.condition
     gpu = f" on {summary.gpu}" if summary.gpu else ""
-    print(_origin(summary.header), file=out)
+    print(_origin(session.header), file=out)
     print(
         f"{_count(condition.whole, 'event')}, {_count(summary.runs, 'run')}{gpu}, {units.duration(condition.duration)}.", file=out
     )

@@ -43,7 +43,7 @@ class TooNew(Refused):
 class Condition:
     """How whole a session is, as far as its lines have been seen."""
 
-    torn: bool  # the last line has no line break: its writer died in it
+    torn: bool = False  # the last line has no line break: its writer died in it
     whole: int = 0  # undamaged lines, header and end included
     damaged: int = 0
     duration: float = 0.0  # seconds, the greatest time seen

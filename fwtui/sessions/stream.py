@@ -64,7 +64,7 @@ class Inlet:
     def __init__(self, descriptor: int, name: str = NAME) -> None:
         self.name = name
         self.header: Header | None = None
-        self.condition = Condition(torn=False)
+        self.condition = Condition()
         self._descriptor = descriptor
 
     def lines(self) -> Iterator[Line]:

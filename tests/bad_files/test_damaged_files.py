@@ -231,7 +231,7 @@ class TestFullDisk:
     def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(Refused, match=r"file/sub cannot be made: not a directory; choose another one"):
-            Recorder.create(tmp_path / "file" / "sub", "s", HEADER)
+            Recorder.at(None, HEADER, folder=tmp_path / "file" / "sub", slug="s")
         with pytest.raises(Refused, match=r"absent/s cannot be recorded to: no such file or directory; choose another path"):
             Recorder.at(tmp_path / "absent" / "s", HEADER)
 
@@ -240,7 +240,7 @@ class TestFullDisk:
 
         monkeypatch.setattr("fwtui.sessions.recorder.os.open", deny)
         with pytest.raises(Refused, match="cannot be recorded to: permission denied; choose another one"):
-            Recorder.create(tmp_path, "s", HEADER)
+            Recorder.at(None, HEADER, folder=tmp_path, slug="s")
 
     def test_a_disk_that_is_full_from_the_start_leaves_no_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: object) -> int:
@@ -248,7 +248,7 @@ class TestFullDisk:
 
         monkeypatch.setattr("fwtui.sessions.recorder.os.write", full)
         with pytest.raises(Refused, match=r"no space left on device.*; free some space or choose"):
-            Recorder.create(tmp_path, "s", HEADER)
+            Recorder.at(None, HEADER, folder=tmp_path, slug="s")
         assert list(tmp_path.iterdir()) == []
 
     def test_short_writes_are_finished_or_taken_back(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

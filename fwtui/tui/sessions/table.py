@@ -99,7 +99,7 @@ class Details(Drawn["Entry | None"]):
             found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in entry.sizes])}"], width, most=2)
             best = units.rate(entry.best_rate) if entry.best_rate else "no verified run"
             found += hanging(
-                "best", INDENT, [best, f"{units.clock(entry.duration)} long", units.memory(entry.size)], width, most=1
+                "best", INDENT, [best, f"{units.clock(entry.condition.duration)} long", units.memory(entry.size)], width, most=1
             )
         whole = "complete: closed, and nothing was lost" if entry.complete else entry.state
         style = "$text-success" if entry.complete else "$text-warning"
