@@ -6,9 +6,7 @@ import argparse
 import math
 import re
 
-from fwtui.commands import OK, WRONG
-from fwtui.commands.merge import lost
-from fwtui.commands.support.narrating import say
+from fwtui.commands.merge import told
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
@@ -37,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     markers = [(_place(place), _words(words)) for place, words in given.at]
     written = mark(resolve(given.session), markers, given.out, given.title)
-    more = "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are"
-    say(f"{more} in {given.out}{lost(written)}")
-    return OK if written.complete else WRONG
+    return told(written, given.out, "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are")
 
 
 def _place(text: str) -> Mark:
