@@ -32,7 +32,7 @@ from fwtui.stream.privacy import anonymous
 from fwtui.stream.stages import during
 
 if TYPE_CHECKING:
-    from fwtui.live.profiling import Counting
+    from fwtui.live.counters import Counting
 
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
@@ -123,7 +123,7 @@ class Live:
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
         self._refuse_if_busy()
-        from fwtui.live.profiling import Counting
+        from fwtui.live.counters import Counting
 
         self._take(self._sampling.hold())
         self._counting = Counting(run, self.asked[run])

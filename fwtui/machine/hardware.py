@@ -20,10 +20,8 @@ import msgspec
 
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.text import clean
-from fwtui.machine.telemetry.facts import GpuFacts, Hardware
+from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
-
-__all__ = ["GpuFacts", "Hardware", "cuda_extra", "cuda_package", "driver_present", "gpus", "machine", "versions"]
 
 PROBE_SECONDS = 10.0
 DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last one is WSL's

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
+from fwtui.analysis.occupancy import occupancy
 from fwtui.engine.engine import Check, Engine, one_of_each_op, stretches
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
 from fwtui.measure.events_out import Teller
 from fwtui.measure.phases import parts_of, rounds_of
-from fwtui.measure.resources import occupancies
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
-from kernels.plan import Buffers, Copied, Kernel, Program, Step
+from kernels.plan import WARP, Buffers, Copied, Kernel, Program, Step, Target
 
 TELL_EVERY = 0.1  # seconds
 
@@ -125,3 +126,30 @@ class Passes:
             self.teller.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
 
         return tell
+
+
+def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
+    """Fields of an events.Occupancy for every op that the compiler says something about: blocks from the driver's calculator,
+    limiters from the table.
+    """
+    for op, got in program.resources().items():
+        table = occupancy(target.cc, got.threads, got.registers, got.shared_bytes)
+        blocks = got.blocks_per_multiprocessor
+        if blocks is None:
+            if table is None:
+                continue
+            blocks = table.blocks
+        # a driver that knows better than the table also knows another limiter
+        agreed = table is not None and table.blocks == blocks
+        yield {
+            "op": op,
+            "threads": got.threads,
+            "registers": got.registers,
+            "shared_bytes": got.shared_bytes,
+            "spill_bytes": got.spill_bytes,
+            "blocks": blocks,
+            "warps": blocks * -(-got.threads // WARP),
+            "max_warps": table.max_warps if table is not None else 0,
+            "limiters": table.limiters if table is not None and agreed else (),
+            "source": "table" if got.blocks_per_multiprocessor is None else "driver",
+        }

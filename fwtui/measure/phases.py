@@ -1,4 +1,4 @@
-"""Seconds of stretches, summed by phase and cut into rounds."""
+"""What stands for a whole plan: seconds of its stretches by phase and by round, and one launch of each operation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
+from kernels.plan import Step
 
 MOST_ROUNDS = 64  # kept of one run
 
@@ -49,3 +50,15 @@ def rounds_of(
         )
         for index in range(0, len(starts), every)
     ]
+
+
+def representatives(plan: Sequence[Step]) -> dict[int, str]:
+    """Index in the plan -> op: of the launches of each op that do the most relaxations, the middle one."""
+    most: dict[str, int] = {}
+    for step in plan:
+        most[step.op] = max(most.get(step.op, 0), step.cost.relaxations)
+    largest: dict[str, list[int]] = {op: [] for op in most}
+    for index, step in enumerate(plan):
+        if step.cost.relaxations == most[step.op]:
+            largest[step.op].append(index)
+    return {indices[len(indices) // 2]: op for op, indices in largest.items()}

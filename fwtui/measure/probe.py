@@ -76,15 +76,10 @@ def _cpu_rate(probe: probe_cpu.Probe) -> float:
     if not np.array_equal(c, np.minimum(before, best)):
         raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
-    def burst(turns: int) -> float:
-        begin = time.perf_counter()
-        probe.run(c, a, b, turns, 0)
-        return time.perf_counter() - begin
-
     turns = 64
-    while burst(turns) < BURST:
+    while _seconds(probe.run, c, a, b, turns, 0) < BURST:
         turns *= 2
-    return threads * turns * probe.relaxations / min(_bursts(lambda: burst(turns)))
+    return threads * turns * probe.relaxations / min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0)))
 
 
 def _cpu_copy() -> float:
@@ -97,12 +92,13 @@ def _cpu_copy() -> float:
     if to[0] != 1 or to[-1] != 1:
         raise NotRight("the CPU's copy is wrong")
 
-    def burst() -> float:
-        begin = time.perf_counter()
-        copy(source, to)
-        return time.perf_counter() - begin
+    return 2 * source.nbytes / min(_bursts(lambda: _seconds(copy, source, to)))
 
-    return 2 * source.nbytes / min(_bursts(burst))
+
+def _seconds(work: Callable[..., object], *arguments: Any) -> float:
+    begin = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - begin
 
 
 def _cuda_rates(engine: Any) -> Iterator[tuple[Form, float, float | None]]:
@@ -112,7 +108,6 @@ def _cuda_rates(engine: Any) -> Iterator[tuple[Form, float, float | None]]:
 
 def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
-    from fwtui.engine.cuda_engine import Timer
     from kernels.numba_door.device import cuda
 
     stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
@@ -123,14 +118,8 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     held = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
-    begin, end = Timer(), Timer()
-
-    def burst() -> float:
-        begin.record(stream)
-        probe[blocks, probe_cuda.BLOCK, stream](held, slabs, np.int32(0), np.int32(TURNS), clocks)
-        end.record(stream)
-        end.wait()
-        return begin.seconds_until(end)
+    launch = probe[blocks, probe_cuda.BLOCK, stream]
+    burst = _timed(stream, lambda: launch(held, slabs, np.int32(0), np.int32(TURNS), clocks))
 
     def read(array: Any) -> np.ndarray:
         host = array.copy_to_host(stream=stream)
@@ -152,23 +141,30 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
 
 def _cuda_copy(engine: Any) -> float:
     """Bytes read and written per second, from device memory to device memory."""
-    from fwtui.engine.cuda_engine import Timer
     from kernels.numba_door.device import copy_on_device, cuda
 
     stream = engine.stream
     size = min(COPY, engine.free_bytes() // COPY_SHARE)
     source, to = (cuda.device_array(size, np.uint8, stream=stream) for _ in range(2))
+    burst = _timed(stream, lambda: copy_on_device(to, source, size, stream))
+    burst()
+    return 2 * size / min(_bursts(burst))
+
+
+def _timed(stream: Any, launch: Callable[[], object]) -> Callable[[], float]:
+    """Launches, and returns the seconds on the GPU."""
+    from fwtui.engine.cuda_engine import Timer
+
     begin, end = Timer(), Timer()
 
     def burst() -> float:
         begin.record(stream)
-        copy_on_device(to, source, size, stream)
+        launch()
         end.record(stream)
         end.wait()
         return begin.seconds_until(end)
 
-    burst()
-    return 2 * size / min(_bursts(burst))
+    return burst
 
 
 def _bursts(burst: Callable[[], Any]) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.graphs.files import read
 from fwtui.graphs.generate import generate
 from fwtui.measure.inputs import fill_for
-from fwtui.measure.representative import representatives
+from fwtui.measure.phases import representatives
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 

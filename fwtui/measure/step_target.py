@@ -59,16 +59,11 @@ def _simulator() -> HostEngine:
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
     """The weights in the kernel's type. Raises Refused for one that does not fit."""
-    matrix = np.full((len(weights), len(weights)), NO_EDGE[dtype], dtype=dtype)
+    given = np.array(weights, np.float64)  # NaN where there is none
     most = NO_EDGE[dtype] // 2 if dtype != "float32" else 2**20
-    for i, row in enumerate(weights):
-        for j, weight in enumerate(row):
-            if weight is None:
-                continue
-            if abs(weight) > most:
-                raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
-            matrix[i, j] = weight
-    return matrix
+    for weight in given[np.abs(given) > most]:
+        raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
+    return np.where(np.isnan(given), NO_EDGE[dtype], given).astype(dtype)
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fwtui.common.parent import end_with_parent
+from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.stream import codec, events, requests

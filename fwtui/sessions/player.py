@@ -35,7 +35,7 @@ class Player:
         self._speed = 1.0
         self._now: float | None = None
         self._max_gap = max_gap
-        self._places: dict[type[Event], list[int]] = {Event: [], Round: [], RunStarted: [], Marker: []}  # of lines
+        self._places: dict[type, list[int]] = {Event: [], Round: [], RunStarted: [], Marker: []}  # of lines
         self._recorded = array("d")
         self._due = array("d")
         self.extend(lines)

@@ -111,7 +111,7 @@ def _gpus(found: hardware.Hardware) -> list[Check]:
     return [Check(f"GPU {index}", OK, _described(gpu)) for index, gpu in enumerate(found.gpus)]
 
 
-def _described(gpu: hardware.GpuFacts) -> str:
+def _described(gpu: events.Device) -> str:
     capability = "unknown" if gpu.compute_capability is None else "{}.{}".format(*gpu.compute_capability)
     peak = units.bandwidth(gpu.peak_bytes_per_second)
     return f"{gpu.name or 'unnamed'}, compute capability {capability}, {units.memory(gpu.memory_bytes)}, peak {peak}"
@@ -153,7 +153,7 @@ def _nvml(found: hardware.Hardware) -> Check:
 
 
 def _gpm(found: hardware.Hardware) -> Check:
-    if any(gpu.gpm for gpu in found.gpus):
+    if found.gpm:
         return Check("GPM", OK, "live occupancy, DRAM and integer utilisation")
     return Check("GPM", NOTE, "not here: no live occupancy or DRAM utilisation (Hopper and later have it)")
 

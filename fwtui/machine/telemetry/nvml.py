@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from fwtui.machine.telemetry.bounds import count, scaled, share, within
-from fwtui.machine.telemetry.facts import GpuFacts
+from fwtui.stream.events import Device
 
 _SM, _MEMORY = 1, 2  # nvml.h, nvmlClockType_t
 GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t; all of them percentages
@@ -155,7 +155,7 @@ class Gpu:
     def structure(self, name: str) -> Any:
         return self._nvml.structure(name)
 
-    def facts(self) -> GpuFacts:
+    def facts(self) -> Device:
         """What does not change. The peak of device memory counts both edges of its clock: 2 x clock x width / 8."""
         ask, handle = self.ask, self.handle
         memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
@@ -164,7 +164,8 @@ class Gpu:
         cuda = ask("CUDA version", "nvmlSystemGetCudaDriverVersion")
         capability = ask("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
         attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice tells
-        return GpuFacts(
+        return Device(
+            t=0.0,
             name=ask("name", "nvmlDeviceGetName", handle) or "",
             uuid=self.uuid,
             driver=ask("driver version", "nvmlSystemGetDriverVersion") or "",
@@ -175,7 +176,6 @@ class Gpu:
             peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
             max_clock_mhz=scaled(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
             power_limit_watts=scaled(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
-            gpm=self.gpm.supported,
             note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
         )
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from fwtui.common.parent import end_with_parent
+from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import significant
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.machine.telemetry.host import Host
@@ -115,9 +115,7 @@ class Sampler:
         t = self._time(self._clock())
         if gpu is None:
             return events.Device(t=t, gpu=index, present=False, note=reason)
-        facts = gpu.facts()
-        told = {name: getattr(facts, name) for name in events.Device.__struct_fields__ if hasattr(facts, name)}
-        return events.Device(**{**told, "uuid": facts.uuid if identify else ""}, t=t, gpu=index)
+        return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid=gpu.uuid if identify else "")
 
     def _telemetry(self, index: int, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
         # energy adds up: four digits of a long session would hide a short run
@@ -143,7 +141,7 @@ def probe() -> Hardware:
     gpus, reason = open_gpus()
     for gpu in gpus:
         gpu.read(time.monotonic())  # so that its facts name the readings that it cannot give
-    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), reason=reason)
+    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

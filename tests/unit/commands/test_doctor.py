@@ -12,18 +12,19 @@ import pytest
 
 from fwtui.commands.support import doctor_checks
 from fwtui.machine import hardware
-from fwtui.machine.hardware import GpuFacts, Hardware
+from fwtui.machine.hardware import Hardware
+from fwtui.stream.events import Device
 
-H200 = GpuFacts(
+H200 = Device(
+    t=0,
     name="NVIDIA H200",
     driver="580.65.06",
     cuda="13.0",
     compute_capability=(9, 0),
     memory_bytes=150 * 2**30,
     peak_bytes_per_second=4.81e12,
-    gpm=True,
 )
-VOLTA = GpuFacts(name="Tesla V100", driver="580.65.06", compute_capability=(7, 0))
+VOLTA = Device(t=0, name="Tesla V100", driver="580.65.06", compute_capability=(7, 0))
 
 
 class Here:
@@ -32,9 +33,9 @@ class Here:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
 
-    def has(self, *gpus: GpuFacts, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
+    def has(self, *gpus: Device, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
         """These GPUs, and these versions of distributions (None: not installed)."""
-        self._monkeypatch.setattr(hardware, "gpus", lambda: Hardware(gpus=gpus, reason=reason))
+        self._monkeypatch.setattr(hardware, "gpus", lambda: Hardware(gpus=gpus, gpm=H200 in gpus, reason=reason))
         self._monkeypatch.setattr(hardware, "driver_present", lambda: bool(gpus) if driver is None else driver)
         installed = {name.replace("_", "-"): version for name, version in versions.items()}
         real = hardware.version_of
@@ -74,7 +75,7 @@ def test_a_gpu_is_described(here: Here) -> None:
 
 
 @pytest.mark.parametrize(("gpus", "extra"), [((H200,), "cu13"), ((H200, VOLTA), "cu12")])
-def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here, gpus: tuple[GpuFacts, ...], extra: str) -> None:
+def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here, gpus: tuple[Device, ...], extra: str) -> None:
     here.has(*gpus, numba_cuda=None)
     check = here.check("numba-cuda")
     assert (check.state, check.found) == ("missing", "not installed")
@@ -93,7 +94,7 @@ def test_the_command_installs_into_the_environment_that_runs(monkeypatch: pytest
     ("gpu", "toolkit", "state"),
     [(VOLTA, "13.0.3", "missing"), (VOLTA, "12.9.1", "ok"), (H200, "12.9.1", "ok"), (H200, None, "note")],
 )
-def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: GpuFacts, toolkit: str | None, state: str) -> None:
+def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: Device, toolkit: str | None, state: str) -> None:
     here.has(gpu, numba_cuda="0.30.4", cuda_toolkit=toolkit)
     check = here.check("numba-cuda")
     assert check.state == state
@@ -101,7 +102,7 @@ def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: GpuFacts, toolkit: str |
 
 
 def test_a_driver_too_old_for_any_toolkit_is_named(here: Here) -> None:
-    here.has(GpuFacts(name="old", driver="470.1", compute_capability=(7, 5)), numba_cuda="0.30.4")
+    here.has(Device(t=0, name="old", driver="470.1", compute_capability=(7, 5)), numba_cuda="0.30.4")
     check = here.check("numba-cuda")
     assert check.state == "missing"
     assert "470.1" in check.found and "525" in check.fix
@@ -179,7 +180,7 @@ def test_a_folder_that_cannot_be_written_is_missing(here: Here, tmp_path: Path) 
 
 
 def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
-    here.has(GpuFacts(name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
+    here.has(Device(t=0, name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
     out = io.StringIO()
     assert doctor_checks.print_report(out) == 0
     lines = out.getvalue().splitlines()
