@@ -28,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     if given.extra:
-        found = hardware.gpus().gpus
-        print(hardware.cuda_extra(found[0].driver, [g.compute_capability for g in found]) or "" if found else "")
+        print(hardware.cuda_extra(hardware.gpus()) or "")
         return OK
     if given.measure:
         return measure()

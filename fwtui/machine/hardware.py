@@ -11,7 +11,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -65,11 +64,11 @@ def gpu_present() -> bool:
     return driver_present() and bool(gpus().gpus)
 
 
-def cuda_extra(driver_version: str, ccs: Iterable[tuple[int, int] | None]) -> str | None:
-    """The extra of fwtui that this driver and these compute capabilities run; None where neither does."""
-    major = driver_version.partition(".")[0]
-    capabilities = [cc or (0, 0) for cc in ccs]
-    if not major.isdecimal() or not capabilities:
+def cuda_extra(found: Hardware) -> str | None:
+    """The extra of fwtui that the driver and all GPUs run; None where there is none."""
+    major = found.gpus[0].driver.partition(".")[0] if found.gpus else ""
+    capabilities = [gpu.compute_capability or (0, 0) for gpu in found.gpus]
+    if not major.isdecimal():
         return None
     if int(major) >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
         return "cu13"

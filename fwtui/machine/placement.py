@@ -21,7 +21,7 @@ def is_simulated(experiment: Experiment) -> bool:
         )
     if found.gpus:
         if hardware.cuda_package() is None:
-            extra = hardware.cuda_extra(found.gpus[0].driver, [g.compute_capability for g in found.gpus]) or "cu12"
+            extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
         return False
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:

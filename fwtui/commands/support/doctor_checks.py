@@ -24,6 +24,10 @@ OLDEST_PYTHON = (3, 11)
 NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs")
 SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
+GPM = {
+    True: (OK, "live occupancy, DRAM and integer utilisation"),
+    False: (NOTE, "not here: no live occupancy or DRAM utilisation (Hopper and later have it)"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,8 @@ def report() -> list[Check]:
         _platform(),
         _packages(),
         _machine(),
-        *_gpus(found),
-        _driver(found),
-        _numba_cuda(found),
-        _nvml(found),
-        _gpm(found),
+        *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
+        Check("GPM", *GPM[found.gpm]),
         _counters(),
         *_limits(found),
         _terminal(),
@@ -71,9 +72,8 @@ def print_report(stream: TextIO) -> int:
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    wanted = ".".join(map(str, OLDEST_PYTHON))
     if sys.version_info < OLDEST_PYTHON:
-        return Check("python", MISSING, version, f"install Python {wanted} or later", essential=True)
+        return Check("python", MISSING, version, "install Python {}.{} or later".format(*OLDEST_PYTHON), essential=True)
     return Check("python", OK, version)
 
 
@@ -89,13 +89,10 @@ def _platform() -> Check:
 def _packages() -> Check:
     absent = [name for name in NEEDED if hardware.version_of(name) is None]
     if absent:
-        return Check(
-            "packages", MISSING, f"not installed: {', '.join(absent)}", hardware.install_command("fwtui"), essential=True
-        )
-    shown = ", ".join(
-        f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")
-    )
-    return Check("packages", OK, shown)
+        fix = hardware.install_command("fwtui")
+        return Check("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
+    shown = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
+    return Check("packages", OK, ", ".join(shown))
 
 
 def _machine() -> Check:
@@ -103,12 +100,25 @@ def _machine() -> Check:
     return Check("processor", OK, f"{machine.cpu}, {machine.cores} cores, {units.memory(machine.memory_bytes)} of memory")
 
 
+def _no_gpu(reason: str) -> list[Check]:
+    broken, installed = hardware.driver_present(), hardware.cuda_package()
+    fix = "nvidia-smi" if broken else "nothing to do: CPU kernels, the simulator and replay need no GPU"
+    return [
+        Check("GPU", MISSING if broken else NOTE, reason, fix),
+        Check("driver", NOTE, "there are signs of one" if broken else "none"),
+        Check("numba-cuda", OK if installed else NOTE, installed or "not installed; only a GPU needs it"),
+        Check("NVML", NOTE, "nothing to read; telemetry shows the host alone"),
+    ]
+
+
 def _gpus(found: hardware.Hardware) -> list[Check]:
-    if not found.gpus:
-        broken = hardware.driver_present()
-        fix = "nvidia-smi" if broken else "nothing to do: CPU kernels, the simulator and replay need no GPU"
-        return [Check("GPU", MISSING if broken else NOTE, found.reason, fix)]
-    return [Check(f"GPU {index}", OK, _described(gpu)) for index, gpu in enumerate(found.gpus)]
+    first = found.gpus[0]
+    return [
+        *(Check(f"GPU {index}", OK, _described(gpu)) for index, gpu in enumerate(found.gpus)),
+        Check("driver", OK, f"{first.driver or 'version unknown'}, CUDA up to {first.cuda or 'unknown'}"),
+        _numba_cuda(found),
+        Check("NVML", OK, "telemetry of the GPU; " + (first.note or "nothing is missing")),
+    ]
 
 
 def _described(gpu: events.Device) -> str:
@@ -117,24 +127,13 @@ def _described(gpu: events.Device) -> str:
     return f"{gpu.name or 'unnamed'}, compute capability {capability}, {units.memory(gpu.memory_bytes)}, peak {peak}"
 
 
-def _driver(found: hardware.Hardware) -> Check:
-    if found.gpus:
-        return Check("driver", OK, f"{found.gpus[0].driver or 'version unknown'}, CUDA up to {found.gpus[0].cuda or 'unknown'}")
-    return Check("driver", NOTE, "there are signs of one" if hardware.driver_present() else "none")
-
-
 def _numba_cuda(found: hardware.Hardware) -> Check:
-    name = "numba-cuda"
-    installed = hardware.cuda_package()
-    if not found.gpus:
-        return Check(name, OK if installed else NOTE, installed or "not installed; only a GPU needs it")
-    driver = found.gpus[0].driver
-    extra = hardware.cuda_extra(driver, [gpu.compute_capability for gpu in found.gpus])
+    name, installed, driver = "numba-cuda", hardware.cuda_package(), found.gpus[0].driver
+    extra = hardware.cuda_extra(found)
     if extra is None:
-        too_old = (
-            f"{installed or 'not installed'}; driver {driver or 'of unknown version'} and these GPUs run no toolkit it supports"
-        )
-        return Check(name, MISSING, too_old, f"install driver {hardware.CU12_DRIVER} or later; GPUs from Maxwell on")
+        none_runs = f"driver {driver or 'of unknown version'} and these GPUs run no toolkit it supports"
+        fix = f"install driver {hardware.CU12_DRIVER} or later; GPUs from Maxwell on"
+        return Check(name, MISSING, f"{installed or 'not installed'}; {none_runs}", fix)
     fix = hardware.install_command(f"fwtui[{extra}]")
     if installed is None:
         return Check(name, MISSING, "not installed", fix)
@@ -146,18 +145,6 @@ def _numba_cuda(found: hardware.Hardware) -> Check:
     return Check(name, OK, f"{installed} with CUDA {toolkit}")
 
 
-def _nvml(found: hardware.Hardware) -> Check:
-    if not found.gpus:
-        return Check("NVML", NOTE, "nothing to read; telemetry shows the host alone")
-    return Check("NVML", OK, "telemetry of the GPU; " + (found.gpus[0].note or "nothing is missing"))
-
-
-def _gpm(found: hardware.Hardware) -> Check:
-    if found.gpm:
-        return Check("GPM", OK, "live occupancy, DRAM and integer utilisation")
-    return Check("GPM", NOTE, "not here: no live occupancy or DRAM utilisation (Hopper and later have it)")
-
-
 def _counters() -> Check:
     """Whether profilers may read hardware counters."""
     try:
@@ -167,9 +154,8 @@ def _counters() -> Check:
     restricted = any(line.replace(" ", "") == "RmProfilingAdminOnly:1" for line in lines)
     if not restricted or os.geteuid() == 0:
         return Check("counters", OK, "profilers may read them")
-    fix = (
-        "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"
-    )
+    line = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
+    fix = f"echo '{line}' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"
     return Check("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
 
 

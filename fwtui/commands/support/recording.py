@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fwtui.commands import NOT_RECORDED, OK
+from fwtui.commands.support.narrating import narrate, say
 from fwtui.common.errors import Refused
+from fwtui.common.signals import on_signals, stop
 from fwtui.live.session import Live
 
 LEAST_HZ, MOST_HZ = 0.01, 10
@@ -38,3 +41,20 @@ def live_session(given: argparse.Namespace) -> Live:
             live.close()
             raise
     return live
+
+
+def narrated(live: Live) -> None:
+    """From now on signals raise Stopped, and stderr says what happens."""
+    on_signals(stop)
+    live.sinks.append(narrate)
+    if live.recorder is not None:
+        say(f"recording to {live.recorder.path}")
+
+
+def closed(live: Live, given: argparse.Namespace) -> int:
+    """End the session; the exit code says whether it was recorded as far as that was asked."""
+    recorder = live.recorder
+    live.close()
+    if recorder is not None and recorder.failure is not None:
+        say(recorder.failure)
+    return OK if given.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED

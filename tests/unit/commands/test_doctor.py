@@ -223,7 +223,8 @@ def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
     ],
 )
 def test_the_extra_that_fits(driver: str, ccs: list[tuple[int, int] | None], extra: str | None) -> None:
-    assert hardware.cuda_extra(driver, ccs) == extra
+    found = Hardware(gpus=tuple(Device(t=0, driver=driver, compute_capability=cc) for cc in ccs))
+    assert hardware.cuda_extra(found) == extra
 
 
 def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
