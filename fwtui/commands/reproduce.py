@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
@@ -50,14 +49,10 @@ def execute(given: argparse.Namespace) -> int:
     if given.sessions:
         if given.record is not None:
             raise Refused("--record and --from do not go together; leave one of them out")
-        models = [_recorded(name) for name in given.sessions]
+        first, *others = map(_recorded, given.sessions)
         for preset in chosen:
-            _print(given, preset, held(models[0], preset.name, models[1:]))
+            _print(given, preset, held(first, preset.name, others))
         return OK
-    return _live(given, chosen)
-
-
-def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
     folder = _folder(given, several=len(chosen) > 1)
     scale = Scale(gpu=hardware.gpu_present(), quick=given.quick)
     whole = True
@@ -74,9 +69,8 @@ def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
 def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> bool:
     """Run one preset in a session of its own and print its answers; whether it was recorded as far as that was asked."""
     live = live_session(argparse.Namespace(**{**vars(given), "record": None}))
-    reason = "closed"
+    reason, recorder = "closed", None
     try:
-        recorder = None
         if given.record is not None:
             path = Path(given.record) if given.record and alone else None
             recorder = record(live, preset, folder, path, given.title or preset.heading(scale))
@@ -115,11 +109,8 @@ def _recorded(name: str) -> Model:
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
     rows = answered(preset, results)
-    if given.json:
-        for claim, answer in rows:
-            print(json.dumps(_data(preset, claim, answer)), flush=True)
-        return
-    print("\n".join(lines(preset, results, rows)), flush=True)
+    told = [json.dumps(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
+    print("\n".join(told), flush=True)
 
 
 def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:

@@ -199,7 +199,7 @@ class Live:
         """End the children, then the recording. A run that is still going ends as cancelled."""
         if self._worker is not None and self._request is not None:
             self._worker.kill()
-        children = [child for child in (self._worker, self._sampling.child) if child is not None]
+        children = self._children()
         for child in children:
             child.hang_up()
         deadline = time.monotonic() + CLOSE_GRACE
@@ -216,9 +216,11 @@ class Live:
 
     def kill(self) -> None:
         """End the children at once: for a program that has no time left to close."""
-        for child in (self._worker, self._sampling.child):
-            if child is not None:
-                child.kill()
+        for child in self._children():
+            child.kill()
+
+    def _children(self) -> list[Child]:
+        return [child for child in (self._worker, self._sampling.child) if child is not None]
 
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
@@ -240,9 +242,8 @@ class Live:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
             self._worker.close(grace=0.5)
             self._worker = None
-        if self._worker is None:
-            self._worker = Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
-            self._worker_kind = kind
+        self._worker = self._worker or Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+        self._worker_kind = kind
         return self._worker
 
     def _take(self, child: Child | None) -> int:
@@ -285,19 +286,18 @@ class Live:
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
             self._tell_end(request, "cancelled" if run is None else killed)
-        elif run is not None or code != 0:
+        else:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
-            if not told:  # a worker that can still speak has named the reason itself
+            if not told and (run is not None or code != 0):  # a worker that can still speak has named the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
                 if code == -9:
                     message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
-                self.tell(
-                    events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
-                )
-        if self._kill_at is None and run is None:
-            self._tell_end(request, f"the worker died ({epitaph(code)})")
+                words = worker.last_words
+                self.tell(events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=words))
+            if run is None:
+                self._tell_end(request, f"the worker died ({epitaph(code)})")
         worker.close(grace=0)
         self._kill_at = None
 
