@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 
 from fwtui.analysis.report import table
 from fwtui.commands import OK
@@ -43,7 +44,7 @@ def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
     return tuple(known[name] for name in names)
 
 
-def _data(kernel: Kernel) -> dict[str, object]:
+def _data(kernel: Kernel) -> Mapping[str, object]:
     plain = ("id", "title", "backend", "summary", "papers", "phases", "dtypes", "tiles", "launch_modes", "memories")
     options = {o.name: {"values": o.values, "default": o.default, "help": o.help} for o in kernel.options}
     return {name: getattr(kernel, name) for name in plain} | {"options": options}

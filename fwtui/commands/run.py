@@ -126,11 +126,11 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
         before = live.model.current
         code = _run_one(live, experiment, outlet)
         worst = worst or code
-        done = live.model.run is not None and live.model.run.state == "done"
-        if given.counters and done:
-            _count(live, experiment, live.model.current)
-        if given.answers and done:
-            _answer(live, live.model.current)
+        run = live.model.run
+        if given.counters and run is not None and run.state == "done":
+            _count(live, experiment, run.id)
+        if given.answers and run is not None and run.state == "done":
+            _answer(live, run.id)
         run = live.model.run
         if run is None or run.id == before:
             continue

@@ -22,8 +22,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live.child import Child, epitaph
 from fwtui.live.sampler_supervisor import Sampling
 from fwtui.machine import hardware
-from fwtui.machine.auto import resolved
-from fwtui.machine.placement import is_simulated
+from fwtui.machine.auto import is_simulated, resolved
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line

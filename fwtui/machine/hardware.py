@@ -68,11 +68,10 @@ def cuda_extra(found: Hardware) -> str | None:
     """The extra of fwtui that the driver and all GPUs run; None where there is none."""
     major = found.gpus[0].driver.partition(".")[0] if found.gpus else ""
     capabilities = [gpu.compute_capability or (0, 0) for gpu in found.gpus]
-    if not major.isdecimal():
-        return None
-    if int(major) >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
+    driver = int(major) if major.isdecimal() else 0
+    if driver >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
         return "cu13"
-    return "cu12" if int(major) >= CU12_DRIVER and max(capabilities) >= CU12_CAPABILITY else None
+    return "cu12" if driver >= CU12_DRIVER and max(capabilities) >= CU12_CAPABILITY else None
 
 
 def cuda_package() -> str | None:

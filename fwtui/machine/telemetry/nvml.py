@@ -85,7 +85,8 @@ class Nvml:
         numbers.
         """
         try:
-            everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(self._count())]
+            count = self.query("nvmlDeviceGetCount")[0] or 0
+            everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(count)]
         except Lost:
             self.reason = _START[_GPU_IS_LOST]
             return []
@@ -104,9 +105,6 @@ class Nvml:
         if not chosen and not self.reason:
             self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
         return chosen
-
-    def _count(self) -> int:
-        return self.query("nvmlDeviceGetCount")[0] or 0
 
     def _by(self, function: str, key: int | str) -> Gpu | None:
         handle, _ = self.query(function, key)
@@ -212,8 +210,7 @@ class Gpu:
         joules = scaled(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
         if joules is None:
             return None
-        if self._energy_first is None:
-            self._energy_first = joules
+        self._energy_first = joules if self._energy_first is None else self._energy_first
         return max(0.0, joules - self._energy_first)
 
 

@@ -18,7 +18,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.generate import generate
 from fwtui.graphs.generate_numpy import fill_numpy
-from fwtui.machine.placement import is_simulated
+from fwtui.machine.auto import is_simulated
 from kernels import peers as package
 from kernels import registry
 from kernels.peers import PACKAGES, RUNGS, installed, peers
