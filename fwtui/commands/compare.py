@@ -21,13 +21,9 @@ ORDER = 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "entrants",
-        nargs="+",
-        metavar="SESSION[:RUN]",
-        help="the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
-        "two whole sessions: every experiment that both hold",
-    )
+    about = "the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
+    about += "two whole sessions: every experiment that both hold"
+    parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     parser.add_argument("--json", action="store_true", help="one JSON object per comparison on stdout")
     parser.add_argument("--phases", action="store_true", help="also the change of every phase and of what is outside the clock")
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")

@@ -20,14 +20,8 @@ _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
-    parser.add_argument(
-        "--at",
-        nargs=2,
-        action="append",
-        required=True,
-        metavar=("PLACE", "WORDS"),
-        help="seconds (12.5), 'run 3' for where that run begins or 'end 3' for where it ends, and the words; may be repeated",
-    )
+    about = "seconds (12.5), 'run 3' for where that run begins or 'end 3' for where it ends, and the words; may be repeated"
+    parser.add_argument("--at", nargs=2, action="append", required=True, metavar=("PLACE", "WORDS"), help=about)
     parser.add_argument("--title", default="", help="title of the new session; default: as it was")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 

@@ -33,13 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
     parser.add_argument("--json", action="store_true", help="one JSON object per claim on stdout")
     parser.add_argument("--counters", action="store_true", help="also hardware counters, profiled apart by ncu where it may")
-    parser.add_argument(
-        "--from",
-        dest="sessions",
-        nargs="+",
-        metavar="SESSION",
-        help="answer from a recorded session instead of running; further ones are compared with it where a claim is about that",
-    )
+    about = "answer from a recorded session instead of running; further ones are compared with it where a claim is about that"
+    parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording(parser)
     parser.set_defaults(telemetry_hz=SAMPLING_HZ)
 

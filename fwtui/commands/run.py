@@ -37,16 +37,12 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="every kernel that takes the graph here, each once; those that do not are named"
-    )
+    about = "every kernel that takes the graph here, each once; those that do not are named"
+    parser.add_argument("--all", action="store_true", help=about)
     parser.add_argument("--baseline", metavar="ID", help="which of the kernels the speed-ups are against; it runs first")
     parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
-    parser.add_argument(
-        "--answers",
-        action="store_true",
-        help="after each run what its distances say: diameter, radius, components, histogram, map",
-    )
+    about = "after each run what its distances say: diameter, radius, components, histogram, map"
+    parser.add_argument("--answers", action="store_true", help=about)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")

@@ -38,16 +38,10 @@ WITHIN = 300.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, several=names())
-    parser.add_argument(
-        "--within", type=float, default=WITHIN, metavar="SECONDS", help=f"for all runs together, {WITHIN:g} by default"
-    )
-    parser.add_argument(
-        "--resume",
-        nargs="+",
-        default=[],
-        metavar="SESSION",
-        help="recorded sessions of this machine; what they hold is not run again",
-    )
+    about = f"for all runs together, {WITHIN:g} by default"
+    parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
+    about = "recorded sessions of this machine; what they hold is not run again"
+    parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     parser.add_argument("--json", action="store_true", help="one JSON object per cell and one of what they say together")
     add_recording(parser)
     parser.epilog = (

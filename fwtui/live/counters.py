@@ -144,11 +144,8 @@ def _names(name: str, words: str) -> bool:
 
 
 def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
-    launches = [
-        ProfiledLaunch(**json.loads(line.removeprefix(PROFILED_LAUNCH)))
-        for line in said.stdout.splitlines()
-        if line.startswith(PROFILED_LAUNCH)
-    ]
+    told = (line.removeprefix(PROFILED_LAUNCH) for line in said.stdout.splitlines() if line.startswith(PROFILED_LAUNCH))
+    launches = [ProfiledLaunch(**json.loads(line)) for line in told]
     profiled = ncu.rows(said.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}

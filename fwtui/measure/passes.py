@@ -43,7 +43,7 @@ class Passes:
 
     def warm_up(self, alone: bool = False) -> float:
         """One pass, untimed but told as it goes; returns roughly what it took. `alone`: no timed ones come after it."""
-        self._restore()
+        self.restore()
         begin = time.perf_counter()
         with self.job.stage("warm-up"):
             self.job.engine.warm_up(self.program, self.plan, self.buffers, self.job.check, self._progress(begin, alone))
@@ -61,7 +61,7 @@ class Passes:
                 if job.now() - told > TELL_EVERY:
                     told = job.now()
                     self._tell_clean(samples, guess, told - begin)
-                self._restore()
+                self.restore()
                 since = job.now()
                 samples.take(timed(job.check))
                 if len(samples) <= events.SAMPLES_TOLD:
@@ -86,7 +86,7 @@ class Passes:
         with job.stage("phases"):
             passes: list[list[float]] = []
             while not passes or (len(passes) < PHASE_PASSES and sum(map(sum, passes)) < PHASE_SECONDS):
-                self._restore()
+                self.restore()
                 passes.append(timed(job.check))
             # one pass as it was, not a mixture: phases add up to its total
             seconds = sorted(passes, key=sum)[(len(passes) - 1) // 2]
@@ -96,7 +96,8 @@ class Passes:
             job.tell(events.Round, index=index, first=first, seconds=row)
         return total
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
+        """The loaded input again."""
         self.program.restore(self.buffers, self.job.engine.stream)
         self.job.engine.synchronize()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
@@ -37,9 +38,7 @@ def rounds_of(
     starts = [i for i, p in enumerate(parts) if p.phase == phases[0]]
     if len(starts) < 2:
         return []
-    before = [0]
-    for part in parts:
-        before.append(before[-1] + part.relaxations)
+    before = list(accumulate((part.relaxations for part in parts), initial=0))
     ends = [*starts[1:], len(parts)]
     every = -(-len(starts) // MOST_ROUNDS)
     return [

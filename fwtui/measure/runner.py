@@ -100,6 +100,10 @@ class Runner:
             note = f"the distances are no longer those of run {run}: run it again"
             self._say(events.Answers(t=0.0, run=run, note=note))
 
+    def loaded(self, experiment: Experiment) -> Passes:
+        """A compiled program with the experiment's graph in its buffers, of a run without a number. Raises Refused."""
+        return self._ready(self._job(0, experiment, lambda: None, experiment.device_id.index, self._emit))[2]
+
     def _job(self, run: int, experiment: Experiment, check: Check, gpu: int, emit: Callable[[events.Event], None]) -> Job:
         kernel = kernel_named(experiment.kernel)
         return Job(run, experiment, kernel, self._engine_for(kernel, gpu), check, emit, self._now)

@@ -43,10 +43,7 @@ def look(request: StepRequest) -> None:
         program.launch(step, buffers, engine.stream)
         if always or index == len(plan) - 1:
             distances = canonical(np.array(program.unload(buffers, engine.stream)), graph, experiment.dtype)
-            absent = no_path(distances)
-            rows = tuple(
-                tuple(None if a else float(d) for d, a in zip(*row, strict=True)) for row in zip(distances, absent, strict=True)
-            )
+            rows = np.where(no_path(distances), None, distances.astype(np.float64)).tolist()
             sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows)) + b"\n")
             sys.stdout.buffer.flush()
 

@@ -33,9 +33,8 @@ class TooNew(Refused):
     """A session of a newer format version; its header could still be read."""
 
     def __init__(self, name: str, header: Header) -> None:
-        super().__init__(
-            f"{name} has format version {header.version} and this fwtui reads up to {VERSION}; open it with a newer fwtui"
-        )
+        newer = f"{name} has format version {header.version}"
+        super().__init__(f"{newer} and this fwtui reads up to {VERSION}; open it with a newer fwtui")
         self.header = header
 
 

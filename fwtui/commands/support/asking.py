@@ -97,12 +97,8 @@ def of_every_kernel(
 
 
 def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
-    asked = [(field, getattr(given, f"field_{field.name}", None)) for field in FIELDS]
-    return [
-        [(field, text) for text in (value.split(",") if field.name in SEVERAL else [value])]
-        for field, value in asked
-        if value is not None
-    ]
+    asked = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
+    return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in asked.items()]
 
 
 def _experiment(

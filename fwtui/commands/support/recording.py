@@ -16,14 +16,12 @@ LEAST_HZ, MOST_HZ = 0.01, 10
 
 def add_recording(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that has a live session."""
-    parser.add_argument(
-        "--record", nargs="?", const="", metavar="PATH", help="record the session, by default into the user's data folder"
-    )
+    about = "record the session, by default into the user's data folder"
+    parser.add_argument("--record", nargs="?", const="", metavar="PATH", help=about)
     parser.add_argument("--title", default="", help="title of the recorded session")
     parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
-    parser.add_argument(
-        "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
-    )
+    about = "readings per second kept in the recording; 0: all of them"
+    parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 

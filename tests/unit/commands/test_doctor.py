@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.commands.support import doctor_checks
+from fwtui.commands import doctor
 from fwtui.machine import hardware
 from fwtui.machine.hardware import Hardware
 from fwtui.stream.events import Device
@@ -41,20 +41,20 @@ class Here:
         real = hardware.version_of
         self._monkeypatch.setattr(hardware, "version_of", lambda name: installed[name] if name in installed else real(name))
 
-    def check(self, name: str) -> doctor_checks.Check:
-        return {check.name: check for check in doctor_checks.report()}[name]
+    def check(self, name: str) -> doctor.Check:
+        return {check.name: check for check in doctor.report()}[name]
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
-    monkeypatch.setattr(doctor_checks, "own_folder", lambda: tmp_path / "data" / "sessions")
+    monkeypatch.setattr(doctor, "own_folder", lambda: tmp_path / "data" / "sessions")
     machine = Here(monkeypatch)
     machine.has(reason="there is no NVIDIA driver here")
     yield machine
 
 
 def test_a_machine_without_a_gpu_misses_nothing(here: Here) -> None:
-    missing = {check.name for check in doctor_checks.report() if check.state == doctor_checks.MISSING}
+    missing = {check.name for check in doctor.report() if check.state == doctor.MISSING}
     assert missing <= {"terminal"}  # that one is about whoever runs the tests
     gpu = here.check("GPU")
     assert (gpu.state, gpu.found) == ("note", "there is no NVIDIA driver here")
@@ -123,8 +123,8 @@ def test_the_permission_of_counters(
     file = tmp_path / "params"
     if parameters is not None:
         file.write_text(parameters)
-    monkeypatch.setattr(doctor_checks, "PROFILING_PARAMETERS", file)
-    monkeypatch.setattr(doctor_checks.os, "geteuid", lambda: 0 if administrator else 1000)
+    monkeypatch.setattr(doctor, "PROFILING_PARAMETERS", file)
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0 if administrator else 1000)
     check = here.check("counters")
     assert check.state == state
     assert ("RestrictProfiling" in check.fix) == (parameters is not None and state == "note")
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_written_is_missing(here: Here, tmp_path: Path) 
 def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
     here.has(Device(t=0, name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
     out = io.StringIO()
-    assert doctor_checks.print_report(out) == 0
+    assert doctor.print_report(out) == 0
     lines = out.getvalue().splitlines()
     assert "\x1b" not in out.getvalue()
     assert any(line.startswith("GPU 0       ok") for line in lines)
@@ -192,15 +192,15 @@ def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
 
 def test_only_what_stops_the_program_altogether_is_an_error(here: Here) -> None:
     here.has(reason="none", textual=None)
-    assert doctor_checks.print_report(io.StringIO()) == 1
+    assert doctor.print_report(io.StringIO()) == 1
     assert "textual" in here.check("packages").found
 
 
 def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
     code = (
-        "import io, sys; from fwtui.commands.support import doctor_checks; from fwtui.machine import hardware;"
+        "import io, sys; from fwtui.commands import doctor; from fwtui.machine import hardware;"
         "import fwtui.analysis.occupancy, fwtui.stream.throttle;"
-        "hardware.machine(); hardware.versions(); doctor_checks.print_report(io.StringIO());"
+        "hardware.machine(); hardware.versions(); doctor.print_report(io.StringIO());"
         "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"
     )
     answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
