@@ -40,11 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels; default: auto and the best known rungs")
     peers = ", ".join((*RUNGS, *PACKAGES))
     parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {peers}, or none; default: those installed")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of everybody; default: 3")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each kernel and package; default: 3")
     parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
-    parser.add_argument(
-        "--seconds", type=float, default=300.0, help="time for everything; who would not fit is left out, and named"
-    )
+    about = "time for everything; what does not fit into it is left out, and named"
+    parser.add_argument("--seconds", type=float, default=300.0, help=about)
     for field in (field for field in FIELDS if field.name in GRAPH):
         parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
     form = parser.add_mutually_exclusive_group()
@@ -161,7 +160,7 @@ def remarks_on(bench: Bench) -> list[str]:
         said.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
     for heat in bench.heats:
         if heat.cut_short:
-            said.append(f"n {heat.n} {heat.dtype}: its time was over before everybody had had all turns; give --seconds more")
+            said.append(f"n {heat.n} {heat.dtype}: its time was over before all had had all turns; give --seconds more")
         said += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
     return said
 

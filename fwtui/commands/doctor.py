@@ -19,7 +19,8 @@ from fwtui.common.text import clean
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.folders import own_folder, shipped_folder
+from fwtui.sessions.library import files_in
 from fwtui.stream import events
 from kernels.probes import probe_forms
 
@@ -53,11 +54,10 @@ def execute(given: argparse.Namespace) -> int:
 
 def measure() -> int:
     """Measure the limits of every device here and print them, each as soon as it is known."""
-    backends = ["cpu", *(["cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else [])]
     live = Live(telemetry_hz=0)
     worst = OK
     try:
-        for backend in backends:
+        for backend in _backends():
             say(f"measuring the {backend.upper()}'s limits")
             live.measure_limits(backend)
             finish(live)
@@ -95,7 +95,7 @@ def report() -> list[Check]:
         *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
         Check("GPM", *GPM[found.gpm]),
         _counters(),
-        *_limits(found),
+        *_limits(),
         _terminal(),
         _data_folder(),
         _sessions(),
@@ -202,10 +202,15 @@ def _counters() -> Check:
     return Check("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
 
 
-def _limits(found: hardware.Hardware) -> list[Check]:
+def _backends() -> list[str]:
+    """Those that can run here."""
+    return ["cpu", "cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else ["cpu"]
+
+
+def _limits() -> list[Check]:
     """What the devices can do at most, if that was ever measured."""
     checks = []
-    for backend in ("cpu", *(["cuda"] if found.gpus and hardware.cuda_package() else [])):
+    for backend in _backends():
         known = limits.load(backend)
         name = f"limit {BACKENDS[backend]}"
         if known is None:
@@ -255,12 +260,5 @@ def _data_folder() -> Check:
 
 
 def _sessions() -> Check:
-    own, shipped = (_count(folder) for folder in (own_folder(), shipped_folder()))
+    own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
     return Check("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped")
-
-
-def _count(folder: Path) -> int:
-    try:
-        return sum(path.name.endswith(SUFFIX) for path in folder.iterdir())
-    except OSError:
-        return 0

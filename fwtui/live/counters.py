@@ -8,7 +8,7 @@ broadcast once for each thread. GOPS are integer instructions / time, as CS54220
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event, Thread
 from typing import NamedTuple
 
@@ -28,6 +28,14 @@ PROFILED = "profiled: not timings"
 MOST = 1e15  # what an event can state
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
+SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
+    "share": units.percent,  # of 1
+    "seconds": units.duration,
+    "bytes": units.memory,
+    "bytes/s": units.bandwidth,
+    "GOPS": lambda value: f"{units.digits(value)} GOPS",
+    "count": lambda value: units.scaled(value, "").rstrip(),
+}
 
 
 class Metric(NamedTuple):
@@ -35,7 +43,7 @@ class Metric(NamedTuple):
 
     key: str
     title: str
-    unit: str  # "share" of 1, "seconds", "bytes", "bytes/s", "GOPS", "count"
+    unit: str
     names: str = ""  # with spaces between them; empty: worked out from others
 
 
@@ -93,21 +101,7 @@ def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Coun
 def shown(metric: Metric, values: Counters) -> str:
     """A counter with its unit; n/a where it was not measured."""
     value = values.get(metric.key)
-    if value is None:
-        return units.ABSENT
-    match metric.unit:
-        case "share":
-            return units.percent(value)
-        case "seconds":
-            return units.duration(value)
-        case "bytes":
-            return units.memory(value)
-        case "bytes/s":
-            return units.bandwidth(value)
-        case "GOPS":
-            return f"{units.digits(value)} GOPS"
-        case _:
-            return units.scaled(value, "").rstrip()
+    return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
 
 def _refusal(experiment: Experiment) -> str | None:

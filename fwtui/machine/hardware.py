@@ -60,7 +60,7 @@ def gpus() -> Hardware:
 
 
 def gpu_present() -> bool:
-    """Whether CUDA sees a GPU here; nobody is asked where there is no sign of a driver."""
+    """Whether CUDA sees a GPU here; nothing is asked where there is no sign of a driver."""
     return driver_present() and bool(gpus().gpus)
 
 
@@ -98,18 +98,14 @@ def machine() -> events.Machine:
     """The host without its name: operating system, processor, cores that this process may use, memory."""
     import psutil
 
+    wsl = " (WSL)" if "microsoft" in platform.release().lower() else ""
     return events.Machine(
-        system=f"{platform.system()} {platform.machine()}{' (WSL)' if is_wsl() else ''}",
+        system=f"{platform.system()} {platform.machine()}{wsl}",
         python=platform.python_version(),
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         memory_bytes=psutil.virtual_memory().total,
     )
-
-
-def is_wsl() -> bool:
-    """Whether this Linux is Windows' own."""
-    return "microsoft" in platform.release().lower()
 
 
 def _cpu() -> str:

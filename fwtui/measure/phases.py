@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
@@ -39,15 +39,11 @@ def rounds_of(
     if len(starts) < 2:
         return []
     before = list(accumulate((part.relaxations for part in parts), initial=0))
-    ends = [*starts[1:], len(parts)]
     every = -(-len(starts) // MOST_ROUNDS)
+    rounds = list(enumerate(pairwise([*starts, len(parts)])))[::every]
     return [
-        (
-            index,
-            before[starts[index]],
-            tuple(sum(seconds[i] for i in range(starts[index], ends[index]) if parts[i].phase == phase) for phase in phases),
-        )
-        for index in range(0, len(starts), every)
+        (index, before[begin], tuple(sum(seconds[i] for i in range(begin, end) if parts[i].phase == phase) for phase in phases))
+        for index, (begin, end) in rounds
     ]
 
 

@@ -44,8 +44,8 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
 
         name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
     told = events.Limits(t=now(), backend=backend, gpu=gpu, device=name)
-    rates = _cuda_rates(engine) if backend == "cuda" else _cpu_rates()
-    for form, rate, clock in rates:
+    for form in forms_of("cuda", engine.target.cc) if backend == "cuda" else forms_of("cpu"):
+        rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
         found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         told = replace(told, t=now(), forms=(*told.forms, found))
         emit(told)
@@ -53,12 +53,10 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
     emit(replace(told, t=now(), copy_bytes_per_second=copied, complete=True))
 
 
-def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
+def _best_cpu_rate(form: Form) -> tuple[float, None]:
+    """Of all tiles; no clock: what the system says of it is an average over a longer time than a burst."""
     tiles = probe_cpu.tiles(probe_cpu.host_features())
-    for form in forms_of("cpu"):
-        built = (probe_cpu.build(form.key, tile) for tile in tiles)
-        # no clock: what the system says of it is an average over a longer time than a burst
-        yield form, max(_cpu_rate(probe) for probe in built), None
+    return max(_cpu_rate(probe_cpu.build(form.key, tile)) for tile in tiles), None
 
 
 def _cpu_rate(probe: probe_cpu.Probe) -> float:
@@ -99,11 +97,6 @@ def _seconds(work: Callable[..., object], *arguments: Any) -> float:
     begin = time.perf_counter()
     work(*arguments)
     return time.perf_counter() - begin
-
-
-def _cuda_rates(engine: Any) -> Iterator[tuple[Form, float, float | None]]:
-    for form in forms_of("cuda", engine.target.cc):
-        yield form, *_cuda_rate(engine, form)
 
 
 def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:

@@ -43,8 +43,9 @@ def look(request: StepRequest) -> None:
         program.launch(step, buffers, engine.stream)
         if always or index == len(plan) - 1:
             distances = canonical(np.array(program.unload(buffers, engine.stream)), graph, experiment.dtype)
-            rows = np.where(no_path(distances), None, distances.astype(np.float64)).tolist()
-            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows)) + b"\n")
+            rows = distances.astype(np.float64).astype(object)
+            rows[no_path(distances)] = None
+            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
             sys.stdout.buffer.flush()
 
 

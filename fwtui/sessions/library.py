@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def created(self) -> str:
-        """ISO 8601, UTC; empty where nobody can tell."""
+        """ISO 8601, UTC; empty where it is not known."""
         return self.header.created if self.header else ""
 
     @property
@@ -108,11 +108,14 @@ def resolve(name: str) -> Path:
 
 def paths(most: int = 50) -> list[Path]:
     """Session files that are here, the user's own before those that ship, newest name first; only names are looked at."""
-    found: list[Path] = []
-    for folder in (own_folder(), shipped_folder()):
-        with suppress(OSError):
-            found += sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:most]
-    return found
+    return [path for folder in (own_folder(), shipped_folder()) for path in files_in(folder)[::-1][:most]]
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Its session files by name; none where there is no such folder: the user's own comes with the first recording."""
+    with suppress(OSError):
+        return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+    return []
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -124,14 +127,8 @@ def load_model(path: Path) -> tuple[Model, bool]:
     return model, loaded.complete
 
 
-def _files() -> Iterator[tuple[Path, str]]:
-    for folder, origin in ((shipped_folder(), SHIPPED), (own_folder(), OWN)):
-        try:
-            paths = sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
-        except OSError:  # the user's folder comes with the first recording
-            continue
-        for path in paths:
-            yield path, origin
+def _files() -> list[tuple[Path, str]]:
+    return [(path, origin) for folder, origin in ((shipped_folder(), SHIPPED), (own_folder(), OWN)) for path in files_in(folder)]
 
 
 def summarise(session: Session) -> Summary:

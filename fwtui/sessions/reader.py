@@ -1,11 +1,11 @@
-"""Reading a session that anybody may have made: bounded in size, never trusted, never half understood."""
+"""Reading a session from any source: bounded in size, never trusted, never half understood."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -86,7 +86,7 @@ class Session:
     """An open session file: regular, bounded, and with a header of a version that is known."""
 
     def __init__(self, name: str, descriptor: int) -> None:
-        """Takes over the descriptor. Raises Refused, and leaves it open, where it is no session."""
+        """Raises Refused where it is no session."""
         self.name = name
         self._descriptor = descriptor
         self._offset = 0
@@ -119,18 +119,6 @@ class Session:
             if loaded.whole > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
         return loaded
-
-    def close(self) -> None:
-        """Let go of the file; a second call does nothing."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _chunks(self) -> Iterator[bytes]:
         self._offset = offset = 0
@@ -175,8 +163,9 @@ def in_order(items: Iterable[Line | Corrupt]) -> Iterator[Line | Corrupt]:
             yield item
 
 
-def open_session(path: str | os.PathLike[str]) -> Session:
-    """The session at that path. Raises Refused for whatever is no session, and TooNew for one of a later version."""
+@contextmanager
+def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
+    """The session at that path, open meanwhile. Raises Refused for what is no session, and TooNew for one of a later version."""
     name = clean(os.fspath(path))
     if len(name) > LONGEST_NAME:  # the sentence matters more than the folders
         name = f"…/{os.path.basename(name)}"
@@ -186,10 +175,9 @@ def open_session(path: str | os.PathLike[str]) -> Session:
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be opened: {why(error)}; `fwtui list` shows the sessions here") from None
     try:
-        return Session(name, descriptor)
-    except BaseException:
+        yield Session(name, descriptor)
+    finally:
         os.close(descriptor)
-        raise
 
 
 def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:

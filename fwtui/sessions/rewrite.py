@@ -101,7 +101,11 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     (one session has the peak of one GPU), and for a file that exists.
     """
     parts = [load(source) for source in sources]
-    _refuse_strangers(parts, [clean(os.path.basename(os.fspath(source))) for source in sources])
+    names, machines = [clean(os.path.basename(os.fspath(source))) for source in sources], [_machine(part) for part in parts]
+    for name, machine in zip(names, machines, strict=True):
+        if machine != machines[0]:
+            both = f"{names[0]} was recorded on {machines[0]} and {name} on {machine}"
+            raise Refused(f"{both}; only sessions of one machine are merged")
     lines: list[Line] = []
     offset, first_run = 0.0, 0
     for part in parts:
@@ -216,16 +220,9 @@ def _rewritten(raw: bytes, changes: dict[str, Any]) -> bytes:
     return sealed[:-1]
 
 
-def _refuse_strangers(parts: Sequence[Loaded], names: Sequence[str]) -> None:
-    kinds = [" with ".join(filter(None, _machine(part))) for part in parts]
-    for name, kind in zip(names, kinds, strict=True):
-        if kind != kinds[0]:
-            raise Refused(f"{names[0]} was recorded on {kinds[0]} and {name} on {kind}; only sessions of one machine are merged")
-
-
-def _machine(part: Loaded) -> tuple[str, str]:
+def _machine(part: Loaded) -> str:
     gpus = [e.name for line in part.lines if isinstance(e := line.event, events.Device) and e.present and e.name]
-    return part.header.machine.cpu or "an unnamed processor", gpus[-1] if gpus else ""
+    return " with ".join([part.header.machine.cpu or "an unnamed processor", *gpus[-1:]])
 
 
 def _origin(part: Loaded) -> str:

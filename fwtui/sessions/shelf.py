@@ -53,7 +53,8 @@ class Shelf:
         aside = self.folder / BIN
         with suppress(FileExistsError):
             _said(aside.mkdir, "the folder for deleted sessions cannot be made")
-        target = _free(aside, path)
+        names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
+        target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
         _move(path, target)
         now = time.time_ns()
         os.utime(target, ns=(now, now))  # its age is how long it has been here
@@ -110,11 +111,6 @@ def _renamed(source: Path, target: Path) -> None:
         os.rename(source, target)
     else:
         os.unlink(source)
-
-
-def _free(folder: Path, path: Path) -> Path:
-    names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
-    return next((folder / name for name in names if not os.path.lexists(folder / name)), folder / names[-1])
 
 
 def _retitle(path: Path, title: str) -> None:

@@ -138,8 +138,8 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         (tmp_path / "absent\x1b[31m", "absent[31m cannot be opened: no such file or directory; `fwtui list`"),
         ("null\x00byte", "nullbyte cannot be opened: embedded null byte; `fwtui list`"),
     ):
-        with pytest.raises(Refused) as refusal:
-            open_session(path)
+        with pytest.raises(Refused) as refusal, open_session(path):
+            pass
         assert words in str(refusal.value)
         out = io.StringIO()
         assert check(path, out) == 2
@@ -207,8 +207,8 @@ def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:
     os.close(probe)
     for _ in range(3):
         for path in (tmp_path, tmp_path / "no", Path("/dev/zero")):
-            with pytest.raises(Refused):
-                open_session(path)
+            with pytest.raises(Refused), open_session(path):
+                pass
     again = os.open(tmp_path / "no", os.O_RDONLY)
     os.close(again)
     assert again == probe

@@ -114,7 +114,9 @@ class Sampler:
         return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid=gpu.uuid if identify else "")
 
     def _telemetry(self, index: int, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
-        rounded = {name: significant(value) if isinstance(value, float) else value for name, value in values.items()}
+        rounded: dict[str, Any] = {
+            name: significant(value) if isinstance(value, float) else value for name, value in values.items()
+        }
         joules = values.get("energy_joules")  # adds up: four digits of a long session would hide a short run
         rounded["energy_joules"] = None if joules is None else round(joules, 1)
         return events.Telemetry(t=self._time(started), gpu=index, cost_seconds=significant(cost), **rounded)
