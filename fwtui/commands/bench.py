@@ -160,7 +160,7 @@ def remarks_on(bench: Bench) -> list[str]:
         said.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
     for heat in bench.heats:
         if heat.cut_short:
-            said.append(f"n {heat.n} {heat.dtype}: its time was over before all had had all turns; give --seconds more")
+            said.append(f"n {heat.n} {heat.dtype}: its time was over before all turns were taken; give --seconds more")
         said += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
     return said
 

@@ -86,8 +86,9 @@ class Runner:
 
         The checksum is that of the run's verdict: other distances are not told as that run's.
         """
-        begin, solved, found = self._now(), None, self._kept
-        if found is None or found.run != run:
+        begin, solved = self._now(), None
+        found = self._kept if self._kept is not None and self._kept.run == run else None
+        if found is None:
             try:
                 found = self._kept = self._again(self._job(run, experiment, check, gpu, self._tell_progress))
             except (Refused, Cancelled) as why:
