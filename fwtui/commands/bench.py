@@ -38,13 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--n", metavar="N,...", help="sizes; default: 256,512,1024, with a GPU 1024 to 8192")
     parser.add_argument("--dtype", default="float32", metavar="TYPE,...", help="number types; default: float32")
     parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels; default: auto and the best known rungs")
-    everybody = ", ".join((*RUNGS, *PACKAGES))
-    parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {everybody}, or none; default: those installed")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of everybody; default: 3")
+    peers = ", ".join((*RUNGS, *PACKAGES))
+    parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {peers}, or none; default: those installed")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each kernel and package; default: 3")
     parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
-    parser.add_argument(
-        "--seconds", type=float, default=300.0, help="time for everything; who would not fit is left out, and named"
-    )
+    about = "time for everything; what does not fit into it is left out, and named"
+    parser.add_argument("--seconds", type=float, default=300.0, help=about)
     for field in (field for field in FIELDS if field.name in GRAPH):
         parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
     form = parser.add_mutually_exclusive_group()
@@ -56,25 +55,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     base, names, others, sizes, dtypes = _asked(given)
-    heats = [(n, dtype, [*(names or _best(backend_of(base)[0], dtype)), *others]) for n in sizes for dtype in dtypes]
-    everybody = {name for _, _, all_names in heats for name in all_names}
-    here = backend_of(base)[0]
-    backends = sorted({here, *(b for name in everybody - {AUTO.id} if (b := kernel_named(name).backend) in ("cpu", here))})
+    here, _ = backend_of(base)
+    heats = [(n, dtype, [*(names or _best(here, dtype)), *others]) for n in sizes for dtype in dtypes]
+    of_kernels = {kernel_named(name).backend for _, _, all_names in heats for name in all_names if name != AUTO.id}
+    backends = sorted({here} | of_kernels & {"cpu", here})
     live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
     recorder = live.recorder
     bench = Bench(live, given.rounds, given.seconds, say)
-    interrupted = False
+    reason = "closed"
     try:
         try:
             bench.measure_limits(backends, base.device_id.index)
             for place, (n, dtype, all_names) in enumerate(heats):
                 bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
         except KeyboardInterrupt:
-            interrupted = True  # what was measured so far is shown
+            reason = "signal"  # what was measured so far is shown
         print("\n".join(_printed(given, bench, live)), flush=True)
     finally:
-        live.close(reason="signal" if interrupted else "closed")
-    if interrupted:
+        live.close(reason)
+    if reason == "signal":
         return 128 + signal.SIGINT
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
@@ -85,13 +84,9 @@ def execute(given: argparse.Namespace) -> int:
 
 def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
     """The graph and how often, kernels (none: the best), peers, sizes, number types. Raises Refused."""
-    for word, value, least, most in (
-        ("rounds", given.rounds, 1, 100),
-        ("repeats", given.repeats, 0, 1000),
-        ("seconds", given.seconds, 1, 86400),
-    ):
-        if not least <= value <= most:
-            raise Refused(f"{word} {value:g} is outside {least} to {most}; choose a value in between")
+    for word, least, most in (("rounds", 1, 100), ("repeats", 0, 1000), ("seconds", 1, 86400)):
+        if not least <= getattr(given, word) <= most:
+            raise Refused(f"{word} {getattr(given, word):g} is outside {least} to {most}; choose a value in between")
     read = {field.name: field.read for field in FIELDS}
     changes: dict[str, Any] = {"repeats": given.repeats}
     for name in GRAPH:
@@ -134,27 +129,28 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
 
 def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
     """One entrant under COLUMNS."""
-    limit = bench.limit(entrant)
-    share = entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
-    ratio, best = heat.ratio(entrant), heat.best_peer
-    versus = "best peer" if entrant is best else f"{units.digits(ratio)}x" if ratio is not None else units.ABSENT
-    last = entrant.runs[-1]
-    name = f"{entrant.name} (auto)" if entrant.experiment.auto else entrant.name
+    ratio = heat.ratio(entrant)
+    versus = "best peer" if entrant is heat.best_peer else units.ABSENT if ratio is None else units.gain(ratio)
+    wrong = next((run for run in entrant.runs if not (run.verified and run.state == "done")), None)
     return (
         str(heat.n),
         heat.dtype,
-        name,
-        "GPU" if last.backend == "cuda" else "CPU",
+        f"{entrant.name} (auto)" if entrant.experiment.auto else entrant.name,
+        "GPU" if entrant.runs[-1].backend == "cuda" else "CPU",
         config_of(entrant.experiment).words,
         units.duration(entrant.seconds),
         units.spread(entrant.spread),
         units.rate(entrant.rate),
-        units.percent(share),
+        units.percent(_share(bench, entrant)),
         versus,
-        "verified"
-        if entrant.right
-        else outcome(live.model, next(r for r in entrant.runs if not (r.verified and r.state == "done"))),
+        "verified" if wrong is None else outcome(live.model, wrong),
     )
+
+
+def _share(bench: Bench, entrant: Entrant) -> float | None:
+    """Of the limit of its device."""
+    limit = bench.limit(entrant)
+    return entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
 
 
 def remarks_on(bench: Bench) -> list[str]:
@@ -164,14 +160,14 @@ def remarks_on(bench: Bench) -> list[str]:
         said.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
     for heat in bench.heats:
         if heat.cut_short:
-            said.append(f"n {heat.n} {heat.dtype}: its time was over before everybody had had all turns; give --seconds more")
+            said.append(f"n {heat.n} {heat.dtype}: its time was over before all turns were taken; give --seconds more")
         said += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
     return said
 
 
 def data(bench: Bench, live: Live) -> dict[str, Any]:
     """Everything under stable names; seconds, relaxations per second, shares of 1, None where not known."""
-    results = []
+    results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:
             limit = bench.limit(entrant)
@@ -193,26 +189,20 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
                     "relaxations_per_second": entrant.rate,
                     "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
                     "limit_form": limit.form.key if limit is not None else None,
-                    "share_of_limit": entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None,
+                    "share_of_limit": _share(bench, entrant),
                     "ratio_to_best_peer": heat.ratio(entrant),
                     "best_peer": heat.best_peer.name if heat.best_peer is not None else None,
                     "verified": entrant.right,
                     "checksum": next((run.verdict.checksum for run in entrant.runs if run.verdict is not None), None),
                 }
             )
-    machine, gpu = hardware.machine(), live.model.gpu
+    here, gpu = hardware.machine(), live.model.gpu
+    left_out = [{"kernel": name, "n": h.n, "dtype": h.dtype, "why": why} for h in bench.heats for name, why in h.left_out]
     return {
-        "machine": {
-            "system": machine.system,
-            "cpu": machine.cpu,
-            "cores": machine.cores,
-            "gpu": gpu.name if gpu is not None else None,
-        },
+        "machine": {"system": here.system, "cpu": here.cpu, "cores": here.cores, "gpu": gpu.name if gpu is not None else None},
         "versions": _versions(),
         "results": results,
-        "left_out": [
-            {"kernel": name, "n": heat.n, "dtype": heat.dtype, "why": why} for heat in bench.heats for name, why in heat.left_out
-        ],
+        "left_out": left_out,
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
-from fwtui.analysis.compare import SLOWER, Comparison, Delta, Entrant, compare, pairs
+from fwtui.analysis.compare import SLOWER, Comparison, Entrant, compare, pairs
 from fwtui.analysis.report import table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
@@ -21,38 +21,28 @@ ORDER = 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "entrants",
-        nargs="+",
-        metavar="SESSION[:RUN]",
-        help="the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
-        "two whole sessions: every experiment that both hold",
-    )
+    about = "the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
+    about += "two whole sessions: every experiment that both hold"
+    parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     parser.add_argument("--json", action="store_true", help="one JSON object per comparison on stdout")
     parser.add_argument("--phases", action="store_true", help="also the change of every phase and of what is outside the clock")
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
 
 def execute(given: argparse.Namespace) -> int:
-    chosen = _pairs([_entrants(text) for text in given.entrants])
-    rows: list[tuple[str, ...]] = [COMPARED_HEAD]
-    below: list[str] = []
-    slower, last = False, None
-    for entrant, baseline in chosen:
-        found = compare(entrant, baseline)
-        slower |= found.verdict == SLOWER
-        if given.json:
-            print(json.dumps(data(entrant, baseline, found)), flush=True)
-            continue
-        if baseline is not last:
-            rows.append(compared(baseline, None))
-        last = baseline
-        rows.append(compared(entrant, found))
-        if given.phases:
-            below += ["", *_parts(entrant, baseline, found)]
-    if not given.json:
+    chosen = [(*pair, compare(*pair)) for pair in _pairs([_entrants(text) for text in given.entrants])]
+    if given.json:
+        print("\n".join(json.dumps(data(*made)) for made in chosen), flush=True)
+    else:
+        rows, last = [COMPARED_HEAD], None
+        for entrant, baseline, found in chosen:
+            if baseline is not last:
+                rows.append(compared(baseline, None))
+            rows.append(compared(entrant, found))
+            last = baseline
+        below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
         print("\n".join([*table(rows), *below]), flush=True)
-    return WRONG if slower and given.fail_slower else OK
+    return WRONG if given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen) else OK
 
 
 def _entrants(text: str) -> list[Entrant]:
@@ -107,13 +97,11 @@ def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, An
         "speedup": found.speedup,
         "interval": ends,
         "differs": list(found.differs),
-        "phases": [_delta(d) for d in found.phases],
-        "stages": [_delta(d) for d in found.stages],
+        **{
+            name: [{"part": p.key, "baseline": p.baseline, "seconds": p.seconds, "change": p.change} for p in parts]
+            for name, parts in (("phases", found.phases), ("stages", found.stages))
+        },
     }
-
-
-def _delta(part: Delta) -> dict[str, Any]:
-    return {"part": part.key, "baseline": part.baseline, "seconds": part.seconds, "change": part.change}
 
 
 def _parts(entrant: Entrant, baseline: Entrant, found: Comparison) -> list[str]:

@@ -30,10 +30,9 @@ def execute(given: argparse.Namespace) -> int:
     check(found)
     about = {name: (key.variable, key.help) for name, key in settings.all_keys().items()}
     if given.json:
-        values = {
-            name: {"value": value.text, "origin": value.origin, "where": value.where, "variable": about.get(name, ("", ""))[0]}
-            for name, value in found.everything()
-        }
+        values: dict[str, dict[str, str]] = {}
+        for name, v in found.everything():
+            values[name] = {"value": v.text, "origin": v.origin, "where": v.where, "variable": about.get(name, ("", ""))[0]}
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
     print(f"file: {clean(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")

@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
 
+from fwtui.analysis import limits
+from fwtui.analysis.report import table
 from fwtui.commands import OK, WORKER_DIED
-from fwtui.commands.support.doctor_checks import limit_lines, print_report
 from fwtui.commands.support.narrating import say
+from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
+from fwtui.sessions.folders import own_folder, shipped_folder
+from fwtui.sessions.library import files_in
+from fwtui.stream import events
+from kernels.probes import probe_forms
 
 ORDER = 210
+FOUND, MISSING, NOTE = "ok", "missing", "note"
+BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
+OLDEST_PYTHON = (3, 11)
+NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs")
+SMALLEST_TERMINAL = (60, 16)
+PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
+GPM = {
+    True: (FOUND, "live occupancy, DRAM and integer utilisation"),
+    False: (NOTE, "not here: no live occupancy or DRAM utilisation (Hopper and later have it)"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
-    parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="measure what this CPU and GPU can do at most: relaxations per second in every form, and copying; half a minute, "
-        "on an idle machine; kept for later runs",
-    )
+    about = "measure what this CPU and GPU can do at most: relaxations per second in every form, and copying; half a minute, "
+    parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; kept for later runs")
 
 
 def execute(given: argparse.Namespace) -> int:
     if given.extra:
-        found = hardware.gpus().gpus
-        print(hardware.cuda_extra(found[0].driver, [g.compute_capability for g in found]) or "" if found else "")
+        print(hardware.cuda_extra(hardware.gpus()) or "")
         return OK
     if given.measure:
         return measure()
@@ -38,11 +54,10 @@ def execute(given: argparse.Namespace) -> int:
 
 def measure() -> int:
     """Measure the limits of every device here and print them, each as soon as it is known."""
-    backends = ["cpu", *(["cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else [])]
     live = Live(telemetry_hz=0)
     worst = OK
     try:
-        for backend in backends:
+        for backend in _backends():
             say(f"measuring the {backend.upper()}'s limits")
             live.measure_limits(backend)
             finish(live)
@@ -56,3 +71,194 @@ def measure() -> int:
     finally:
         live.close()
     return worst
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: "ok", "missing" (something will not work) or "note" (less will work)."""
+
+    name: str
+    state: str
+    found: str
+    fix: str = ""
+    essential: bool = False  # without it nothing works at all
+
+
+def report() -> list[Check]:
+    """Everything that decides what this machine can run, show and keep."""
+    found = hardware.gpus()
+    return [
+        _python(),
+        _platform(),
+        _packages(),
+        _machine(),
+        *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
+        Check("GPM", *GPM[found.gpm]),
+        _counters(),
+        *_limits(),
+        _terminal(),
+        _data_folder(),
+        _sessions(),
+    ]
+
+
+def print_report(stream: TextIO) -> int:
+    """Write the report as aligned lines; 1 where the program cannot run at all, else 0."""
+    checks = report()
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        print(f"{check.name:{width}}  {check.state:7}  {clean(check.found)}", file=stream)
+        if check.fix:
+            print(f"{'':{width}}  {'':7}  -> {clean(check.fix)}", file=stream)
+    return int(any(check.essential and check.state == MISSING for check in checks))
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        return Check("python", MISSING, version, "install Python {}.{} or later".format(*OLDEST_PYTHON), essential=True)
+    return Check("python", FOUND, version)
+
+
+def _platform() -> Check:
+    system = hardware.machine().system
+    if sys.platform == "win32":
+        return Check("platform", MISSING, system, "run it in WSL: wsl --install", essential=True)
+    if sys.platform == "darwin":
+        return Check("platform", NOTE, f"{system}: CPU kernels, simulator and replay")
+    return Check("platform", FOUND, system)
+
+
+def _packages() -> Check:
+    absent = [name for name in NEEDED if hardware.version_of(name) is None]
+    if absent:
+        fix = hardware.install_command("fwtui")
+        return Check("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
+    shown = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
+    return Check("packages", FOUND, ", ".join(shown))
+
+
+def _machine() -> Check:
+    machine = hardware.machine()
+    return Check("processor", FOUND, f"{machine.cpu}, {machine.cores} cores, {units.memory(machine.memory_bytes)} of memory")
+
+
+def _no_gpu(reason: str) -> list[Check]:
+    broken, installed = hardware.driver_present(), hardware.cuda_package()
+    fix = "nvidia-smi" if broken else "nothing to do: CPU kernels, the simulator and replay need no GPU"
+    return [
+        Check("GPU", MISSING if broken else NOTE, reason, fix),
+        Check("driver", NOTE, "there are signs of one" if broken else "none"),
+        Check("numba-cuda", FOUND if installed else NOTE, installed or "not installed; only a GPU needs it"),
+        Check("NVML", NOTE, "nothing to read; telemetry shows the host alone"),
+    ]
+
+
+def _gpus(found: hardware.Hardware) -> list[Check]:
+    first = found.gpus[0]
+    return [
+        *(Check(f"GPU {index}", FOUND, _described(gpu)) for index, gpu in enumerate(found.gpus)),
+        Check("driver", FOUND, f"{first.driver or 'version unknown'}, CUDA up to {first.cuda or 'unknown'}"),
+        _numba_cuda(found),
+        Check("NVML", FOUND, "telemetry of the GPU; " + (first.note or "nothing is missing")),
+    ]
+
+
+def _described(gpu: events.Device) -> str:
+    capability = "unknown" if gpu.compute_capability is None else "{}.{}".format(*gpu.compute_capability)
+    peak = units.bandwidth(gpu.peak_bytes_per_second)
+    return f"{gpu.name or 'unnamed'}, compute capability {capability}, {units.memory(gpu.memory_bytes)}, peak {peak}"
+
+
+def _numba_cuda(found: hardware.Hardware) -> Check:
+    name, installed, driver = "numba-cuda", hardware.cuda_package(), found.gpus[0].driver
+    extra = hardware.cuda_extra(found)
+    if extra is None:
+        none_runs = f"driver {driver or 'of unknown version'} and these GPUs run no toolkit it supports"
+        fix = f"install driver {hardware.CU12_DRIVER} or later; GPUs from Maxwell on"
+        return Check(name, MISSING, f"{installed or 'not installed'}; {none_runs}", fix)
+    fix = hardware.install_command(f"fwtui[{extra}]")
+    if installed is None:
+        return Check(name, MISSING, "not installed", fix)
+    toolkit = hardware.version_of("cuda-toolkit")
+    if toolkit is None:
+        return Check(name, NOTE, f"{installed}, without its compiler: a CUDA toolkit must be installed beside it", fix)
+    if extra == "cu12" and not toolkit.startswith("12."):
+        return Check(name, MISSING, f"{installed} with CUDA {toolkit}, which driver {driver} or these GPUs do not run", fix)
+    return Check(name, FOUND, f"{installed} with CUDA {toolkit}")
+
+
+def _counters() -> Check:
+    """Whether profilers may read hardware counters."""
+    try:
+        lines = PROFILING_PARAMETERS.read_text(errors="replace").splitlines()
+    except OSError:
+        return Check("counters", NOTE, "unknown: the driver does not say whether profilers may read them")
+    restricted = any(line.replace(" ", "") == "RmProfilingAdminOnly:1" for line in lines)
+    if not restricted or os.geteuid() == 0:
+        return Check("counters", FOUND, "profilers may read them")
+    line = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
+    fix = f"echo '{line}' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"
+    return Check("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
+
+
+def _backends() -> list[str]:
+    """Those that can run here."""
+    return ["cpu", "cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else ["cpu"]
+
+
+def _limits() -> list[Check]:
+    """What the devices can do at most, if that was ever measured."""
+    checks = []
+    for backend in _backends():
+        known = limits.load(backend)
+        name = f"limit {BACKENDS[backend]}"
+        if known is None:
+            checks.append(Check(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
+        else:
+            best = {f.form: f.relaxations_per_second for f in known.forms}
+            checks.append(Check(name, FOUND, ", ".join(f"{form} {units.rate(rate)}" for form, rate in best.items())))
+    return checks
+
+
+def limit_lines(known: events.Limits) -> list[str]:
+    """A device's limits as a table: every form of the inner loop, and what a copy moves."""
+    titles = {form.key: form for form in probe_forms.FORMS if form.backend == known.backend}
+    rows: list[tuple[str, ...]] = [("form", "one relaxation", "at most", "clock")]
+    for told in known.forms:
+        form = titles.get(told.form)
+        clock = f"{told.clock_mhz:.0f} MHz" if told.clock_mhz else units.ABSENT
+        words = (form.title, form.instructions) if form is not None else (told.form, "-")
+        rows.append((*words, units.rate(told.relaxations_per_second), clock))
+    rows.append(("copy", "bytes read and written", units.bandwidth(known.copy_bytes_per_second), ""))
+    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *filter(None, [known.note])]
+
+
+def _terminal() -> Check:
+    if not sys.stdout.isatty():
+        return Check("terminal", NOTE, "output is not a terminal; the dashboard needs one")
+    columns, lines = shutil.get_terminal_size()
+    term, encoding = os.environ.get("TERM", ""), sys.stdout.encoding or ""
+    colours = "true colour" if os.environ.get("COLORTERM") in ("truecolor", "24bit") else "256 colours or fewer"
+    found = f"TERM={term or 'unset'}, {colours}, {columns}x{lines}, {encoding or 'unknown encoding'}"
+    if term in ("", "dumb"):
+        return Check("terminal", MISSING, found, "export TERM=xterm-256color")
+    if encoding.lower().replace("-", "") != "utf8":
+        return Check("terminal", NOTE, found, "export LC_ALL=C.UTF-8")
+    if columns < SMALLEST_TERMINAL[0] or lines < SMALLEST_TERMINAL[1]:
+        return Check("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*SMALLEST_TERMINAL))
+    return Check("terminal", FOUND, found)
+
+
+def _data_folder() -> Check:
+    folder = own_folder()
+    # not Path.exists: it raises where it may not look
+    place = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+        return Check("data", FOUND, f"sessions are kept in {folder}")
+    return Check("data", MISSING, f"{folder} cannot be written; nothing is recorded there", "fwtui run --record PATH")
+
+
+def _sessions() -> Check:
+    own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
+    return Check("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped")

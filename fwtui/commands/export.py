@@ -54,16 +54,15 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _format(given: argparse.Namespace) -> str:
-    if given.out is None:
-        if given.format == "parquet":
-            raise Refused("Parquet is not written to standard output; name a file with -o")
+    if given.out is None and given.format == "parquet":
+        raise Refused("Parquet is not written to standard output; name a file with -o")
+    if given.out is None or given.format is not None:
         return given.format or "csv"
-    suffix = Path(given.out).suffix
-    told = next((name for name, ending in FORMATS.items() if ending == suffix), None)
-    if given.format is None and told is None:
-        endings = ", ".join(FORMATS.values())
-        raise Refused(f"{shown(Path(given.out).name)} ends in none of {endings}; choose one of them or give --format")
-    return given.format or told or "csv"
+    out = Path(given.out)
+    for name, ending in FORMATS.items():
+        if out.suffix == ending:
+            return name
+    raise Refused(f"{shown(out.name)} ends in none of {', '.join(FORMATS.values())}; choose one of them or give --format")
 
 
 def _write(name: str, writer: Callable[[list[Row], TextIO], None], rows: list[Row]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 
 from fwtui.analysis.report import table
 from fwtui.commands import OK
@@ -22,35 +23,28 @@ def execute(given: argparse.Namespace) -> int:
         for kernel in registry().values():
             print(json.dumps(_data(kernel)))
         return OK
-    rows = [("id", "where", "phases", "types", "tiles", "launch", "options", "idea")]
-    rows += [
-        (
-            k.id,
-            {"cpu": "CPU", "cuda": "CUDA"}[k.backend],
-            ", ".join(k.phases.values()),
-            ", ".join(k.dtypes),
-            ", ".join(map(str, k.tiles)) or "-",
-            ", ".join(k.launch_modes),
-            "; ".join(f"{o.name} {', '.join(map(str, o.values))}" for o in k.options) or "-",
-            k.summary,
-        )
-        for k in registry().values()
-    ]
-    print("\n".join(table(rows)))
+    names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
+    print("\n".join(table([names, *(cells(kernel, *names) for kernel in registry().values())])))
     return OK
 
 
-def _data(kernel: Kernel) -> dict[str, object]:
-    return {
+def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
+    """What a table says of a kernel in columns of these names."""
+    known = {
         "id": kernel.id,
-        "title": kernel.title,
-        "backend": kernel.backend,
-        "summary": kernel.summary,
-        "papers": list(kernel.papers),
-        "phases": dict(kernel.phases),
-        "dtypes": list(kernel.dtypes),
-        "tiles": list(kernel.tiles),
-        "launch_modes": list(kernel.launch_modes),
-        "memories": list(kernel.memories),
-        "options": {o.name: {"values": list(o.values), "default": o.default, "help": o.help} for o in kernel.options},
+        "where": {"cpu": "CPU", "cuda": "CUDA"}[kernel.backend],
+        "phases": ", ".join(kernel.phases.values()),
+        "types": ", ".join(kernel.dtypes),
+        "tiles": ", ".join(map(str, kernel.tiles)) or "-",
+        "launch": ", ".join(kernel.launch_modes),
+        "options": "; ".join(f"{o.name} {', '.join(map(str, o.values))}" for o in kernel.options) or "-",
+        "idea": kernel.summary,
+        "source": "; ".join(kernel.papers) or "-",
     }
+    return tuple(known[name] for name in names)
+
+
+def _data(kernel: Kernel) -> Mapping[str, object]:
+    plain = ("id", "title", "backend", "summary", "papers", "phases", "dtypes", "tiles", "launch_modes", "memories")
+    options = {o.name: {"values": o.values, "default": o.default, "help": o.help} for o in kernel.options}
+    return {name: getattr(kernel, name) for name in plain} | {"options": options}

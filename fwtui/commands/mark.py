@@ -6,9 +6,7 @@ import argparse
 import math
 import re
 
-from fwtui.commands import OK, WRONG
-from fwtui.commands.merge import lost
-from fwtui.commands.support.narrating import say
+from fwtui.commands.merge import told
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
@@ -22,14 +20,8 @@ _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
-    parser.add_argument(
-        "--at",
-        nargs=2,
-        action="append",
-        required=True,
-        metavar=("PLACE", "WORDS"),
-        help="seconds (12.5), 'run 3' for where that run begins or 'end 3' for where it ends, and the words; may be repeated",
-    )
+    about = "seconds (12.5), 'run 3' for where that run begins or 'end 3' for where it ends, and the words; may be repeated"
+    parser.add_argument("--at", nargs=2, action="append", required=True, metavar=("PLACE", "WORDS"), help=about)
     parser.add_argument("--title", default="", help="title of the new session; default: as it was")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 
@@ -37,9 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     markers = [(_place(place), _words(words)) for place, words in given.at]
     written = mark(resolve(given.session), markers, given.out, given.title)
-    more = "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are"
-    say(f"{more} in {given.out}{lost(written)}")
-    return OK if written.complete else WRONG
+    return told(written, given.out, "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are")
 
 
 def _place(text: str) -> Mark:

@@ -22,16 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     if len(given.sessions) < 2:
         raise Refused("one session is nothing to merge; give two or more")
-    written = merge([resolve(name) for name in given.sessions], given.out, given.title)
-    tell(written, given.out)
+    return told(merge([resolve(name) for name in given.sessions], given.out, given.title), given.out)
+
+
+def told(written: Written, out: str, what: str = "") -> int:
+    """Say on stderr what was written, by default how many events; returns the exit code."""
+    lost = "" if written.complete else "; what was lost in the source is missing here too"
+    say(f"{what or f'{written.kept:,} of {written.of:,} events are'} in {out}{lost}")
     return OK if written.complete else WRONG
-
-
-def tell(written: Written, out: str) -> None:
-    """What was written, on stderr."""
-    say(f"{written.kept:,} of {written.of:,} events are in {out}{lost(written)}")
-
-
-def lost(written: Written) -> str:
-    """What to say of a source that is not whole."""
-    return "" if written.complete else "; what was lost in the source is missing here too"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
 
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.report import result, table
@@ -16,7 +15,6 @@ from fwtui.common.errors import Refused
 from fwtui.sessions.check import missing
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.stream import Inlet, piped
-from fwtui.stream.codec import Line
 from fwtui.stream.events import RunStarted
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -56,9 +54,8 @@ def execute(given: argparse.Namespace) -> int:
     model, complete = load_model(path)
     if as_table:
         _print_table(model)
-    else:
-        for run in model.runs.values():
-            _print_result(model, run)
+    for run in () if as_table else model.runs.values():
+        _print_result(model, run)
     if not complete:
         say_incomplete(path)
     return OK if complete else WRONG
@@ -67,21 +64,16 @@ def execute(given: argparse.Namespace) -> int:
 def _print_stream(inlet: Inlet, as_table: bool) -> int:
     """The results as the runs end; what came before a stream is refused is printed too."""
     refusal = ""
-
-    def until_refused() -> Iterator[Line]:
-        nonlocal refusal
-        try:
-            yield from inlet.lines()
-        except Refused as error:
-            if inlet.header is None:
-                raise
-            refusal = str(error)
-
     model = Model()
-    for line in until_refused():
-        if isinstance(line.event, RunStarted) and model.run is not None and not as_table:
-            _print_result(model, model.run)  # only now nothing more is told of it
-        model.apply(line.event)
+    try:
+        for line in inlet.lines():
+            if isinstance(line.event, RunStarted) and model.run is not None and not as_table:
+                _print_result(model, model.run)  # only now nothing more is told of it
+            model.apply(line.event)
+    except Refused as error:
+        if inlet.header is None:
+            raise
+        refusal = str(error)
     if as_table:
         _print_table(model)
     elif model.run is not None:

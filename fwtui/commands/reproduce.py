@@ -34,13 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
     parser.add_argument("--json", action="store_true", help="one JSON object per claim on stdout")
     parser.add_argument("--counters", action="store_true", help="also hardware counters, profiled apart by ncu where it may")
-    parser.add_argument(
-        "--from",
-        dest="sessions",
-        nargs="+",
-        metavar="SESSION",
-        help="answer from a recorded session instead of running; further ones are compared with it where a claim is about that",
-    )
+    about = "answer from a recorded session instead of running; further ones are compared with it where a claim is about that"
+    parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording(parser)
     parser.set_defaults(telemetry_hz=SAMPLING_HZ)
 
@@ -50,14 +45,10 @@ def execute(given: argparse.Namespace) -> int:
     if given.sessions:
         if given.record is not None:
             raise Refused("--record and --from do not go together; leave one of them out")
-        models = [_recorded(name) for name in given.sessions]
+        first, *others = map(_recorded, given.sessions)
         for preset in chosen:
-            _print(given, preset, held(models[0], preset.name, models[1:]))
+            _print(given, preset, held(first, preset.name, others))
         return OK
-    return _live(given, chosen)
-
-
-def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
     folder = _folder(given, several=len(chosen) > 1)
     scale = Scale(gpu=hardware.gpu_present(), quick=given.quick)
     whole = True
@@ -74,9 +65,8 @@ def _live(given: argparse.Namespace, chosen: Sequence[Preset]) -> int:
 def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> bool:
     """Run one preset in a session of its own and print its answers; whether it was recorded as far as that was asked."""
     live = live_session(argparse.Namespace(**{**vars(given), "record": None}))
-    reason = "closed"
+    reason, recorder = "closed", None
     try:
-        recorder = None
         if given.record is not None:
             path = Path(given.record) if given.record and alone else None
             recorder = record(live, preset, folder, path, given.title or preset.heading(scale))
@@ -115,11 +105,8 @@ def _recorded(name: str) -> Model:
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
     rows = preset.answered(results)
-    if given.json:
-        for claim, answer in rows:
-            print(json.dumps(_data(preset, claim, answer)), flush=True)
-        return
-    print("\n".join(lines(preset, results, rows)), flush=True)
+    told = [json.dumps(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
+    print("\n".join(told), flush=True)
 
 
 def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:

@@ -18,10 +18,10 @@ from fwtui.analysis.columns import PRINTED_HEAD, Row, printed, texts
 from fwtui.analysis.report import result, table
 from fwtui.commands import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
-from fwtui.commands.support.narrating import narrate, say, show_progress
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.narrating import say, show_progress
+from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
-from fwtui.common.signals import Stopped, on_signals, stop
+from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import counters
@@ -37,16 +37,12 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
-    parser.add_argument(
-        "--all", action="store_true", help="every kernel that takes the graph here, each once; those that do not are named"
-    )
+    about = "every kernel that takes the graph here, each once; those that do not are named"
+    parser.add_argument("--all", action="store_true", help=about)
     parser.add_argument("--baseline", metavar="ID", help="which of the kernels the speed-ups are against; it runs first")
     parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
-    parser.add_argument(
-        "--answers",
-        action="store_true",
-        help="after each run what its distances say: diameter, radius, components, histogram, map",
-    )
+    about = "after each run what its distances say: diameter, radius, components, histogram, map"
+    parser.add_argument("--answers", action="store_true", help=about)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
@@ -69,8 +65,9 @@ def execute(given: argparse.Namespace) -> int:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
         if given.baseline is not None:
             asked = _first(given.baseline, asked)
-        # whoever reads a pipe shows what goes wrong, and may do so on this very terminal
-        with contextlib.redirect_stderr(io.StringIO()) if outlet is not None and _on_pipe() else contextlib.nullcontext():
+        # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
+        piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+        with contextlib.redirect_stderr(io.StringIO()) if piped else contextlib.nullcontext():
             code = _run_all(live, asked, given, outlet)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
@@ -99,11 +96,6 @@ def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
     return outlet
 
 
-def _on_pipe() -> bool:
-    """Whether standard output is read by another program while it is written."""
-    return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
-
-
 def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     asked, left_out = of_every_kernel(given, gpu, live.settled)
     for kernel, reason in left_out:
@@ -123,46 +115,34 @@ def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
 
 def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = given.table or (sys.stdout.isatty() and not given.json)
-    wanted = given.record is not None
-    on_signals(stop)
-    live.sinks.append(narrate)
-    if live.recorder is not None:
-        say(f"recording to {live.recorder.path}")
+    narrated(live)
     worst = OK
     rows: list[tuple[str, ...]] = [PRINTED_HEAD]
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
-        if given.counters and live.model.run is not None and live.model.run.state == "done":
-            _count(live, experiment, live.model.run.id)
-        if given.answers and live.model.run is not None and live.model.run.state == "done":
-            _answer(live, live.model.run.id)
-        run = live.model.run
-        if run is not None and run.id != before:
-            if as_table:
-                if given.answers and run.answers is not None and run.answers.vertices:
-                    edges = run.graph.edges if run.graph is not None else None
-                    print(
-                        "\n".join([f"run {run.id}", *answers.lines(run.answers, answers.facts(run.answers, edges)), ""]),
-                        flush=True,
-                    )
-                rows.append(printed(live.model, run, given.baseline))
-                kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
-                say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
-            elif outlet is None:
-                print(json.dumps(result(live.model, run, given.baseline)), flush=True)
         worst = worst or code
+        run = live.model.run
+        if given.counters and run is not None and run.state == "done":
+            _count(live, experiment, run.id)
+        if given.answers and run is not None and run.state == "done":
+            _answer(live, run.id)
+        run = live.model.run
+        if run is None or run.id == before:
+            continue
+        if as_table:
+            if given.answers and run.answers is not None and run.answers.vertices:
+                facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
+                print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
+            rows.append(printed(live.model, run, given.baseline))
+            kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
+            say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
+        elif outlet is None:
+            print(json.dumps(result(live.model, run, given.baseline)), flush=True)
     if as_table and len(rows) > 1:
         print("\n".join(table(rows)), flush=True)
-    if wanted and live.recorder is None:
-        return worst or NOT_RECORDED
-    if live.recorder is not None:
-        recorder = live.recorder
-        live.close()
-        if recorder.failure is not None:
-            say(recorder.failure)
-            return worst or NOT_RECORDED
-    return worst
+    code = OK if given.record is None else closed(live, given)
+    return worst or code
 
 
 def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
@@ -178,9 +158,7 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
-    if run.wrong:
-        return WRONG
-    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+    return WRONG if run.wrong else {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
 def _answer(live: Live, run: int) -> None:

@@ -15,16 +15,10 @@ ORDER = 50
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=read_help())
-    parser.add_argument(
-        "-o",
-        "--out",
-        default="",
-        metavar="OUT",
-        help="where to write: .npy (distances), .npz (distances, predecessors, names), .csv or .tsv (a line for each pair)",
-    )
-    parser.add_argument(
-        "--paths", action="store_true", help="write paths too: predecessors of all pairs, or whole paths of --pairs"
-    )
+    out = "where to write: .npy (distances), .npz (distances, predecessors, names), .csv or .tsv (a line for each pair)"
+    parser.add_argument("-o", "--out", default="", metavar="OUT", help=out)
+    paths = "write paths too: predecessors of all pairs, or whole paths of --pairs"
+    parser.add_argument("--paths", action="store_true", help=paths)
     parser.add_argument("--pairs", default="", metavar="FILE", help="only these pairs: source,target on each line")
     parser.add_argument("--from", default="", metavar="A", dest="source", help="with --to: that path, edge by edge")
     parser.add_argument("--to", default="", metavar="B", dest="target")
@@ -41,9 +35,6 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("a path has two ends; give both --from and --to")
     if given.source and given.pairs:
         raise Refused("--pairs names many pairs and --from one; leave out either")
-    request = {
-        name: value
-        for name in ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
-        if (value := getattr(given, name))
-    }
+    names = ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
+    request = {name: value for name in names if (value := getattr(given, name))}
     return in_front("fwtui.solver", json.dumps({"file": given.graph, "begun": begun, **request}))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,13 +16,13 @@ from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands import WRONG
 from fwtui.commands.support.asking import add_fields, experiments, kernel_options
-from fwtui.commands.support.narrating import narrate, say
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.narrating import say
+from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
+from fwtui.common.signals import Stopped, handlers_kept, on_signals
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.live.protocols import DRAIN_EVERY
@@ -31,7 +30,6 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
 from kernels import registry
 
 ORDER = 30
@@ -40,16 +38,10 @@ WITHIN = 300.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, several=names())
-    parser.add_argument(
-        "--within", type=float, default=WITHIN, metavar="SECONDS", help=f"for all runs together, {WITHIN:g} by default"
-    )
-    parser.add_argument(
-        "--resume",
-        nargs="+",
-        default=[],
-        metavar="SESSION",
-        help="recorded sessions of this machine; what they hold is not run again",
-    )
+    about = f"for all runs together, {WITHIN:g} by default"
+    parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
+    about = "recorded sessions of this machine; what they hold is not run again"
+    parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     parser.add_argument("--json", action="store_true", help="one JSON object per cell and one of what they say together")
     add_recording(parser)
     parser.epilog = (
@@ -82,7 +74,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
         live.close(reason="signal")
     _print(sweep, earlier, live, given)
     wrong = any(run.wrong for cell in sweep.grid.order if (run := sweep.run(cell)) is not None)
-    return 128 + interrupted if interrupted else WRONG if wrong else _recorded(live, given)
+    return 128 + interrupted if interrupted else WRONG if wrong else closed(live, given)
 
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
@@ -120,17 +112,15 @@ def _earlier(name: str, live: Live) -> Model:
 
 
 def _run(live: Live, sweep: Sweep) -> None:
-    on_signals(stop)
-    live.sinks.append(narrate)
-    if live.recorder is not None:
-        say(f"recording to {live.recorder.path}")
+    narrated(live)
     before: Cell | None = None
     sweep.start()
     while sweep.going or live.busy:
         sweep.tick()
         live.drain()
         if sweep.current is not before:
-            _told(sweep, before)
+            if before is not None and (run := sweep.run(before)) is not None:
+                say(f"{sweep.done} of {len(sweep.grid.order)}: {_place(sweep, before)}: {units.duration(run.seconds)}")
             before = sweep.current
         time.sleep(DRAIN_EVERY if live.busy else 0)
 
@@ -140,24 +130,7 @@ def _print(sweep: Sweep, earlier: Sequence[Model], live: Live, given: argparse.N
     owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     found = findings(live.model, runs)
-    if given.json:
-        _print_json(owners, sweep, found)
-    else:
-        print("\n".join(lines(owners, sweep, found)), flush=True)
-
-
-def _recorded(live: Live, given: argparse.Namespace) -> int:
-    recorder = live.recorder
-    live.close()
-    if recorder is not None and recorder.failure is not None:
-        say(recorder.failure)
-    return OK if given.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED
-
-
-def _told(sweep: Sweep, cell: Cell | None) -> None:
-    run = sweep.run(cell) if cell is not None else None
-    if cell is not None and run is not None:
-        say(f"{sweep.done} of {len(sweep.grid.order)}: {_place(sweep, cell)}: {units.duration(run.seconds)}")
+    print("\n".join((_json if given.json else lines)(owners, sweep, found)), flush=True)
 
 
 def _place(sweep: Sweep, cell: Cell) -> str:
@@ -173,7 +146,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
         if run is None:
-            left_out.append(f"left out: {_place(sweep, cell)}: {cell.reason or sweep.left_out.get(cell.at, 'not run')}")
+            left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         if id(run) in told:
             continue
@@ -190,11 +163,14 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
     return [*table(rows), "", *found.sentences, *left_out]
 
 
-def _print_json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> None:
+def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
+    told: list[dict[str, Any]] = []
     for cell in sweep.grid.cells.values():
-        run: Run | None = sweep.run(cell)
-        at: dict[str, Any] = {"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}}
-        reason = cell.reason or sweep.left_out.get(cell.at, "not run")
-        print(json.dumps(at | (result(owners[id(run)], run) if run is not None else {"left_out": reason})))
-    print(json.dumps({"findings": found.data()}))
-    sys.stdout.flush()
+        run = sweep.run(cell)
+        what = result(owners[id(run)], run) if run is not None else {"left_out": _reason(sweep, cell)}
+        told.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
+    return [json.dumps(row) for row in (*told, {"findings": found.data()})]
+
+
+def _reason(sweep: Sweep, cell: Cell) -> str:
+    return cell.reason or sweep.left_out.get(cell.at, "not run")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from fwtui.commands import OK, WRONG
-from fwtui.commands.merge import tell
+from fwtui.commands.merge import told
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.sessions.library import resolve
@@ -19,7 +18,7 @@ LEAST_HZ, MOST_HZ = 0.001, 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
     parser.add_argument("--from", dest="start", type=float, default=0.0, metavar="SECONDS", help="leave out what was before")
-    parser.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="leave out what came later")
+    parser.add_argument("--to", dest="stop", type=float, default=math.inf, metavar="SECONDS", help="leave out what came later")
     parser.add_argument("--runs", metavar="1,3", help="these runs and what happened during them")
     parser.add_argument("--hz", type=float, metavar="HZ", help="keep at most so many readings of telemetry per second")
     parser.add_argument(
@@ -30,22 +29,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     cut = _cut(given)
-    written = trim(resolve(given.session), cut, given.out)
-    tell(written, given.out)
-    return OK if written.complete else WRONG
+    return told(trim(resolve(given.session), cut, given.out), given.out)
 
 
 def _cut(given: argparse.Namespace) -> Cut:
-    stop = math.inf if given.stop is None else given.stop
-    if not (math.isfinite(given.start) and 0 <= given.start <= stop):  # also for what is no number
-        raise Refused(f"from {given.start:g} to {stop:g} is no stretch of seconds; give something like --from 10 --to 20")
+    if not (math.isfinite(given.start) and 0 <= given.start <= given.stop):  # also for what is no number
+        raise Refused(f"from {given.start:g} to {given.stop:g} is no stretch of seconds; give something like --from 10 --to 20")
     if given.hz is not None and not LEAST_HZ <= given.hz <= MOST_HZ:
         raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
     runs = None if given.runs is None else frozenset(map(_run, given.runs.split(",")))
     without = frozenset() if given.without is None else frozenset(map(_kind, given.without.split(",")))
-    if (given.start, given.stop, runs, given.hz, without) == (0.0, None, None, None, frozenset()):
+    cut = Cut(given.start, given.stop, runs, given.hz, without)
+    if cut == Cut():
         raise Refused("there is nothing to leave out; give --from, --to, --runs, --hz or --without")
-    return Cut(given.start, given.stop, runs, given.hz, without)
+    return cut
 
 
 def _kind(text: str) -> str:

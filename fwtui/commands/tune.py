@@ -79,8 +79,7 @@ def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:
     """What auto picks from now on, as a table."""
     rows: list[tuple[str, ...]] = [("n", "type", "auto picks", "choices", "total", "rate")]
     for problem in problems:
-        best = tuner.best(problem)
-        if best is not None and best.seconds:
+        if (best := tuner.best(problem)) is not None and best.seconds:
             rate = units.rate(problem.n**3 / best.seconds)
             rows.append((str(problem.n), problem.dtype, best.kernel, best.config.words, units.duration(best.seconds), rate))
     return table(rows)
@@ -88,8 +87,7 @@ def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:
 
 def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:
     if asked is None:
-        found = {kernel.id: kernel for dtype in dtypes for kernel in in_order(backend, dtype)[:BEST_RUNGS]}
-        return list(found.values())
+        return list({kernel.id: kernel for dtype in dtypes for kernel in in_order(backend, dtype)[:BEST_RUNGS]}.values())
     kernels = [kernel_named(word.strip()) for word in asked.split(",")]
     for kernel in kernels:
         if kernel.id == AUTO.id:
@@ -101,8 +99,7 @@ def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
 
 
 def _shown(trial: Trial, best: bool) -> None:
-    total = units.duration(trial.seconds)
-    remark = "best so far" if best else clean(trial.note)
+    total, remark = units.duration(trial.seconds), "best so far" if best else clean(trial.note)
     print(ROW.format(trial.n, trial.dtype, trial.kernel, trial.config.words, total, remark).rstrip(), flush=True)
 
 

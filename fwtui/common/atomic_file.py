@@ -58,7 +58,7 @@ def check_place(path: str | os.PathLike[str], *read: str) -> None:
         raise _unwritable(out, error) from None
     for source in filter(None, read):
         same = False
-        with contextlib.suppress(OSError, ValueError):  # whoever opens it says what is wrong
+        with contextlib.suppress(OSError, ValueError):  # what opens it says what is wrong
             same = os.path.samefile(path, source)
         if same:
             raise Refused(f"{clean(out.name)} is what is read, and would be overwritten; choose another name")

@@ -50,9 +50,7 @@ def module_files(folders: Iterable[str]) -> dict[str, str]:
     """Where each module of a package's folders is, by its name."""
     found = [(file, f"{folder}/{file}") for folder in folders for file in os.listdir(folder)]
     modules = {file.removesuffix(".py"): path for file, path in found if file.endswith(".py") and not file.startswith("_")}
-    return {
-        name: path for name, path in modules.items() if name.isidentifier()
-    }  # an editor's and a file system's own files apart
+    return {name: path for name, path in modules.items() if name.isidentifier()}  # no editor's or file system's own files
 
 
 def outlines(folders: Iterable[str], kind: type[Kind]) -> list[Kind]:

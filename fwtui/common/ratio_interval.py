@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist, median
 from typing import NamedTuple
 
@@ -47,13 +49,8 @@ def _rank(few: int, many: int) -> int:
     if few + many > _EXACT_UP_TO:
         wide = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(few * many * (few + many + 1) / 12)
         return max(0, math.floor(few * many / 2 - wide))
-    counts = _arrangements(few, many)
     allowed = (1 - CONFIDENCE) / 2 * math.comb(few + many, few)
-    below = rank = 0
-    while below + counts[rank] <= allowed:
-        below += counts[rank]
-        rank += 1
-    return rank
+    return bisect_right(list(accumulate(_arrangements(few, many))), allowed)
 
 
 def _arrangements(few: int, many: int) -> Sequence[int]:

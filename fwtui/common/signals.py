@@ -1,15 +1,17 @@
-"""The signals that ask a program to end."""
+"""The signals that ask a program to end, and the one that ends a child process with its parent."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,7 +66,7 @@ _undone: list[Callable[[], object]] = []
 
 @contextmanager
 def undone_by(undo: Callable[[], object]) -> Iterator[None]:
-    """Whoever leaves meanwhile does this first."""
+    """A signal that ends the program meanwhile does this first."""
     _undone.append(undo)
     try:
         yield
@@ -108,3 +110,14 @@ def handlers_kept() -> Iterator[None]:
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the thread that started it ends, where it can (Linux, prctl(2)).
+
+    Children also see the end of their stdin, but not while one long call, such as SciPy's, holds the interpreter.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, left by whoever read them, or of an encoding that has few signs."""
+"""Standard streams that are closed, full, left by their reader, or of an encoding that has few signs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ready_streams() -> None:
 def unwritten(error: OSError) -> int:
     """Say why an output could not be written; returns the exit code."""
     if isinstance(error, BrokenPipeError):
-        # whoever read us has gone; nothing more can be said, not even by the interpreter's last flush
+        # the reader has gone; nothing more can be said, not even by the interpreter's last flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     where = f" {clean(str(error.filename))}" if error.filename else " the output"

@@ -8,8 +8,8 @@ broadcast once for each thread. GOPS are integer instructions / time, as CS54220
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from threading import Event
+from collections.abc import Callable, Mapping
+from threading import Event, Thread
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +28,14 @@ PROFILED = "profiled: not timings"
 MOST = 1e15  # what an event can state
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
+SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
+    "share": units.percent,  # of 1
+    "seconds": units.duration,
+    "bytes": units.memory,
+    "bytes/s": units.bandwidth,
+    "GOPS": lambda value: f"{units.digits(value)} GOPS",
+    "count": lambda value: units.scaled(value, "").rstrip(),
+}
 
 
 class Metric(NamedTuple):
@@ -35,58 +43,40 @@ class Metric(NamedTuple):
 
     key: str
     title: str
-    unit: str  # "share" of 1, "seconds", "bytes", "bytes/s", "GOPS", "count"
-    names: tuple[str, ...] = ()  # empty: worked out from others
+    unit: str
+    names: str = ""  # with spaces between them; empty: worked out from others
 
 
 METRICS = (
-    Metric("occupancy", "achieved occupancy", "share", ("sm__warps_active.avg.pct_of_peak_sustained_active",)),
-    Metric("sm_efficiency", "SM efficiency", "share", ("smsp__cycles_active.avg.pct_of_peak_sustained_elapsed",)),
-    Metric("compute_share", "compute, of its limit", "share", ("sm__throughput.avg.pct_of_peak_sustained_elapsed",)),
-    Metric(
-        "memory_share", "memory, of its limit", "share", ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",)
-    ),
-    Metric("dram_share", "DRAM, of its limit", "share", ("dram__throughput.avg.pct_of_peak_sustained_elapsed",)),
+    Metric("occupancy", "achieved occupancy", "share", "sm__warps_active.avg.pct_of_peak_sustained_active"),
+    Metric("sm_efficiency", "SM efficiency", "share", "smsp__cycles_active.avg.pct_of_peak_sustained_elapsed"),
+    Metric("compute_share", "compute, of its limit", "share", "sm__throughput.avg.pct_of_peak_sustained_elapsed"),
+    Metric("memory_share", "memory, of its limit", "share", "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"),
+    Metric("dram_share", "DRAM, of its limit", "share", "dram__throughput.avg.pct_of_peak_sustained_elapsed"),
     Metric("shared_load_bytes_per_second", "shared load", "bytes/s"),
     Metric("shared_store_bytes_per_second", "shared store", "bytes/s"),
-    Metric("shared_load_bytes", "shared loaded, by threads", "bytes", ("sm__sass_data_bytes_mem_shared_op_ld.sum",)),
-    Metric("shared_store_bytes", "shared stored, by threads", "bytes", ("sm__sass_data_bytes_mem_shared_op_st.sum",)),
+    Metric("shared_load_bytes", "shared loaded, by threads", "bytes", "sm__sass_data_bytes_mem_shared_op_ld.sum"),
+    Metric("shared_store_bytes", "shared stored, by threads", "bytes", "sm__sass_data_bytes_mem_shared_op_st.sum"),
+    Metric("shared_load_wavefronts", "shared load wavefronts", "count", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"),
+    Metric("shared_store_wavefronts", "shared store wavefronts", "count", "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"),
+    Metric("shared_load_conflicts", "bank conflicts, load", "count", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
     Metric(
-        "shared_load_wavefronts", "shared load wavefronts", "count", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",)
+        "shared_store_conflicts", "bank conflicts, store", "count", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
     ),
-    Metric(
-        "shared_store_wavefronts", "shared store wavefronts", "count", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",)
-    ),
-    Metric(
-        "shared_load_conflicts",
-        "bank conflicts, load",
-        "count",
-        ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",),
-    ),
-    Metric(
-        "shared_store_conflicts",
-        "bank conflicts, store",
-        "count",
-        ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",),
-    ),
-    Metric(
-        "global_load_bytes_per_second", "global load", "bytes/s", ("l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second",)
-    ),
-    Metric(
-        "global_store_bytes_per_second", "global store", "bytes/s", ("l1tex__t_bytes_pipe_lsu_mem_global_op_st.sum.per_second",)
-    ),
-    Metric("global_load_requests", "global load requests", "count", ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",)),
-    Metric("global_load_sectors", "global load sectors", "count", ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",)),
-    Metric("l1_hit_rate", "L1 hits", "share", ("l1tex__t_sector_hit_rate.pct",)),
-    Metric("l2_hit_rate", "L2 hits", "share", ("lts__t_sector_hit_rate.pct",)),
+    Metric("global_load_bytes_per_second", "global load", "bytes/s", "l1tex__t_bytes_pipe_lsu_mem_global_op_ld.sum.per_second"),
+    Metric("global_store_bytes_per_second", "global store", "bytes/s", "l1tex__t_bytes_pipe_lsu_mem_global_op_st.sum.per_second"),
+    Metric("global_load_requests", "global load requests", "count", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+    Metric("global_load_sectors", "global load sectors", "count", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
+    Metric("l1_hit_rate", "L1 hits", "share", "l1tex__t_sector_hit_rate.pct"),
+    Metric("l2_hit_rate", "L2 hits", "share", "lts__t_sector_hit_rate.pct"),
     # consumer Blackwell has the second name of each
-    Metric("dram_read_bytes", "DRAM read", "bytes", ("dram__bytes_read.sum", "dram__bytes_op_read.sum")),
-    Metric("dram_write_bytes", "DRAM written", "bytes", ("dram__bytes_write.sum", "dram__bytes_op_write.sum")),
+    Metric("dram_read_bytes", "DRAM read", "bytes", "dram__bytes_read.sum dram__bytes_op_read.sum"),
+    Metric("dram_write_bytes", "DRAM written", "bytes", "dram__bytes_write.sum dram__bytes_op_write.sum"),
     Metric("dram_bytes", "DRAM, both ways", "bytes"),
-    Metric("integer_instructions", "integer instructions", "count", ("smsp__sass_thread_inst_executed_op_integer_pred_on.sum",)),
+    Metric("integer_instructions", "integer instructions", "count", "smsp__sass_thread_inst_executed_op_integer_pred_on.sum"),
     Metric("integer_instructions_per_relaxation", "integer instructions per relaxation", "count"),
     Metric("gops", "integer instructions / time", "GOPS"),
-    Metric("seconds", "duration, profiled", "seconds", ("gpu__time_duration.sum",)),
+    Metric("seconds", "duration, profiled", "seconds", "gpu__time_duration.sum"),
     Metric("relaxations", "relaxations of that launch", "count"),
 )
 
@@ -111,21 +101,7 @@ def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Coun
 def shown(metric: Metric, values: Counters) -> str:
     """A counter with its unit; n/a where it was not measured."""
     value = values.get(metric.key)
-    if value is None:
-        return units.ABSENT
-    match metric.unit:
-        case "share":
-            return units.percent(value)
-        case "seconds":
-            return units.duration(value)
-        case "bytes":
-            return units.memory(value)
-        case "bytes/s":
-            return units.bandwidth(value)
-        case "GOPS":
-            return f"{units.digits(value)} GOPS"
-        case _:
-            return units.scaled(value, "").rstrip()
+    return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
 
 def _refusal(experiment: Experiment) -> str | None:
@@ -141,7 +117,7 @@ def _refusal(experiment: Experiment) -> str | None:
 
 
 def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
-    asked = {metric.key: list(metric.names) for metric in METRICS if metric.names}
+    asked = {metric.key: metric.names.split() for metric in METRICS if metric.names}
     program = python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)))
     while True:
         names = [left[0] for left in asked.values() if left]
@@ -162,11 +138,8 @@ def _names(name: str, words: str) -> bool:
 
 
 def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
-    launches = [
-        ProfiledLaunch(**json.loads(line.removeprefix(PROFILED_LAUNCH)))
-        for line in said.stdout.splitlines()
-        if line.startswith(PROFILED_LAUNCH)
-    ]
+    told = (line.removeprefix(PROFILED_LAUNCH) for line in said.stdout.splitlines() if line.startswith(PROFILED_LAUNCH))
+    launches = [ProfiledLaunch(**json.loads(line)) for line in told]
     profiled = ncu.rows(said.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
@@ -187,7 +160,7 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
     """The counters of one launch from ncu's metrics."""
     values: dict[str, float] = {"relaxations": float(launch.relaxations)}
     for metric in METRICS:
-        value = next((row[name] for name in metric.names if name in row), None)
+        value = next((row[name] for name in metric.names.split() if name in row), None)
         if value is not None:
             values[metric.key] = value
     seconds = values.get("seconds")
@@ -202,3 +175,29 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
     if integers is not None and seconds:
         values["gops"] = integers / seconds / 1e9
     return {metric.key: values[metric.key] for metric in METRICS if 0 <= values.get(metric.key, -1) <= MOST}
+
+
+class Counting:
+    """Profiles a run that is over in a thread of its own, from the start; `outcome` is None until that is done."""
+
+    def __init__(self, run: int, experiment: Experiment):
+        self.run = run
+        self.outcome: Mapping[str, Counters] | str | None = None
+        self._stop = Event()
+        self._thread = Thread(target=self._measure, args=(experiment,), name="counters", daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """End the profiler; the outcome says so."""
+        self._stop.set()
+
+    def close(self, grace: float) -> None:
+        self.cancel()
+        self._thread.join(grace)
+
+    def _measure(self, experiment: Experiment) -> None:
+        try:
+            outcome = measure(experiment, self._stop)
+        except Exception as error:  # whatever it is, the dashboard goes on
+            outcome = f"the profiler could not be run: {error}"
+        self.outcome = "the profiler was stopped" if self._stop.is_set() else outcome

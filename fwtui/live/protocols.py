@@ -1,4 +1,4 @@
-"""Driving a live session: what whoever runs experiments one after another needs of it."""
+"""Driving a live session: what a program that runs experiments one after another needs of it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,14 @@ from fwtui.stream.model import Model
 DRAIN_EVERY = 0.02  # seconds
 
 
-class Drained(Protocol):
-    """What waiting needs of fwtui.live.session.Live."""
-
-    @property
-    def busy(self) -> bool: ...
-    def drain(self) -> int: ...
-
-
-class Driven(Drained, Protocol):
+class Driven(Protocol):
     """What every driver needs of fwtui.live.session.Live."""
 
     model: Model
 
+    @property
+    def busy(self) -> bool: ...
+    def drain(self) -> int: ...
     def start(self, experiment: Experiment, brief: bool = False) -> int: ...
     def cancel(self) -> None: ...
     def mark(self, text: str) -> None: ...
@@ -45,7 +40,7 @@ class Session(Driven, Protocol):
     def without_sampler(self) -> AbstractContextManager[None]: ...
 
 
-def finish(live: Drained, meanwhile: Callable[[], object] = lambda: None) -> None:
+def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None) -> None:
     """Wait until the run that is going is over, and everything it said was taken; `meanwhile()` is called now and then."""
     while live.busy or live.drain():
         live.drain()

@@ -11,7 +11,7 @@ RESTARTS = 5
 
 
 class Sampling:
-    """Owns one sampler. Whoever dismisses it takes what it still had to say; `keep()` begins the next one when it is due."""
+    """Owns one sampler. Callers of hold() and follow() take what it still had to say; `keep()` begins the next when it is due."""
 
     def __init__(self, origin: float, hz: float, gpu: int, identify: bool):
         self.child: Child | None = None

@@ -22,8 +22,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live.child import Child, epitaph
 from fwtui.live.sampler_supervisor import Sampling
 from fwtui.machine import hardware
-from fwtui.machine.auto import resolved
-from fwtui.machine.placement import is_simulated
+from fwtui.machine.auto import is_simulated, resolved
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
@@ -32,7 +31,7 @@ from fwtui.stream.privacy import anonymous
 from fwtui.stream.stages import during
 
 if TYPE_CHECKING:
-    from fwtui.live.profiling import Counting
+    from fwtui.live.counters import Counting
 
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
@@ -123,7 +122,7 @@ class Live:
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
         self._refuse_if_busy()
-        from fwtui.live.profiling import Counting
+        from fwtui.live.counters import Counting
 
         self._take(self._sampling.hold())
         self._counting = Counting(run, self.asked[run])
@@ -159,11 +158,7 @@ class Live:
         header = msgspec.structs.replace(self.model.header, title=title)
         state = self.model.state
         preface = [codec.as_line(e) for e in (*state.devices.values(), *state.measured.values())] + self._run_lines
-        self.recorder = (
-            Recorder.at(path, header, preface=preface, telemetry_hz=hz)
-            if path is not None
-            else Recorder.create(folder, title or "session", header, preface=preface, telemetry_hz=hz)
-        )
+        self.recorder = Recorder.at(path, header, preface, hz, folder, slug=title)
         return self.recorder
 
     def stop_recording(self, reason: str = "closed") -> None:
@@ -203,7 +198,7 @@ class Live:
         """End the children, then the recording. A run that is still going ends as cancelled."""
         if self._worker is not None and self._request is not None:
             self._worker.kill()
-        children = [child for child in (self._worker, self._sampling.child) if child is not None]
+        children = self._children()
         for child in children:
             child.hang_up()
         deadline = time.monotonic() + CLOSE_GRACE
@@ -220,9 +215,11 @@ class Live:
 
     def kill(self) -> None:
         """End the children at once: for a program that has no time left to close."""
-        for child in (self._worker, self._sampling.child):
-            if child is not None:
-                child.kill()
+        for child in self._children():
+            child.kill()
+
+    def _children(self) -> list[Child]:
+        return [child for child in (self._worker, self._sampling.child) if child is not None]
 
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
@@ -244,9 +241,8 @@ class Live:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
             self._worker.close(grace=0.5)
             self._worker = None
-        if self._worker is None:
-            self._worker = Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
-            self._worker_kind = kind
+        self._worker = self._worker or Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+        self._worker_kind = kind
         return self._worker
 
     def _take(self, child: Child | None) -> int:
@@ -289,19 +285,18 @@ class Live:
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
             self._tell_end(request, "cancelled" if run is None else killed)
-        elif run is not None or code != 0:
+        else:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
-            if not told:  # a worker that can still speak has named the reason itself
+            if not told and (run is not None or code != 0):  # a worker that can still speak has named the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
                 if code == -9:
                     message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
-                self.tell(
-                    events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=worker.last_words)
-                )
-        if self._kill_at is None and run is None:
-            self._tell_end(request, f"the worker died ({epitaph(code)})")
+                words = worker.last_words
+                self.tell(events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=words))
+            if run is None:
+                self._tell_end(request, f"the worker died ({epitaph(code)})")
         worker.close(grace=0)
         self._kill_at = None
 

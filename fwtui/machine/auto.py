@@ -1,11 +1,11 @@
-"""`auto`: a kernel with everything that belongs to it, in the place of the choice that was left open."""
+"""What was left open in an experiment: the kernel that `auto` stands for, and where it runs on this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.common.errors import NoGpu, Refused
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
 from kernels.auto import AUTO, in_order
@@ -61,8 +61,30 @@ def _check_device(picked: Experiment, backend: str, simulated: bool) -> None:
     found, index = hardware.gpus().gpus, picked.device_id.index
     if backend == "cpu" or simulated or index >= len(found):
         return
-    gpu = found[index]
-    target = Target("cuda", gpu.compute_capability, gpu.multiprocessors or 0)
+    target = Target("cuda", found[index].compute_capability, found[index].multiprocessors or 0)
     sentence = kernel_named(picked.kernel).lacks(picked.shape(max(picked.n, 1)), target)
     if sentence:
         raise Refused(sentence)
+
+
+def is_simulated(experiment: Experiment) -> bool:
+    """Whether the experiment runs in Numba's simulator on this machine. Raises NoGpu where only a GPU would do."""
+    kernel = kernel_named(experiment.kernel)
+    if kernel.backend != "cuda":
+        return False
+    if experiment.device_id.simulator and kernel.simulates:
+        return True
+    found = hardware.gpus()
+    if experiment.device_id.gpu is not None and experiment.device_id.gpu >= len(found.gpus):
+        raise NoGpu(
+            f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
+        )
+    if found.gpus:
+        if hardware.cuda_package() is None:
+            extra = hardware.cuda_extra(found) or "cu12"
+            raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
+        return False
+    if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
+        simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
+        raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
+    return True

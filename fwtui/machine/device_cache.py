@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import platformdirs
@@ -39,8 +40,6 @@ def _path(kind: str, backend: str, index: int) -> Path:
         machine = hardware.machine()
         identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.version_of("numba"))
     else:
-        found = hardware.gpus().gpus
-        gpu = found[index] if index < len(found) else None
-        known = (gpu.name, gpu.driver, gpu.multiprocessors) if gpu is not None else ()
-        identity = (*known, hardware.cuda_package())
+        known = [(gpu.name, gpu.driver, gpu.multiprocessors) for gpu in hardware.gpus().gpus[index : index + 1]]
+        identity = (*chain(*known), hardware.cuda_package())
     return platformdirs.user_cache_path("fwtui") / kind / f"{backend}-{zlib.crc32(repr(identity).encode()):08x}.json"

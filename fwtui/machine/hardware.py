@@ -11,7 +11,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -20,10 +19,8 @@ import msgspec
 
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.text import clean
-from fwtui.machine.telemetry.facts import GpuFacts, Hardware
+from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
-
-__all__ = ["GpuFacts", "Hardware", "cuda_extra", "cuda_package", "driver_present", "gpus", "machine", "versions"]
 
 PROBE_SECONDS = 10.0
 DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last one is WSL's
@@ -63,19 +60,18 @@ def gpus() -> Hardware:
 
 
 def gpu_present() -> bool:
-    """Whether CUDA sees a GPU here; nobody is asked where there is no sign of a driver."""
+    """Whether CUDA sees a GPU here; nothing is asked where there is no sign of a driver."""
     return driver_present() and bool(gpus().gpus)
 
 
-def cuda_extra(driver_version: str, ccs: Iterable[tuple[int, int] | None]) -> str | None:
-    """The extra of fwtui that this driver and these compute capabilities run; None where neither does."""
-    major = driver_version.partition(".")[0]
-    capabilities = [cc or (0, 0) for cc in ccs]
-    if not major.isdecimal() or not capabilities:
-        return None
-    if int(major) >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
+def cuda_extra(found: Hardware) -> str | None:
+    """The extra of fwtui that the driver and all GPUs run; None where there is none."""
+    major = found.gpus[0].driver.partition(".")[0] if found.gpus else ""
+    capabilities = [gpu.compute_capability or (0, 0) for gpu in found.gpus]
+    driver = int(major) if major.isdecimal() else 0
+    if driver >= CU13_DRIVER and min(capabilities) >= CU13_CAPABILITY:
         return "cu13"
-    return "cu12" if int(major) >= CU12_DRIVER and max(capabilities) >= CU12_CAPABILITY else None
+    return "cu12" if driver >= CU12_DRIVER and max(capabilities) >= CU12_CAPABILITY else None
 
 
 def cuda_package() -> str | None:
@@ -102,18 +98,14 @@ def machine() -> events.Machine:
     """The host without its name: operating system, processor, cores that this process may use, memory."""
     import psutil
 
+    wsl = " (WSL)" if "microsoft" in platform.release().lower() else ""
     return events.Machine(
-        system=f"{platform.system()} {platform.machine()}{' (WSL)' if is_wsl() else ''}",
+        system=f"{platform.system()} {platform.machine()}{wsl}",
         python=platform.python_version(),
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
         memory_bytes=psutil.virtual_memory().total,
     )
-
-
-def is_wsl() -> bool:
-    """Whether this Linux is Windows' own."""
-    return "microsoft" in platform.release().lower()
 
 
 def _cpu() -> str:

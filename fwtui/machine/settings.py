@@ -63,9 +63,8 @@ class Value(NamedTuple):
 def _one_of(name: str, words: tuple[str, ...]) -> Callable[[str], object]:
     def read(text: str) -> object:
         if text not in words:
-            raise Refused(
-                f"{name} {shown(text)} is not offered; choose {' or '.join(words) if len(words) == 2 else ', '.join(words)}"
-            )
+            offered = " or ".join(words) if len(words) == 2 else ", ".join(words)
+            raise Refused(f"{name} {shown(text)} is not offered; choose {offered}")
         return text
 
     return read
@@ -126,7 +125,8 @@ class Settings:
     @property
     def kernel(self) -> str:
         """The preferred kernel, or nothing."""
-        return self.said[EXPERIMENT + "kernel"].text if EXPERIMENT + "kernel" in self.said else ""
+        said = self.said.get(EXPERIMENT + "kernel")
+        return said.text if said is not None else ""
 
     @property
     def keymap(self) -> dict[str, str]:
@@ -135,8 +135,7 @@ class Settings:
 
     def everything(self) -> Iterator[tuple[str, Value]]:
         """Every key with what holds for it."""
-        for name in all_keys():
-            yield name, self.value(name)
+        yield from ((name, self.value(name)) for name in all_keys())
         yield from ((name, value) for name, value in self.said.items() if name.startswith(KEYMAP))
 
     def with_options(self, options: Mapping[str, str | None]) -> Settings:
@@ -166,12 +165,9 @@ class Settings:
             value = self.said.get(EXPERIMENT + one.name)
             if value is not None and (one.choices is None or value.text in one.choices(chosen, simulated(chosen))):
                 experiment = changed(experiment, **one.read(value.text))
-        options = dict(experiment.options)
-        for option in chosen.options:
-            value = self.said.get(EXPERIMENT + option.name)
-            if value is not None and int(value.text) in option.values:
-                options[option.name] = int(value.text)
-        return changed(experiment, options=options)
+        said = {option: self.said.get(EXPERIMENT + option.name) for option in chosen.options}
+        wanted = {option.name: int(v.text) for option, v in said.items() if v is not None and int(v.text) in option.values}
+        return changed(experiment, options={**experiment.options, **wanted})
 
 
 def file_path(environment: Mapping[str, str] | None = None) -> Path:
@@ -226,9 +222,7 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
             raise Refused(f"{clean(path.name)}: there is no {shown(name)}; `fwtui config` lists what can be set")
         match value:
-            case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]):
-                yield from _flat(value, path, f"{name}.")
-            case dict() if before == KEYMAP:  # panel.up = "w" without quotes around its name
+            case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", its name not in quotes
                 yield from _flat(value, path, f"{name}.")
             case bool():
                 yield name, "yes" if value else "no"
@@ -243,11 +237,10 @@ def _checked(name: str, text: str, where: str) -> str:
     text = clean(text)
     if name.startswith(KEYMAP):
         return text
-    key = all_keys().get(name)
-    if key is None:
+    if name not in all_keys():
         raise Refused(f"{where} is not a setting; `fwtui config` lists what can be set")
     try:
-        key.read(text)
+        all_keys()[name].read(text)
     except Refused as refusal:
         raise Refused(f"{where}: {refusal}") from None
     return text

@@ -30,7 +30,7 @@ class Trial(Struct, frozen=True, kw_only=True):
 
     @property
     def config(self) -> Config:
-        return Config(kernel=self.kernel, tile=self.tile, options=tuple(sorted(self.options.items())), launch=self.launch)
+        return config_of(self)
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -51,10 +51,9 @@ class Config(Struct, frozen=True, kw_only=True):
         return ", ".join([*said, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
-def config_of(experiment: Experiment) -> Config:
-    """What a settled experiment chose."""
-    options = tuple(sorted(experiment.options.items()))
-    return Config(kernel=experiment.kernel, tile=experiment.tile, options=options, launch=experiment.launch)
+def config_of(chosen: Experiment | Trial) -> Config:
+    """What a settled experiment, or a trial, chose."""
+    return Config(kernel=chosen.kernel, tile=chosen.tile, options=tuple(sorted(chosen.options.items())), launch=chosen.launch)
 
 
 def load(backend: str, index: int = 0) -> list[Trial]:

@@ -16,7 +16,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.stream import events
 
 ALWAYS = 512  # vertices up to which it is told of every run: some milliseconds
-KEPT_BYTES = 1 << 30  # of distances that wait for somebody to ask
+KEPT_BYTES = 1 << 30  # of distances that are kept until a user asks
 _FARTHEST = 1e15  # what an event can state
 
 
@@ -41,15 +41,14 @@ def of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Dis
 def answers(found: Distances) -> events.Answers:
     """The event without its time: `seconds` is what finding it took. Where there is nothing to say, its note says why."""
     begin = time.perf_counter()
-    reason = _unfit(found)
-    if reason:
-        return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=reason)
-    summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
-    if max(map(abs, (summary.edges[0], summary.edges[-1]))) > _FARTHEST:
+    note = _unfit(found)
+    if not note:
+        summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
+        if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= _FARTHEST:
+            told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
+            return msgspec.structs.replace(told, seconds=time.perf_counter() - begin)
         note = f"distances beyond {_FARTHEST:g} are not summarised; scale the weights down"
-        return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)
-    told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
-    return msgspec.structs.replace(told, seconds=time.perf_counter() - begin)
+    return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)
 
 
 def _unfit(found: Distances) -> str:

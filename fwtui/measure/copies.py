@@ -7,45 +7,41 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from fwtui.engine.engine import Engine
-from fwtui.measure.events_out import Teller
+from fwtui.measure.job import Job
 from fwtui.stream import events
-from kernels.plan import Buffers, Copied, Program, Shape
+from kernels.plan import Buffers, Copied, Program
 
 MOST, SECONDS = 5, 0.1  # times that a copy is made for its median, as long as they take no longer
 
 
-def load(teller: Teller, engine: Engine, program: Program, shape: Shape, matrix: Any, buffers: Buffers) -> None:
+def load(job: Job, program: Program, matrix: Any, buffers: Buffers) -> None:
     """The graph into the program, from where restore() takes it."""
-    size = shape.padded**2 * shape.itemsize
+    stream, size = job.engine.stream, program.shape.padded**2 * program.shape.itemsize
     if not isinstance(program, Copied) or not program.repeatable:
-        with teller.stage("load", size):
-            program.load(matrix, buffers, engine.stream)
-            engine.synchronize()
+        with job.stage("load", size):
+            program.load(matrix, buffers, stream)
         return
-    _repeated(teller, "load", size, lambda: program.copy_in(matrix, buffers, engine.stream))
+    _repeated(job, "load", size, lambda: program.copy_in(matrix, buffers, stream))
     if program.reorders:
-        with teller.stage("reorder"):
-            program.pack(buffers, engine.stream)
-            engine.synchronize()
+        with job.stage("reorder"):
+            program.pack(buffers, stream)
 
 
-def unload(teller: Teller, engine: Engine, program: Program, shape: Shape, buffers: Buffers) -> Any:
+def unload(job: Job, program: Program, buffers: Buffers) -> Any:
     """The n x n result as a host array."""
-    size = shape.n**2 * shape.itemsize
+    stream, size = job.engine.stream, program.shape.n**2 * program.shape.itemsize
     if not isinstance(program, Copied) or not program.repeatable:
-        with teller.stage("unload", size):
-            return program.unload(buffers, engine.stream)
+        with job.stage("unload", size):
+            return program.unload(buffers, stream)
     if program.reorders:
-        with teller.stage("reorder back"):
-            program.unpack(buffers, engine.stream)
-            engine.synchronize()
-    return _repeated(teller, "unload", size, lambda: program.copy_out(buffers, engine.stream))
+        with job.stage("reorder back"):
+            program.unpack(buffers, stream)
+    return _repeated(job, "unload", size, lambda: program.copy_out(buffers, stream))
 
 
-def _repeated(teller: Teller, name: str, size: int, copy: Callable[[], Any]) -> Any:
+def _repeated(job: Job, name: str, size: int, copy: Callable[[], Any]) -> Any:
     """The median of several copies: the first one pays for what a driver does once."""
-    teller.tell(events.Stage, name=name)
+    job.tell(events.Stage, name=name)
     seconds: list[float] = []
     copied = None
     while not seconds or (len(seconds) < MOST and sum(seconds) < SECONDS):
@@ -53,5 +49,5 @@ def _repeated(teller: Teller, name: str, size: int, copy: Callable[[], Any]) -> 
         begin = perf_counter()
         copied = copy()
         seconds.append(perf_counter() - begin)
-    teller.tell(events.Stage, name=name, seconds=median(seconds), bytes=size)
+    job.tell(events.Stage, name=name, seconds=median(seconds), bytes=size)
     return copied

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine
+from fwtui.engine.engine import Engine
 from fwtui.engine.memory import check_memory
 from fwtui.engine.searches import distances_from
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, changed
 from fwtui.experiment.generate import Fill, generate
 from fwtui.graphs.bounds import check_range
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.loading import read
-from fwtui.measure.events_out import Teller
+from fwtui.measure.job import Job
 from fwtui.stream import events
-from kernels.plan import Kernel
 
 GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled
 Key = tuple[object, ...]  # equal keys, equal graphs
@@ -28,10 +27,9 @@ class Inputs:
         self._last: tuple[Key, GraphInput] | None = None
         self._compiled: set[tuple[object, str]] = set()
 
-    def graph(
-        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, check: Check
-    ) -> tuple[Key, GraphInput]:
+    def graph(self, job: Job) -> tuple[Key, GraphInput]:
         """The experiment's graph and its key, told as a Graph event. Raises Refused where it cannot be had or does not fit."""
+        experiment, kernel, engine = job.experiment, job.kernel, job.engine
         if not experiment.file:
             check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
         stamp = file_stamp(experiment.file)
@@ -41,20 +39,20 @@ class Inputs:
             self._last = None  # so that two graphs are never held at once
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
-                with teller.stage("read", stamp[1]):
+                with job.stage("read", stamp[1]):
                     graph = read(experiment.file, experiment.dtype, most)
             else:
-                graph = self._generated(teller, experiment, engine)
+                graph = self._generated(job)
             self._last = key, graph
         graph = self._last[1]
-        check()
+        job.check()
         if experiment.file:
             check_memory(kernel, experiment.shape(graph.n), engine, experiment.verify == "full")
             refusal = kernel.refuses(experiment.shape(graph.n))
             if refusal:
                 raise Refused(refusal)
         proof = check_range(graph, experiment.dtype, distances_from)
-        teller.tell(
+        job.tell(
             events.Graph,
             vertices=graph.n,
             edges=graph.edges,
@@ -67,14 +65,14 @@ class Inputs:
         # a graph is the same whatever type computes on it: checksums may be compared across types
         return same, graph
 
-    def _generated(self, teller: Teller, experiment: Experiment, engine: Engine) -> GraphInput:
-        fill = fill_for(engine, experiment.n)
-        compiled = (fill, experiment.dtype)
+    def _generated(self, job: Job) -> GraphInput:
+        fill = fill_for(job.engine, job.experiment.n)
+        compiled = (fill, job.experiment.dtype)
         if compiled not in self._compiled:
-            generate(changed(experiment, n=2, density=1.0), fill)  # compiles, so that the next one's time is that of generating
+            generate(changed(job.experiment, n=2, density=1.0), fill)  # compiles, so that the stage is that of generating
             self._compiled.add(compiled)
-        with teller.stage("graph"):
-            return generate(experiment, fill)
+        with job.stage("graph"):
+            return generate(job.experiment, fill)
 
 
 def fill_for(engine: Engine, n: int) -> Fill:
@@ -88,10 +86,8 @@ def fill_for(engine: Engine, n: int) -> Fill:
 
 def file_stamp(path: str) -> tuple[int | None, int | None]:
     """What changes when a file does: its time stamp and its size in bytes."""
-    if not path:
-        return (None, None)
     try:
         status = os.stat(path)
     except OSError:
-        return (None, None)  # the reader says what is wrong with it
+        return (None, None)  # none, or the reader says what is wrong with it
     return (status.st_mtime_ns, status.st_size)

@@ -25,22 +25,17 @@ def shared_bytes(kernel_id: str) -> dict[str, int]:
 
     toolkit: Any = core
     kernel = registry()[kernel_id]
-    shape = Shape(
-        4 * kernel.default_tile, kernel.default_tile, options=tuple(sorted((o.name, o.default) for o in kernel.options))
-    )
+    defaults = tuple(sorted((option.name, option.default) for option in kernel.options))
+    shape = Shape(4 * kernel.default_tile, kernel.default_tile, options=defaults)
     program: Any = kernel.build(shape, Target("cuda", ARCHITECTURE, multiprocessors=1))
     steps = {step.op: step for step in kernel.plan(shape, False)}
+    options = toolkit.LinkerOptions(arch="sm_{}{}".format(*ARCHITECTURE), link_time_optimization=True, ptxas_options=["-v"])
     found = {}
     for name, op in program.ops.items():
         args = steps[name].args
         types = signature(shape, len(args), len(op.buffers(args)))
         ir, _ = cuda.compile(op.function.py_func, types, cc=ARCHITECTURE, device=False, abi="numba", output="ltoir")
-        linker = toolkit.Linker(
-            toolkit.ObjectCode.from_ltoir(ir),
-            options=toolkit.LinkerOptions(
-                arch="sm_{}{}".format(*ARCHITECTURE), link_time_optimization=True, ptxas_options=["-v"]
-            ),
-        )
+        linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=options)
         linker.link("cubin")
         smem = re.search(r"(\d+) bytes smem", linker.get_info_log())
         found[name] = int(smem[1]) if smem else 0

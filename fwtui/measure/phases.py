@@ -1,11 +1,13 @@
-"""Seconds of stretches, summed by phase and cut into rounds."""
+"""What stands for a whole plan: seconds of its stretches by phase and by round, and one launch of each operation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
+from kernels.plan import Step
 
 MOST_ROUNDS = 64  # kept of one run
 
@@ -36,16 +38,22 @@ def rounds_of(
     starts = [i for i, p in enumerate(parts) if p.phase == phases[0]]
     if len(starts) < 2:
         return []
-    before = [0]
-    for part in parts:
-        before.append(before[-1] + part.relaxations)
-    ends = [*starts[1:], len(parts)]
+    before = list(accumulate((part.relaxations for part in parts), initial=0))
     every = -(-len(starts) // MOST_ROUNDS)
+    rounds = list(enumerate(pairwise([*starts, len(parts)])))[::every]
     return [
-        (
-            index,
-            before[starts[index]],
-            tuple(sum(seconds[i] for i in range(starts[index], ends[index]) if parts[i].phase == phase) for phase in phases),
-        )
-        for index in range(0, len(starts), every)
+        (index, before[begin], tuple(sum(seconds[i] for i in range(begin, end) if parts[i].phase == phase) for phase in phases))
+        for index, (begin, end) in rounds
     ]
+
+
+def representatives(plan: Sequence[Step]) -> dict[int, str]:
+    """Index in the plan -> op: of the launches of each op that do the most relaxations, the middle one."""
+    most: dict[str, int] = {}
+    for step in plan:
+        most[step.op] = max(most.get(step.op, 0), step.cost.relaxations)
+    largest: dict[str, list[int]] = {op: [] for op in most}
+    for index, step in enumerate(plan):
+        if step.cost.relaxations == most[step.op]:
+            largest[step.op].append(index)
+    return {indices[len(indices) // 2]: op for op, indices in largest.items()}

@@ -44,8 +44,8 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
 
         name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
     told = events.Limits(t=now(), backend=backend, gpu=gpu, device=name)
-    rates = _cuda_rates(engine) if backend == "cuda" else _cpu_rates()
-    for form, rate, clock in rates:
+    for form in forms_of("cuda", engine.target.cc) if backend == "cuda" else forms_of("cpu"):
+        rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
         found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         told = replace(told, t=now(), forms=(*told.forms, found))
         emit(told)
@@ -53,12 +53,10 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
     emit(replace(told, t=now(), copy_bytes_per_second=copied, complete=True))
 
 
-def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
+def _best_cpu_rate(form: Form) -> tuple[float, None]:
+    """Of all tiles; no clock: what the system says of it is an average over a longer time than a burst."""
     tiles = probe_cpu.tiles(probe_cpu.host_features())
-    for form in forms_of("cpu"):
-        built = (probe_cpu.build(form.key, tile) for tile in tiles)
-        # no clock: what the system says of it is an average over a longer time than a burst
-        yield form, max(_cpu_rate(probe) for probe in built), None
+    return max(_cpu_rate(probe_cpu.build(form.key, tile)) for tile in tiles), None
 
 
 def _cpu_rate(probe: probe_cpu.Probe) -> float:
@@ -76,15 +74,10 @@ def _cpu_rate(probe: probe_cpu.Probe) -> float:
     if not np.array_equal(c, np.minimum(before, best)):
         raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
-    def burst(turns: int) -> float:
-        begin = time.perf_counter()
-        probe.run(c, a, b, turns, 0)
-        return time.perf_counter() - begin
-
     turns = 64
-    while burst(turns) < BURST:
+    while _seconds(probe.run, c, a, b, turns, 0) < BURST:
         turns *= 2
-    return threads * turns * probe.relaxations / min(_bursts(lambda: burst(turns)))
+    return threads * turns * probe.relaxations / min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0)))
 
 
 def _cpu_copy() -> float:
@@ -97,22 +90,17 @@ def _cpu_copy() -> float:
     if to[0] != 1 or to[-1] != 1:
         raise NotRight("the CPU's copy is wrong")
 
-    def burst() -> float:
-        begin = time.perf_counter()
-        copy(source, to)
-        return time.perf_counter() - begin
-
-    return 2 * source.nbytes / min(_bursts(burst))
+    return 2 * source.nbytes / min(_bursts(lambda: _seconds(copy, source, to)))
 
 
-def _cuda_rates(engine: Any) -> Iterator[tuple[Form, float, float | None]]:
-    for form in forms_of("cuda", engine.target.cc):
-        yield form, *_cuda_rate(engine, form)
+def _seconds(work: Callable[..., object], *arguments: Any) -> float:
+    begin = time.perf_counter()
+    work(*arguments)
+    return time.perf_counter() - begin
 
 
 def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
-    from fwtui.engine.cuda_engine import Timer
     from kernels.numba_door.device import cuda
 
     stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
@@ -123,14 +111,8 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     held = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
-    begin, end = Timer(), Timer()
-
-    def burst() -> float:
-        begin.record(stream)
-        probe[blocks, probe_cuda.BLOCK, stream](held, slabs, np.int32(0), np.int32(TURNS), clocks)
-        end.record(stream)
-        end.wait()
-        return begin.seconds_until(end)
+    launch = probe[blocks, probe_cuda.BLOCK, stream]
+    burst = _timed(stream, lambda: launch(held, slabs, np.int32(0), np.int32(TURNS), clocks))
 
     def read(array: Any) -> np.ndarray:
         host = array.copy_to_host(stream=stream)
@@ -152,23 +134,30 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
 
 def _cuda_copy(engine: Any) -> float:
     """Bytes read and written per second, from device memory to device memory."""
-    from fwtui.engine.cuda_engine import Timer
     from kernels.numba_door.device import copy_on_device, cuda
 
     stream = engine.stream
     size = min(COPY, engine.free_bytes() // COPY_SHARE)
     source, to = (cuda.device_array(size, np.uint8, stream=stream) for _ in range(2))
+    burst = _timed(stream, lambda: copy_on_device(to, source, size, stream))
+    burst()
+    return 2 * size / min(_bursts(burst))
+
+
+def _timed(stream: Any, launch: Callable[[], object]) -> Callable[[], float]:
+    """Launches, and returns the seconds on the GPU."""
+    from fwtui.engine.cuda_engine import Timer
+
     begin, end = Timer(), Timer()
 
     def burst() -> float:
         begin.record(stream)
-        copy_on_device(to, source, size, stream)
+        launch()
         end.record(stream)
         end.wait()
         return begin.seconds_until(end)
 
-    burst()
-    return 2 * size / min(_bursts(burst))
+    return burst
 
 
 def _bursts(burst: Callable[[], Any]) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 import msgspec
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
@@ -15,48 +16,26 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.engine.cuda_engine import CudaEngine, checked
-from fwtui.engine.engine import one_of_each_op
-from fwtui.engine.memory import check_memory
-from fwtui.experiment.experiment import Experiment, kernel_named
-from fwtui.experiment.generate import generate
-from fwtui.graphs.loading import read
-from fwtui.measure.inputs import fill_for
-from fwtui.measure.representative import representatives
+from fwtui.experiment.experiment import Experiment, changed
+from fwtui.measure.phases import representatives
+from fwtui.measure.runner import Runner
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 
 def count(experiment: Experiment) -> None:
     """Run the kernel's plan up to the last launch that is looked at. Raises Refused where it does not fit."""
-    kernel = kernel_named(experiment.kernel)
     engine = CudaEngine(experiment.device_id.index)
-    generated = not experiment.file
-    graph = (
-        generate(experiment, fill_for(engine, experiment.n))
-        if generated
-        else read(experiment.file, experiment.dtype, kernel.max_n)
-    )
-    shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
-    refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
-    if refusal:
-        raise Refused(refusal)
-    check_memory(kernel, shape, engine)
-    plan = list(kernel.plan(shape, False))
-    program = kernel.build(shape, engine.target)
-    buffers = program.allocate()
-    program.load(graph.matrix, buffers, engine.stream)
-    for step in one_of_each_op(plan):
-        program.launch(step, buffers, engine.stream)
-    program.restore(buffers, engine.stream)
-    engine.synchronize()
-    chosen = representatives(plan)
-    for index, step in enumerate(plan[: max(chosen) + 1]):
+    passes = Runner(lambda event: None, time.monotonic, lambda kernel, gpu: engine).loaded(changed(experiment, verify="off"))
+    passes.restore()
+    chosen = representatives(passes.plan)
+    for index, step in enumerate(passes.plan[: max(chosen) + 1]):
         if index not in chosen:
-            program.launch(step, buffers, engine.stream)
+            passes.program.launch(step, passes.buffers, engine.stream)
             continue
         engine.synchronize()
         print(PROFILED_LAUNCH + json.dumps(ProfiledLaunch(step.op, step.cost.relaxations)._asdict()), flush=True)
         checked(driver.cuProfilerStart())
-        program.launch(step, buffers, engine.stream)
+        passes.program.launch(step, passes.buffers, engine.stream)
         engine.synchronize()
         checked(driver.cuProfilerStop())
 

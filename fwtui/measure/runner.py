@@ -17,12 +17,12 @@ from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure import answering, copies, statistics
-from fwtui.measure.events_out import Teller
 from fwtui.measure.inputs import Inputs, Key
+from fwtui.measure.job import Job
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from kernels import registry
-from kernels.plan import Copied, Kernel, Shape
+from kernels.plan import Copied, Kernel
 
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
 
@@ -41,38 +41,36 @@ class Runner:
         self._engine_for = engine_for
         self._inputs = Inputs()
         self._verifier = Verifier()
-        self._kept: answering.Distances | None = None  # of the last run, for whoever asks before the next one
+        self._kept: answering.Distances | None = None  # of the last run, until the next one begins
 
     def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False, gpu: int = 0) -> None:
         """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
 
         `brief` leaves out the phase passes, and the warm-up of what compiles nothing.
         """
-        kernel = kernel_named(experiment.kernel)
-        engine = self._engine_for(kernel, gpu)
-        teller = Teller(run, self._emit, self._now)
-        teller.tell(
+        job = self._job(run, experiment, check, gpu, self._emit)
+        job.tell(
             events.RunStarted,
             experiment=changed(experiment, file=Path(experiment.file).name),  # a path tells of its owner
-            title=kernel.title,
-            backend=engine.target.backend,
-            phases=tuple(events.PhaseName(key, title) for key, title in kernel.phases.items()),
+            title=job.kernel.title,
+            backend=job.engine.target.backend,
+            phases=tuple(events.PhaseName(key, title) for key, title in job.kernel.phases.items()),
             gpu=gpu,
         )
         samples = statistics.Samples()
         by_phase = self._kept = None
         outcome, message = "done", ""
         try:
-            by_phase = self._measure(teller, experiment, kernel, engine, samples, check, brief)
+            by_phase = self._measure(job, samples, brief)
         except Cancelled:
-            engine.synchronize()
+            job.engine.synchronize()
             outcome, message = "cancelled", "cancelled"
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
         if outcome == "done" and not brief and self._kept is not None and self._kept.n <= answering.ALWAYS:
-            self._say(teller, answering.answers(self._kept))
-        teller.tell(
+            self._say(answering.answers(self._kept))
+        job.tell(
             events.RunDone,
             outcome=outcome,
             message=message,
@@ -88,76 +86,68 @@ class Runner:
 
         The checksum is that of the run's verdict: other distances are not told as that run's.
         """
-        teller = Teller(run, self._emit, self._now)
-        begin = self._now()
+        begin, solved = self._now(), None
         found = self._kept if self._kept is not None and self._kept.run == run else None
-        solved = None
         if found is None:
             try:
-                found = self._kept = self._again(run, experiment, check, gpu)
+                found = self._kept = self._again(self._job(run, experiment, check, gpu, self._tell_progress))
             except (Refused, Cancelled) as why:
-                teller.tell(events.Answers, note=str(why) or "cancelled")
+                self._say(events.Answers(t=0.0, run=run, note=str(why) or "cancelled"))
                 return
             solved = self._now() - begin
-        if found.checksum != checksum:
-            teller.tell(events.Answers, note=f"the distances are no longer those of run {run}: run it again")
-            return
-        self._say(teller, msgspec.structs.replace(answering.answers(found), solved=solved))
+        if found.checksum == checksum:
+            self._say(msgspec.structs.replace(answering.answers(found), solved=solved))
+        else:
+            note = f"the distances are no longer those of run {run}: run it again"
+            self._say(events.Answers(t=0.0, run=run, note=note))
+
+    def loaded(self, experiment: Experiment) -> Passes:
+        """A compiled program with the experiment's graph in its buffers, of a run without a number. Raises Refused."""
+        return self._ready(self._job(0, experiment, lambda: None, experiment.device_id.index, self._emit))[2]
+
+    def _job(self, run: int, experiment: Experiment, check: Check, gpu: int, emit: Callable[[events.Event], None]) -> Job:
+        kernel = kernel_named(experiment.kernel)
+        return Job(run, experiment, kernel, self._engine_for(kernel, gpu), check, emit, self._now)
 
     def _tell_progress(self, event: events.Event) -> None:
         if isinstance(event, events.Progress):
             self._emit(msgspec.structs.replace(event, stage="answers", step=None))
 
-    def _say(self, teller: Teller, told: events.Answers) -> None:
-        self._emit(msgspec.structs.replace(told, t=teller.now()))
+    def _say(self, told: events.Answers) -> None:
+        self._emit(msgspec.structs.replace(told, t=self._now()))
 
-    def _again(self, run: int, experiment: Experiment, check: Check, gpu: int) -> answering.Distances:
-        """The distances of a run, by its kernel; nothing but how far that is is told. Raises Refused and Cancelled."""
-        kernel = kernel_named(experiment.kernel)
-        engine = self._engine_for(kernel, gpu)
-        untold = Teller(run, self._tell_progress, self._now)
+    def _again(self, job: Job) -> answering.Distances:
+        """The distances of a run, by its kernel. Raises Refused and Cancelled."""
         self._kept = None
         try:
-            _, graph, passes = self._ready(untold, experiment, kernel, engine, check)
+            _, graph, passes = self._ready(job)
             passes.warm_up(alone=True)
         except Cancelled:
-            engine.synchronize()
+            job.engine.synchronize()
             raise
-        shape = _shape(experiment, graph)
-        distances = canonical(copies.unload(untold, engine, passes.program, shape, passes.buffers), graph, experiment.dtype)
-        return answering.of_run(run, distances, graph, fletcher64(distances))
+        distances = canonical(copies.unload(job, passes.program, passes.buffers), graph, job.experiment.dtype)
+        return answering.of_run(job.run, distances, graph, fletcher64(distances))
 
-    def _measure(
-        self,
-        teller: Teller,
-        experiment: Experiment,
-        kernel: Kernel,
-        engine: Engine,
-        samples: statistics.Samples,
-        check: Check,
-        brief: bool,
-    ) -> float | None:
+    def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
-        key, graph, passes = self._ready(teller, experiment, kernel, engine, check)
-        one = passes.warm_up() if kernel.compiles or not brief else experiment.budget
-        if engine.timed:
+        key, graph, passes = self._ready(job)
+        one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
+        if job.engine.timed:
             passes.clean(samples, guess=one)
-        raw = copies.unload(teller, engine, passes.program, _shape(experiment, graph), passes.buffers)
-        self._verify(teller, experiment, engine, key, graph, raw)
-        check()
-        return passes.by_phase() if engine.timed and not brief else None
+        self._verify(job, key, graph, copies.unload(job, passes.program, passes.buffers))
+        job.check()
+        return passes.by_phase() if job.engine.timed and not brief else None
 
-    def _ready(
-        self, teller: Teller, experiment: Experiment, kernel: Kernel, engine: Engine, check: Check
-    ) -> tuple[Key, GraphInput, Passes]:
+    def _ready(self, job: Job) -> tuple[Key, GraphInput, Passes]:
         """The graph, with its key, in the buffers of a compiled program."""
-        key, graph = self._inputs.graph(teller, experiment, kernel, engine, check)
-        shape = _shape(experiment, graph)
+        kernel, engine = job.kernel, job.engine
+        key, graph = self._inputs.graph(job)
+        shape = job.shape(graph)
         refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if refusal:
             raise Refused(refusal)
         plan = list(kernel.plan(shape, False))
-        teller.tell(
+        job.tell(
             events.Planned,
             n=shape.n,
             padded=shape.padded,
@@ -166,40 +156,34 @@ class Runner:
             device_bytes=sum(s.cost.device_bytes for s in plan),
         )
         program = kernel.build(shape, engine.target)
-        with teller.stage("allocate"):
+        with job.stage("allocate"):
             buffers = program.allocate()
-            engine.synchronize()
-        passes = Passes(teller, experiment, kernel, engine, program, plan, buffers, check)
+        passes = Passes(job, program, plan, buffers)
         compiles = kernel.compiles and engine.target.backend != "simulator"
         # what is compiled for the copies is not charged to them; other programs may have no buffers before the matrix
         first = compiles and isinstance(program, Copied)
         if first:
             passes.compile()
-        copies.load(teller, engine, program, shape, graph.matrix, buffers)
+        copies.load(job, program, graph.matrix, buffers)
         if compiles and not first:
             passes.compile()
         return key, graph, passes
 
-    def _verify(
-        self, teller: Teller, experiment: Experiment, engine: Engine, key: Key, graph: GraphInput, raw: np.ndarray
-    ) -> None:
-        limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
-        with teller.stage("verify"):
+    def _verify(self, job: Job, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
+        experiment = job.experiment
+        limit = FULL_CHECK.get(job.engine.target.backend, FULL_CHECK["cpu"])
+        with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
             asked = experiment.kernel, _form(experiment)
             finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *asked)
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
-        teller.tell(events.Verdict, **finding._asdict())
+        job.tell(events.Verdict, **finding._asdict())
         # the programs of other packages may give away their own buffers, which later passes overwrite
         own = experiment.kernel in registry()
         if own and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
-            self._kept = answering.of_run(teller.run, distances, graph, finding.checksum)
-
-
-def _shape(experiment: Experiment, graph: GraphInput) -> Shape:
-    return experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
+            self._kept = answering.of_run(job.run, distances, graph, finding.checksum)
 
 
 def _form(experiment: Experiment) -> str:

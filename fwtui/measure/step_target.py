@@ -41,11 +41,9 @@ def look(request: StepRequest) -> None:
         program.launch(step, buffers, engine.stream)
         if always or index == len(plan) - 1:
             distances = canonical(np.array(program.unload(buffers, engine.stream)), graph, experiment.dtype)
-            absent = no_path(distances)
-            rows = tuple(
-                tuple(None if a else float(d) for d, a in zip(*row, strict=True)) for row in zip(distances, absent, strict=True)
-            )
-            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows)) + b"\n")
+            rows = distances.astype(np.float64).astype(object)
+            rows[no_path(distances)] = None
+            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
             sys.stdout.buffer.flush()
 
 
@@ -57,16 +55,11 @@ def _simulator() -> HostEngine:
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
     """The weights in the kernel's type. Raises Refused for one that does not fit."""
-    matrix = np.full((len(weights), len(weights)), NO_EDGE[dtype], dtype=dtype)
+    given = np.array(weights, np.float64)  # NaN where there is none
     most = NO_EDGE[dtype] // 2 if dtype != "float32" else 2**20
-    for i, row in enumerate(weights):
-        for j, weight in enumerate(row):
-            if weight is None:
-                continue
-            if abs(weight) > most:
-                raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
-            matrix[i, j] = weight
-    return matrix
+    for weight in given[np.abs(given) > most]:
+        raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")
+    return np.where(np.isnan(given), NO_EDGE[dtype], given).astype(dtype)
 
 
 def main() -> int:

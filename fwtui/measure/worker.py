@@ -18,7 +18,7 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fwtui.common.parent import end_with_parent
+from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.stream import codec, events, requests
@@ -99,9 +99,8 @@ class Worker:
             raise Cancelled
 
     def _engine_for(self, kernel: Kernel, gpu: int) -> Engine:
-        simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-        backend = "simulator" if kernel.backend == "cuda" and simulated else kernel.backend
-        return self._engine(backend, gpu)
+        simulated = kernel.backend == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        return self._engine("simulator" if simulated else kernel.backend, gpu)
 
     def _engine(self, backend: str, index: int) -> Engine:
         if (backend, index) not in self._engines:

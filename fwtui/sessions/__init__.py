@@ -1,1 +1,1 @@
-"""Session files: written by a recorder, read by anybody, checked, listed and played."""
+"""Session files: written by a recorder, read, checked, listed and played."""

@@ -7,8 +7,8 @@ from typing import TextIO
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
-from fwtui.sessions.summary import summarise
 from fwtui.stream.events import Header
 
 WHOLE, DAMAGED, REFUSED = 0, 1, 2
@@ -26,12 +26,9 @@ def check(path: str | os.PathLike[str], out: TextIO) -> int:
         print(f"{refusal}.", file=out)
         return REFUSED
     condition = summary.condition
-    gpu = f" on {summary.gpu}" if summary.gpu else ""
-    print(_origin(summary.header), file=out)
-    print(
-        f"{_count(condition.whole, 'event')}, {_count(summary.runs, 'run')}{gpu}, {units.duration(condition.duration)}.", file=out
-    )
-    print(_verdict(condition), file=out)
+    runs = _count(summary.runs, "run") + (f" on {summary.gpu}" if summary.gpu else "")
+    what = f"{_count(condition.whole, 'event')}, {runs}, {units.duration(condition.duration)}."
+    print(_origin(session.header), what, _verdict(condition), sep="\n", file=out)
     return WHOLE if condition.closed else DAMAGED
 
 
@@ -42,7 +39,8 @@ def _origin(header: Header) -> str:
 
 
 def _verdict(condition: Condition) -> str:
-    if condition.closed and condition.end:
+    if condition.closed:
+        assert condition.end is not None
         dropped = f" {_count(condition.dropped, 'event')} had been lost before." if condition.dropped else ""
         ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
         return f"Whole and closed{ended}.{dropped}"

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
-from fwtui.sessions.reader import Condition, TooNew, load, open_session
-from fwtui.sessions.summary import summarise
-from fwtui.stream.events import Header
-from fwtui.stream.model import Model
+from fwtui.sessions.reader import Condition, Session, TooNew, load, open_session
+from fwtui.stream.codec import Line
+from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
+from fwtui.stream.model import Model, State
 
 _MOST_NAMED = 12
+_FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # few of any session: the rest need not be held in memory
 SHIPPED, OWN = "shipped", "own"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A session in a few words; kernels and sizes in order of appearance, each once."""
+
+    header: Header | None = None
+    condition: Condition = field(default_factory=Condition)
+    runs: int = 0
+    kernels: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()  # vertices
+    best_rate: float | None = None  # relaxations per second, of verified runs
+    gpu: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.header.title if self.header else ""
+
+    @property
+    def created(self) -> str:
+        """ISO 8601, UTC; empty where it is not known."""
+        return self.header.created if self.header else ""
+
+    @property
+    def machine(self) -> str:
+        """Its processor."""
+        return self.header.machine.cpu if self.header else ""
+
+
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Summary):
     """One file in the library; `problem` says in words why it cannot be replayed, or not to its end."""
 
     path: Path
     origin: str  # SHIPPED or OWN
     size: int = 0  # bytes
-    header: Header | None = None
-    runs: int = 0
-    kernels: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()  # vertices
-    best_rate: float | None = None  # relaxations per second, of verified runs
-    duration: float = 0.0  # seconds
-    complete: bool = False
-    gpu: str = ""
     problem: str = ""
 
     @property
@@ -42,18 +62,8 @@ class Entry:
         return self.origin == OWN
 
     @property
-    def title(self) -> str:
-        return self.header.title if self.header else ""
-
-    @property
-    def created(self) -> str:
-        """ISO 8601, UTC; empty where nobody can tell."""
-        return self.header.created if self.header else ""
-
-    @property
-    def machine(self) -> str:
-        """Its processor."""
-        return self.header.machine.cpu if self.header else ""
+    def complete(self) -> bool:
+        return self.condition.complete
 
     @property
     def state(self) -> str:
@@ -74,19 +84,8 @@ def find(known: Known | None = None) -> list[Entry]:
 
     What is in `known` and has not changed since is not read again.
     """
-    entries = [_known_entry(path, origin, known if known is not None else {}) for path, origin in _files()]
-    return sorted(entries, key=lambda entry: (entry.header.created if entry.header else "", entry.path.name), reverse=True)
-
-
-def _known_entry(path: Path, origin: str, known: Known) -> Entry:
-    try:
-        status = path.lstat()
-    except OSError:  # gone meanwhile: reading says so
-        return _entry(path, origin)
-    key = (path, status.st_size, status.st_mtime_ns)
-    if key not in known:
-        known[key] = _entry(path, origin)
-    return known[key]
+    entries = [_entry(path, origin, {} if known is None else known) for path, origin in _files()]
+    return sorted(entries, key=lambda entry: (entry.created, entry.path.name), reverse=True)
 
 
 def resolve(name: str) -> Path:
@@ -109,11 +108,14 @@ def resolve(name: str) -> Path:
 
 def paths(most: int = 50) -> list[Path]:
     """Session files that are here, the user's own before those that ship, newest name first; only names are looked at."""
-    found: list[Path] = []
-    for folder in (own_folder(), shipped_folder()):
-        with suppress(OSError):
-            found += sorted(folder.glob(f"*{SUFFIX}"), reverse=True)[:most]
-    return found
+    return [path for folder in (own_folder(), shipped_folder()) for path in files_in(folder)[::-1][:most]]
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Its session files by name; none where there is no such folder: the user's own comes with the first recording."""
+    with suppress(OSError):
+        return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+    return []
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -125,43 +127,52 @@ def load_model(path: Path) -> tuple[Model, bool]:
     return model, loaded.complete
 
 
-def _files() -> Iterator[tuple[Path, str]]:
-    for folder, origin in ((shipped_folder(), SHIPPED), (own_folder(), OWN)):
-        try:
-            paths = sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
-        except OSError:  # the user's folder comes with the first recording
-            continue
-        for path in paths:
-            yield path, origin
+def _files() -> list[tuple[Path, str]]:
+    return [(path, origin) for folder, origin in ((shipped_folder(), SHIPPED), (own_folder(), OWN)) for path in files_in(folder)]
 
 
-def _entry(path: Path, origin: str) -> Entry:
-    size = 0
+def summarise(session: Session) -> Summary:
+    """Read all of an open session, in little memory."""
+    condition = Condition(session.torn)
+    state = State()
+    for item in session.lines():
+        condition.see(item)
+        if isinstance(item, Line) and isinstance(item.event, _FOLDED):
+            state = state.after(item.event)
+    runs = state.runs.values()
+    return Summary(
+        header=session.header,
+        condition=condition,
+        runs=len(runs),
+        kernels=tuple(dict.fromkeys(run.experiment.kernel for run in runs)),
+        sizes=tuple(dict.fromkeys(run.n for run in runs if run.padded)),
+        best_rate=max((run.rate for run in runs if run.verified and run.rate), default=None),
+        gpu=next((device.name for device in [*state.devices.values()][::-1] if device.name), ""),
+    )
+
+
+def _entry(path: Path, origin: str, known: Known) -> Entry:
     try:
-        size = path.lstat().st_size
+        status = path.lstat()
+    except OSError as error:
+        return Entry(path, origin, problem=why(error))
+    key = (path, status.st_size, status.st_mtime_ns)
+    if key not in known:
+        known[key] = _read(path, origin, status.st_size)
+    return known[key]
+
+
+def _read(path: Path, origin: str, size: int) -> Entry:
+    try:
         with open_session(path) as session:
             summary = summarise(session)
     except TooNew as refusal:
-        return Entry(path, origin, size, refusal.header, problem=f"format version {refusal.header.version} needs a newer fwtui")
+        newer = f"format version {refusal.header.version} needs a newer fwtui"
+        return Entry(path, origin, size, newer, header=refusal.header)
     except Refused as refusal:
-        return Entry(path, origin, size, problem=str(refusal).removeprefix(f"{clean(str(path))} "))
-    except OSError as error:
-        return Entry(path, origin, problem=why(error))
-    condition = summary.condition
-    return Entry(
-        path=path,
-        origin=origin,
-        size=size,
-        header=summary.header,
-        runs=summary.runs,
-        kernels=summary.kernels,
-        sizes=summary.sizes,
-        best_rate=summary.best_rate,
-        duration=condition.duration,
-        complete=condition.complete,
-        gpu=summary.gpu,
-        problem=_problem(condition),
-    )
+        return Entry(path, origin, size, str(refusal).removeprefix(f"{clean(str(path))} "))
+    known = {told.name: getattr(summary, told.name) for told in fields(summary)}
+    return Entry(path, origin, size, _problem(summary.condition), **known)
 
 
 def _problem(condition: Condition) -> str:

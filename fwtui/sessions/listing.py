@@ -21,7 +21,7 @@ ORDERS: dict[str, tuple[Callable[[Entry], Any], bool]] = {
     "kernels": (lambda entry: (not entry.kernels, entry.kernels), False),
     "n": (lambda entry: max(entry.sizes, default=0), True),
     "best": (lambda entry: entry.best_rate or 0.0, True),
-    "length": (lambda entry: entry.duration, True),
+    "length": (lambda entry: entry.condition.duration, True),
     "state": (lambda entry: (entry.complete, entry.state), False),
 }
 
@@ -39,7 +39,7 @@ def cells(entry: Entry) -> dict[str, str]:
         "kernels": some(entry.kernels, 3),
         "n": _sizes(entry.sizes),
         "best": units.rate(entry.best_rate) if entry.best_rate else "",
-        "length": units.clock(entry.duration) if played else "",
+        "length": units.clock(entry.condition.duration) if played else "",
         "size": units.memory(entry.size),
         "state": entry.state,
     }

@@ -1,17 +1,18 @@
 """When each line of a recorded session is due: a clock over a list, with no threads and no screen.
 
-Whoever shows the session keeps a Model of the lines applied so far and makes it agree with `index`: apply
-`lines[applied:index]` when the player went forwards, rebuild up to `index` when it went back.
+Its caller keeps a Model of the lines applied so far and makes it agree with `index`: apply `lines[applied:index]` when the
+player went forwards, rebuild up to `index` when it went back.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from fwtui.stream.codec import Line
-from fwtui.stream.events import Marker, Round, RunStarted, Telemetry
+from fwtui.stream.events import Event, Marker, Round, RunStarted, Telemetry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
@@ -34,10 +35,7 @@ class Player:
         self._speed = 1.0
         self._now: float | None = None
         self._max_gap = max_gap
-        self._events: list[int] = []
-        self._rounds: list[int] = []
-        self._runs: list[int] = []
-        self._markers: list[int] = []
+        self._places: dict[type, list[int]] = {Event: [], Round: [], RunStarted: [], Marker: []}  # of lines
         self._recorded = array("d")
         self._due = array("d")
         self.extend(lines)
@@ -45,21 +43,16 @@ class Player:
     def extend(self, lines: Iterable[Line]) -> None:
         """More lines after the last one: a session that is still going."""
         latest = self._recorded[-1] if self._recorded else 0.0
-        settled = self._events[-1] + 1 if self._events else 0
+        settled = self._places[Event][-1] + 1 if self._places[Event] else 0
         for index, line in enumerate(lines, len(self.lines)):
             self.lines.append(line)
-            event = line.event
-            latest = max(latest, event.t)
+            latest = max(latest, line.event.t)
             self._recorded.append(latest)
-            if isinstance(event, Telemetry):
+            if isinstance(line.event, Telemetry):
                 continue
-            self._events.append(index)
-            if isinstance(event, Round):
-                self._rounds.append(index)
-            elif isinstance(event, RunStarted):
-                self._runs.append(index)
-            elif isinstance(event, Marker):
-                self._markers.append(index)
+            self._places[Event].append(index)
+            if type(line.event) in self._places:
+                self._places[type(line.event)].append(index)
         self._spread(settled)
 
     @property
@@ -103,13 +96,9 @@ class Player:
             raise ValueError(f"a speed of {speed} is not one of {SPEEDS}")
         self._speed = speed
 
-    def faster(self) -> None:
-        """Twice as fast, up to 64 times."""
-        self._speed = min(self._speed * 2, SPEEDS[-1])
-
-    def slower(self) -> None:
-        """Half as fast, down to a quarter."""
-        self._speed = max(self._speed / 2, SPEEDS[0])
+    def hurry(self, direction: int) -> None:
+        """Twice as fast, up to 64 times; half as fast, down to a quarter, where the direction is negative."""
+        self._speed = min(max(self._speed * 2.0**direction, SPEEDS[0]), SPEEDS[-1])
 
     def play(self) -> None:
         """Go on from here, or from the beginning when the end was reached."""
@@ -135,9 +124,10 @@ class Player:
             return []
         self.position = min(self.position + elapsed * self._speed, self.duration)
         first, self.index = self.index, max(self.index, self.index_at(self.position))
-        marker = self._next_marker(first)
-        if self.stops and marker is not None and marker < self.index:
-            self._stand_after(marker)
+        markers = self._places[Marker]
+        passed = bisect_left(markers, first)
+        if self.stops and passed < bisect_left(markers, self.index):
+            self._stand_after(markers[passed])
             self.playing = False
         elif self.at_end and not self.loop:
             self.playing = False
@@ -146,12 +136,12 @@ class Player:
     @property
     def marker(self) -> tuple[int, int, Marker] | None:
         """The marker that this stands at, with its number (from 1) and how many there are; telemetry after it does not count."""
-        passed = bisect_left(self._events, self.index)
-        last = self._events[passed - 1] if passed else None
-        event = self.lines[last].event if last is not None else None
-        if last is None or not isinstance(event, Marker):
+        passed = bisect_left(self._places[Event], self.index)
+        if not passed:
             return None
-        return bisect_left(self._markers, last) + 1, len(self._markers), event
+        last, markers = self._places[Event][passed - 1], self._places[Marker]
+        event = self.lines[last].event
+        return (bisect_left(markers, last) + 1, len(markers), event) if isinstance(event, Marker) else None
 
     def index_at(self, seconds: float) -> int:
         """How many lines are due at a position."""
@@ -170,54 +160,40 @@ class Player:
         """Jump to a recorded time."""
         self.seek(_between(self._recorded, self._due, seconds))
 
-    def step(self, count: int) -> None:
-        """Pause, then go so many events on, or back when negative; telemetry is no event here."""
+    def step(self, count: int, kind: type[Event] = Event) -> None:
+        """Pause, then go so many events of that kind on, or back when negative; telemetry is no event here."""
         self.pause()
-        self._go(self._events, count)
+        self.go(kind, count)
 
-    def step_round(self, count: int) -> None:
-        """Pause, then go so many told rounds of a phase pass on, or back when negative."""
-        self.pause()
-        self._go(self._rounds, count)
-
-    def go_run(self, count: int) -> None:
-        """Jump to where a run begins, so many runs on, or back when negative; stays where there is none."""
-        self._go(self._runs, count)
-
-    def go_marker(self, count: int) -> None:
-        """Jump so many markers on, or back when negative."""
-        self._go(self._markers, count)
+    def go(self, kind: type[Event], count: int) -> None:
+        """Jump so many events of that kind (Round, RunStarted, Marker) on, or back when negative; stays where there is none."""
+        places = self._places[kind]
+        passed = bisect_left(places, self.index)
+        target = min(max(passed + count, 1), len(places))
+        if (target > passed) if count > 0 else passed:
+            self._stand_after(places[target - 1])
 
     def seek_run(self, run: int) -> bool:
         """Jump to where the run of that number begins; False where there is none."""
-        return self._seek_first(i for i in self._runs if getattr(self.lines[i].event, "run", None) == run)
+        return self._seek_first(RunStarted, lambda event: event.run == run)
 
     def seek_marker(self, words: str) -> bool:
         """Jump to the marker of that number (from 1), or the first one that contains the words; False where there is none."""
-        if words.isdecimal() and words.isascii() and 1 <= int(words[:9]) <= len(self._markers):
-            return self._seek_first([self._markers[int(words[:9]) - 1]])
-        texts = ((i, self.lines[i].event) for i in self._markers)
-        return self._seek_first(i for i, e in texts if isinstance(e, Marker) and words.lower() in e.text.lower())
+        markers = self._places[Marker]
+        if words.isdecimal() and words.isascii() and 1 <= int(words[:9]) <= len(markers):
+            self._stand_after(markers[int(words[:9]) - 1])
+            return True
+        return self._seek_first(Marker, lambda event: words.lower() in event.text.lower())
 
-    def _seek_first(self, found: Iterable[int]) -> bool:
-        index = next(iter(found), None)
+    def _seek_first(self, kind: type[Event], wanted: Callable[[Any], bool]) -> bool:
+        index = next((index for index in self._places[kind] if wanted(self.lines[index].event)), None)
         if index is not None:
             self._stand_after(index)
         return index is not None
 
-    def _next_marker(self, index: int) -> int | None:
-        place = bisect_left(self._markers, index)
-        return self._markers[place] if place < len(self._markers) else None
-
     def _stand_after(self, index: int) -> None:
         self.index = index + 1
         self.position = self._due[index]
-
-    def _go(self, marks: list[int], count: int) -> None:
-        passed = bisect_left(marks, self.index)
-        target = min(max(passed + count, 1), len(marks))
-        if (target > passed) if count > 0 else passed:
-            self._stand_after(marks[target - 1])
 
     def _spread(self, settled: int) -> None:
         """Due times of the lines from `settled` on; stretches between events that are longer than max_gap are squeezed evenly."""
@@ -227,8 +203,8 @@ class Player:
         if self._due is self._recorded:
             self._due, settled = array("d"), 0
         del self._due[settled:]
-        recorded, due = self._recorded, self._due
-        for last in [*self._events[bisect_left(self._events, settled) :], len(recorded) - 1]:
+        recorded, due, told = self._recorded, self._due, self._places[Event]
+        for last in [*told[bisect_left(told, settled) :], len(recorded) - 1]:
             first = len(due)
             if last < first:
                 continue

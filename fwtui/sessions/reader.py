@@ -1,11 +1,11 @@
-"""Reading a session that anybody may have made: bounded in size, never trusted, never half understood."""
+"""Reading a session from any source: bounded in size, never trusted, never half understood."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -33,9 +33,8 @@ class TooNew(Refused):
     """A session of a newer format version; its header could still be read."""
 
     def __init__(self, name: str, header: Header) -> None:
-        super().__init__(
-            f"{name} has format version {header.version} and this fwtui reads up to {VERSION}; open it with a newer fwtui"
-        )
+        newer = f"{name} has format version {header.version}"
+        super().__init__(f"{newer} and this fwtui reads up to {VERSION}; open it with a newer fwtui")
         self.header = header
 
 
@@ -43,7 +42,7 @@ class TooNew(Refused):
 class Condition:
     """How whole a session is, as far as its lines have been seen."""
 
-    torn: bool  # the last line has no line break: its writer died in it
+    torn: bool = False  # the last line has no line break: its writer died in it
     whole: int = 0  # undamaged lines, header and end included
     damaged: int = 0
     duration: float = 0.0  # seconds, the greatest time seen
@@ -87,7 +86,7 @@ class Session:
     """An open session file: regular, bounded, and with a header of a version that is known."""
 
     def __init__(self, name: str, descriptor: int) -> None:
-        """Takes over the descriptor. Raises Refused, and leaves it open, where it is no session."""
+        """Raises Refused where it is no session."""
         self.name = name
         self._descriptor = descriptor
         self._offset = 0
@@ -120,18 +119,6 @@ class Session:
             if loaded.whole > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
         return loaded
-
-    def close(self) -> None:
-        """Let go of the file; a second call does nothing."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _chunks(self) -> Iterator[bytes]:
         self._offset = offset = 0
@@ -176,8 +163,9 @@ def in_order(items: Iterable[Line | Corrupt]) -> Iterator[Line | Corrupt]:
             yield item
 
 
-def open_session(path: str | os.PathLike[str]) -> Session:
-    """The session at that path. Raises Refused for whatever is no session, and TooNew for one of a later version."""
+@contextmanager
+def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
+    """The session at that path, open meanwhile. Raises Refused for what is no session, and TooNew for one of a later version."""
     name = clean(os.fspath(path))
     if len(name) > LONGEST_NAME:  # the sentence matters more than the folders
         name = f"…/{os.path.basename(name)}"
@@ -187,10 +175,9 @@ def open_session(path: str | os.PathLike[str]) -> Session:
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be opened: {why(error)}; `fwtui list` shows the sessions here") from None
     try:
-        return Session(name, descriptor)
-    except BaseException:
+        yield Session(name, descriptor)
+    finally:
         os.close(descriptor)
-        raise
 
 
 def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:

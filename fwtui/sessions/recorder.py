@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from fwtui.common.atomic_file import NEW, new_file
 from fwtui.common.errors import Refused, why
@@ -54,54 +55,25 @@ class Recorder:
             self.write(line)
 
     @classmethod
-    def create(
-        cls,
-        folder: Path | None,
-        slug: str,
-        header: Header | Line,
-        preface: Iterable[Line] = (),
-        telemetry_hz: float | None = None,
-    ) -> Recorder:
-        """A new session `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default the user's own.
-
-        `preface` are lines that a reader needs when the recording begins in the middle of something, such as the
-        latest Device. Raises Refused where the folder cannot be made or written.
-        """
-        folder = own_folder() if folder is None else folder
-        stem = f"{_stamp()}-{safe_slug(slug)}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:
-            raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
-        for number in range(1, _MAX_SAME_NAME + 1):
-            path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
-            try:
-                descriptor = os.open(path, NEW, 0o644)
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise Refused(
-                    f"the folder {clean(str(folder))} cannot be recorded to: {why(error)}; choose another one"
-                ) from None
-            return cls._begin(path, descriptor, header, preface, telemetry_hz)
-        raise Refused(f"{clean(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")
-
-    @classmethod
     def at(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None,
         header: Header | Line,
         preface: Iterable[Line] = (),
         telemetry_hz: float | None = None,
-    ) -> Recorder:
-        """A new session at exactly that path. Raises Refused where something is there already or nothing can be."""
-        descriptor = new_file(path, "recorded to")
-        return cls._begin(Path(path), descriptor, header, preface, telemetry_hz)
+        folder: Path | None = None,
+        slug: str = "session",
+    ) -> Self:
+        """A new session at exactly that path; without one `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default
+        the user's own.
 
-    @classmethod
-    def _begin(
-        cls, path: Path, descriptor: int, header: Header | Line, preface: Iterable[Line], telemetry_hz: float | None
-    ) -> Recorder:
+        `preface` are lines that a reader needs when the recording begins in the middle of something, such as the latest
+        Device. Raises Refused where something is there already, or nothing can be made or written.
+        """
+        if path is None:
+            path, descriptor = _new_name(folder or own_folder(), slug)
+        else:
+            path, descriptor = Path(path), new_file(path, "recorded to")
         recorder = cls(path, descriptor, header, preface, telemetry_hz)
         if recorder.failure:
             with suppress(OSError):
@@ -208,6 +180,24 @@ class Recorder:
 def safe_slug(text: str) -> str:
     """The text as a part of a file name: 1 to 60 of a-z, 0-9 and single hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "session"
+
+
+def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
+    """A new file that is called by the time and the slug, and its descriptor. Raises Refused."""
+    stem = f"{_stamp()}-{safe_slug(slug)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
+    for number in range(1, _MAX_SAME_NAME + 1):
+        path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
+        try:
+            return path, os.open(path, NEW, 0o644)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise Refused(f"the folder {clean(str(folder))} cannot be recorded to: {why(error)}; choose another one") from None
+    raise Refused(f"{clean(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")
 
 
 def _stamp() -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,21 +23,19 @@ PASSING: Mapping[str, type[events.Event]] = {"rounds": events.Round, "progress":
 _TIMES = ("t", "since")  # members that are seconds since the session began
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """What of a session is wanted: seconds since it began, runs by number (None: all), telemetry readings per second, and
     kinds from PASSING that are not.
     """
 
     start: float = 0.0
-    stop: float | None = None
+    stop: float = math.inf
     runs: frozenset[int] | None = None
     hz: float | None = None
     without: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """Where a marker goes: after so many seconds, or where a run begins or ends."""
 
     seconds: float | None = None
@@ -52,14 +50,12 @@ class Mark:
             return max((i for i, line in enumerate(loaded.lines) if line.event.t <= self.seconds), default=0)
         kind = events.RunDone if self.end else events.RunStarted
         for index, line in enumerate(loaded.lines):
-            if isinstance(line.event, kind) and getattr(line.event, "run", None) == self.run:
+            if isinstance(line.event, kind) and line.event.run == self.run:
                 return index
-        there = ", ".join(str(e.run) for e in _starts(loaded)) or "none"
-        raise Refused(f"run {self.run} does not {'end' if self.end else 'begin'} in this session; its runs are {there}")
+        raise Refused(f"run {self.run} does not {'end' if self.end else 'begin'} in this session; its runs are {_listed(loaded)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What came of it: events that are in the new file and events that were there."""
 
     kept: int
@@ -74,13 +70,13 @@ def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) 
     that leaves nothing, and for a file that exists.
     """
     loaded = load(source)
-    if cut.runs is not None and (absent := cut.runs - {e.run for e in _starts(loaded)}):
-        there = ", ".join(str(e.run) for e in _starts(loaded)) or "none"
-        raise Refused(f"there is no run {min(absent)} in this session; its runs are {there}")
+    if cut.runs is not None and (absent := cut.runs - {*_runs(loaded)}):
+        raise Refused(f"there is no run {min(absent)} in this session; its runs are {_listed(loaded)}")
     lines = list(_wanted(loaded, cut))
-    if not any(not isinstance(line.event, (events.Header, events.Device, events.End)) for line in lines):
-        raise Refused(f"nothing is left between {cut.start:g} s and {_words(cut.stop)} of {loaded.duration:g} s; choose more")
-    return _write([loaded], loaded.lines[0], lines, out, cut.hz)
+    if all(isinstance(line.event, (events.Header, events.Device, events.End)) for line in lines):
+        stop = f"{cut.stop:g} s" if math.isfinite(cut.stop) else "the end"
+        raise Refused(f"nothing is left between {cut.start:g} s and {stop} of {loaded.duration:g} s; choose more")
+    return _write([loaded], lines, out, hz=cut.hz)
 
 
 def mark(
@@ -95,8 +91,7 @@ def mark(
     for index, line in enumerate(loaded.lines):
         lines.append(line)
         lines += [codec.as_line(events.Marker(t=line.event.t, text=clean(words))) for words in after.get(index, ())]
-    header = _with_title(loaded.lines[0], title) if title else loaded.lines[0]
-    return _write([loaded], header, lines, out, None)
+    return _write([loaded], lines, out, title)
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:
@@ -106,16 +101,19 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     (one session has the peak of one GPU), and for a file that exists.
     """
     parts = [load(source) for source in sources]
-    _refuse_strangers(parts, [clean(os.path.basename(os.fspath(source))) for source in sources])
+    names, machines = [clean(os.path.basename(os.fspath(source))) for source in sources], [_machine(part) for part in parts]
+    for name, machine in zip(names, machines, strict=True):
+        if machine != machines[0]:
+            both = f"{names[0]} was recorded on {machines[0]} and {name} on {machine}"
+            raise Refused(f"{both}; only sessions of one machine are merged")
     lines: list[Line] = []
     offset, first_run = 0.0, 0
     for part in parts:
         lines.append(codec.as_line(events.Marker(t=offset, text=_origin(part))))
         lines += [_shifted(line, offset, first_run) for line in part.lines if not isinstance(line.event, events.Header)]
         offset = round(offset + part.duration, 6)
-        first_run += max((e.run for e in _starts(part)), default=0)
-    header = _with_title(parts[0].lines[0], title) if title else parts[0].lines[0]
-    return _write(parts, header, lines, out, None)
+        first_run += max(_runs(part), default=0)
+    return _write(parts, lines, out, title)
 
 
 def retitled(raw: bytes, title: str) -> bytes:
@@ -124,9 +122,12 @@ def retitled(raw: bytes, title: str) -> bytes:
 
 
 def _write(
-    sources: Sequence[Loaded], header: Line, lines: Iterable[Line], out: str | os.PathLike[str], hz: float | None
+    sources: Sequence[Loaded], lines: Iterable[Line], out: str | os.PathLike[str], title: str = "", hz: float | None = None
 ) -> Written:
-    assert isinstance(header.event, events.Header)
+    header = sources[0].lines[0]
+    if title:
+        raw = retitled(header.raw, title)
+        header = Line(raw, codec.decode(raw))
     recorder = Recorder.at(out, header, telemetry_hz=hz)
     for line in lines:
         recorder.write(line)
@@ -141,16 +142,15 @@ def _write(
 
 
 def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
-    stop = float("inf") if cut.stop is None else cut.stop
     windows = _windows(loaded)
-    runs = {run for run, (begin, end) in windows.items() if begin <= stop and end >= cut.start}
+    runs = {run for run, (begin, end) in windows.items() if begin <= cut.stop and end >= cut.start}
     if cut.runs is not None:
         runs &= cut.runs
     chosen = [windows[run] for run in runs]
     unwanted = tuple(PASSING[name] for name in cut.without)
     for line in loaded.lines:
         t, run = line.event.t, run_of(line)
-        if t > stop or isinstance(line.event, unwanted):
+        if t > cut.stop or isinstance(line.event, unwanted):
             continue
         if isinstance(line.event, events.Device):
             yield line
@@ -175,30 +175,32 @@ def _windows(loaded: Loaded) -> dict[int, tuple[float, float]]:
 
 def run_of(line: Line) -> int | None:
     """The run that an event is about; None for one that is about none."""
-    if isinstance(line.event, Unknown):
-        try:
-            run = msgspec.json.decode(line.raw).get("run")
-        except _UNREADABLE:
-            return None
-        return run if isinstance(run, int) and not isinstance(run, bool) else None
-    return getattr(line.event, "run", None)
+    run = _members(line).get("run") if isinstance(line.event, Unknown) else getattr(line.event, "run", None)
+    return run if isinstance(run, int) and not isinstance(run, bool) else None
 
 
-def _starts(loaded: Loaded) -> list[events.RunStarted]:
-    return [line.event for line in loaded.lines if isinstance(line.event, events.RunStarted)]
+def _members(line: Line) -> dict[str, Any]:
+    """Everything in a line; empty for a kind of later, with something in it that cannot be read here."""
+    try:
+        return msgspec.json.decode(line.raw)
+    except _UNREADABLE:
+        return {}
+
+
+def _runs(loaded: Loaded) -> list[int]:
+    return [line.event.run for line in loaded.lines if isinstance(line.event, events.RunStarted)]
+
+
+def _listed(loaded: Loaded) -> str:
+    return ", ".join(map(str, _runs(loaded))) or "none"
 
 
 def _shifted(line: Line, offset: float, first_run: int) -> Line:
     """The line later, and with a later run's number. Raises Refused where those would be out of bounds."""
-    if not offset and not first_run:
+    members = _members(line)
+    if not members or not (offset or first_run):
         return line
-    try:
-        members = msgspec.json.decode(line.raw)
-    except _UNREADABLE:
-        return line  # a kind of later, with something in it that nobody here can read
-    changes: dict[str, Any] = {
-        name: round(members[name] + offset, 9) for name in _TIMES if isinstance(members.get(name), (int, float))
-    }
+    changes = {name: round(members[name] + offset, 9) for name in _TIMES if isinstance(members.get(name), (int, float))}
     run = run_of(line)
     if run is not None:
         changes["run"] = run + first_run
@@ -218,27 +220,11 @@ def _rewritten(raw: bytes, changes: dict[str, Any]) -> bytes:
     return sealed[:-1]
 
 
-def _with_title(line: Line, title: str) -> Line:
-    raw = retitled(line.raw, title)
-    return Line(raw, codec.decode(raw))
-
-
-def _refuse_strangers(parts: Sequence[Loaded], names: Sequence[str]) -> None:
-    kinds = [" with ".join(filter(None, _machine(part))) for part in parts]
-    for name, kind in zip(names, kinds, strict=True):
-        if kind != kinds[0]:
-            raise Refused(f"{names[0]} was recorded on {kinds[0]} and {name} on {kind}; only sessions of one machine are merged")
-
-
-def _machine(part: Loaded) -> tuple[str, str]:
+def _machine(part: Loaded) -> str:
     gpus = [e.name for line in part.lines if isinstance(e := line.event, events.Device) and e.present and e.name]
-    return part.header.machine.cpu or "an unnamed processor", gpus[-1] if gpus else ""
+    return " with ".join([part.header.machine.cpu or "an unnamed processor", *gpus[-1:]])
 
 
 def _origin(part: Loaded) -> str:
     title = part.header.title or "a session"
     return f"{title}, recorded {part.header.created} by {part.header.program}"
-
-
-def _words(stop: float | None) -> str:
-    return "the end" if stop is None else f"{stop:g} s"

@@ -53,7 +53,8 @@ class Shelf:
         aside = self.folder / BIN
         with suppress(FileExistsError):
             _said(aside.mkdir, "the folder for deleted sessions cannot be made")
-        target = _free(aside, path)
+        names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
+        target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
         _move(path, target)
         now = time.time_ns()
         os.utime(target, ns=(now, now))  # its age is how long it has been here
@@ -93,23 +94,23 @@ def _name(path: Path) -> str:
 def _move(source: Path, target: Path) -> None:
     """Rename within a file system, never onto another file. Raises Refused."""
     try:
-        os.link(source, target, follow_symlinks=False)
+        _said(lambda: _renamed(source, target), f"{_name(source)} cannot be moved")
     except FileExistsError:
         raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
+
+
+def _renamed(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
-            raise Refused(f"{_name(source)} cannot be moved: {why(error)}; look at its folder") from None
+            raise
         # a file system without links: two steps instead of one
         if os.path.lexists(target):
-            raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
-        _said(lambda: os.rename(source, target), f"{_name(source)} cannot be moved")
-        return
-    _said(lambda: os.unlink(source), f"{_name(source)} cannot be moved")
-
-
-def _free(folder: Path, path: Path) -> Path:
-    names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
-    return next((folder / name for name in names if not os.path.lexists(folder / name)), folder / names[-1])
+            raise FileExistsError from None
+        os.rename(source, target)
+    else:
+        os.unlink(source)
 
 
 def _retitle(path: Path, title: str) -> None:

@@ -22,7 +22,7 @@ _LEAST_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # what a 
 
 
 class Outlet(Recorder):
-    """A session written to whoever reads this descriptor, which is never cut back or closed.
+    """A session written to the reader of this descriptor, which is never cut back or closed.
 
     `patience` is how many seconds a reader may let a write wait; None is for ever, until a signal comes.
     """
@@ -33,7 +33,7 @@ class Outlet(Recorder):
 
     @property
     def unread(self) -> bool:
-        """Whoever read it has gone."""
+        """Its reader has gone."""
         if isinstance(self.error, BrokenPipeError):
             return True
         if self._descriptor is None:
@@ -64,7 +64,7 @@ class Inlet:
     def __init__(self, descriptor: int, name: str = NAME) -> None:
         self.name = name
         self.header: Header | None = None
-        self.condition = Condition(torn=False)
+        self.condition = Condition()
         self._descriptor = descriptor
 
     def lines(self) -> Iterator[Line]:
@@ -135,10 +135,6 @@ class Listener:
 
 def piped(descriptor: int) -> Inlet:
     """Standard input as a session. Raises Refused for a terminal, from which nobody types one."""
-    try:
-        is_terminal = os.isatty(descriptor)
-    except OSError:
-        is_terminal = False
-    if is_terminal:
+    if os.isatty(descriptor):
         raise Refused("there is no session on standard input; pipe one into it: fwtui run --stream | fwtui replay -")
     return Inlet(descriptor)

@@ -138,8 +138,8 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         (tmp_path / "absent\x1b[31m", "absent[31m cannot be opened: no such file or directory; `fwtui list`"),
         ("null\x00byte", "nullbyte cannot be opened: embedded null byte; `fwtui list`"),
     ):
-        with pytest.raises(Refused) as refusal:
-            open_session(path)
+        with pytest.raises(Refused) as refusal, open_session(path):
+            pass
         assert words in str(refusal.value)
         out = io.StringIO()
         assert check(path, out) == 2
@@ -207,8 +207,8 @@ def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:
     os.close(probe)
     for _ in range(3):
         for path in (tmp_path, tmp_path / "no", Path("/dev/zero")):
-            with pytest.raises(Refused):
-                open_session(path)
+            with pytest.raises(Refused), open_session(path):
+                pass
     again = os.open(tmp_path / "no", os.O_RDONLY)
     os.close(again)
     assert again == probe
@@ -231,7 +231,7 @@ class TestFullDisk:
     def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(Refused, match=r"file/sub cannot be made: not a directory; choose another one"):
-            Recorder.create(tmp_path / "file" / "sub", "s", HEADER)
+            Recorder.at(None, HEADER, folder=tmp_path / "file" / "sub", slug="s")
         with pytest.raises(Refused, match=r"absent/s cannot be recorded to: no such file or directory; choose another path"):
             Recorder.at(tmp_path / "absent" / "s", HEADER)
 
@@ -240,7 +240,7 @@ class TestFullDisk:
 
         monkeypatch.setattr("fwtui.sessions.recorder.os.open", deny)
         with pytest.raises(Refused, match="cannot be recorded to: permission denied; choose another one"):
-            Recorder.create(tmp_path, "s", HEADER)
+            Recorder.at(None, HEADER, folder=tmp_path, slug="s")
 
     def test_a_disk_that_is_full_from_the_start_leaves_no_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: object) -> int:
@@ -248,7 +248,7 @@ class TestFullDisk:
 
         monkeypatch.setattr("fwtui.sessions.recorder.os.write", full)
         with pytest.raises(Refused, match=r"no space left on device.*; free some space or choose"):
-            Recorder.create(tmp_path, "s", HEADER)
+            Recorder.at(None, HEADER, folder=tmp_path, slug="s")
         assert list(tmp_path.iterdir()) == []
 
     def test_short_writes_are_finished_or_taken_back(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

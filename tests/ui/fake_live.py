@@ -101,7 +101,7 @@ class FakeLive:
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
-        self.recorder = Recorder.create(self._folder, title, scenes.header())
+        self.recorder = Recorder.at(None, scenes.header(), folder=self._folder, slug=title)
         return self.recorder
 
     def stop_recording(self, reason: str = "closed") -> None:

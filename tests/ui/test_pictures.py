@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.commands.support.pictures import redraw
+from fwtui.commands.docs import redraw
 from fwtui.commands.support.readme_parts import README
 from fwtui.common.errors import Refused
 

@@ -139,7 +139,7 @@ LATE = (
         "fwtui.campaigns.sweep",
         "fwtui.learn.course",
         "fwtui.analysis.report",
-        "fwtui.commands.support.doctor_checks",
+        "fwtui.commands.doctor",
         "fwtui.live.counters",
         "fwtui.commands.run",
     ),

@@ -86,11 +86,7 @@ def record(live: Session, preset: Preset, folder: Path | None, path: Path | None
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=title)
     preface = [codec.as_line(e) for e in (*live.model.state.devices.values(), *live.model.state.measured.values())]
-    if path is not None:
-        recorder = SlimRecorder.at(path, header, preface=preface, telemetry_hz=TELEMETRY_HZ)
-    else:
-        recorder = SlimRecorder.create(folder, f"reproduce-{preset.name}", header, preface=preface, telemetry_hz=TELEMETRY_HZ)
-    assert isinstance(recorder, SlimRecorder)
+    recorder = SlimRecorder.at(path, header, preface, TELEMETRY_HZ, folder, slug=f"reproduce-{preset.name}")
     recorder.preset = preset
     live.recorder = recorder
     return recorder

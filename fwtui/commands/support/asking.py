@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -14,23 +14,18 @@ from fwtui.experiment.fields import FIELDS, Field
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from kernels import registry
-from kernels.plan import Kernel
 
 SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
-
-
 GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
 
 
 def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None, several: Container[str] = SEVERAL) -> None:
     """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only."""
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
-    for field in FIELDS if only is None else [f for f in FIELDS if f.name in only]:
+    for field in (field for field in FIELDS if only is None or field.name in only):
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
-        commas = "; several with commas" if field.name in several and only is None else ""
-        group.add_argument(
-            *flags, metavar=field.metavar, help=f"{field.help}{commas}".replace("%", "%%"), dest=f"field_{field.name}"
-        )
+        about = field.help + ("; several with commas" if field.name in several and only is None else "")
+        group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     for name, about in kernel_options().items() if only is None else ():
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
 
@@ -58,13 +53,18 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     """
     preferred = settings.load()
     asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
-    kernels = {e.kernel: kernel_named(e.kernel) for e in asked}
-    offered = {o.name for k in kernels.values() for o in k.options}
-    for name in kernel_options():
-        if getattr(given, f"option_{name}", None) is not None and name not in offered:
+    kernels = list(dict.fromkeys(e.kernel for e in asked))
+    offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
+    for name in _options(given):
+        if name not in offered:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
     return asked
+
+
+def _options(given: argparse.Namespace) -> dict[str, str]:
+    """The kernels' own options that were given."""
+    return {name: text for name in kernel_options() if (text := getattr(given, f"option_{name}", None)) is not None}
 
 
 def of_every_kernel(
@@ -81,41 +81,34 @@ def of_every_kernel(
     fits: list[Experiment] = []
     left_out: list[tuple[str, str]] = []
     choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
-    asked_types = [text.strip() for text in given.field_dtype.split(",")] if given.field_dtype is not None else []
-    for combination in product(*choices):
-        for kernel in registry().values():
-            dtypes = [t for t in asked_types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes]
-            try:
-                if not dtypes:
-                    raise Refused(
-                        f"dtype {' or '.join(asked_types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}"
-                    )
-                experiment = _experiment(combination, given, gpu, preferred, every=(kernel, dtypes[0]))
-                settled(experiment)
-            except Refused as refusal:
-                left_out.append((kernel.id, str(refusal)))
-            else:
-                fits.append(experiment)
+    types = [text.strip() for text in given.field_dtype.split(",")] if given.field_dtype is not None else []
+    for combination, kernel in product(product(*choices), registry().values()):
+        dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
+        try:
+            if dtype is None:
+                raise Refused(f"dtype {' or '.join(types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}")
+            experiment = _experiment(combination, given, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
+            settled(experiment)
+        except Refused as refusal:
+            left_out.append((kernel.id, str(refusal)))
+        else:
+            fits.append(experiment)
     return fits, left_out
 
 
 def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
-    asked = {f: getattr(given, f"field_{f.name}", None) for f in FIELDS}
-    return [
-        [(field, text) for text in (value.split(",") if field.name in SEVERAL else [value])]
-        for field, value in asked.items()
-        if value is not None
-    ]
+    asked = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
+    return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in asked.items()]
 
 
 def _experiment(
-    combination: tuple[tuple[Field, str], ...],
+    combination: Iterable[tuple[Field, str]],
     given: argparse.Namespace,
     gpu: bool,
     preferred: Settings,
-    every: tuple[Kernel, str] | None = None,
+    every: Mapping[str, object] | None = None,
 ) -> Experiment:
-    changes: dict[str, object] = {"kernel": every[0].id, "dtype": every[1]} if every is not None else {}
+    changes = dict(every or {})
     for field, text in combination:
         changes |= field.read(text.strip())
     base = defaults(gpu)
@@ -125,14 +118,12 @@ def _experiment(
         n = preferred.said.get(EXPERIMENT + "n")
         changes = {"n": int(n.text) if n is not None else base.n} | changes
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
-    options: dict[str, int] = {}
-    for name in kernel_options():
-        text = getattr(given, f"option_{name}", None)
-        if text is not None and any(o.name == name for o in kernel.options):
+    options = dict(base.options)
+    for name, text in _options(given).items():
+        if any(option.name == name for option in kernel.options):
             try:
                 options[name] = int(text)
             except ValueError:
-                raise Refused(
-                    f"{name} {shown(text)} is not a whole number; `fwtui kernels` lists what {kernel.id} offers"
-                ) from None
-    return changed(base, **changes, options={**base.options, **options})
+                here = f"`fwtui kernels` lists what {kernel.id} offers"
+                raise Refused(f"{name} {shown(text)} is not a whole number; {here}") from None
+    return changed(base, **changes, options=options)

@@ -17,10 +17,6 @@ def add_look(parser: argparse.ArgumentParser) -> None:
 
 def preferred(given: argparse.Namespace, usual: Settings | None = None) -> Settings:
     """The user's settings (or `usual`) with these flags before them."""
-    return (settings.load() if usual is None else usual).with_options(
-        {
-            "theme": given.theme,
-            "charset": "ascii" if given.ascii else None,
-            "presenter": "yes" if given.presenter else None,
-        }
-    )
+    charset, presenter = "ascii" if given.ascii else None, "yes" if given.presenter else None
+    options = {"theme": given.theme, "charset": charset, "presenter": presenter}
+    return (settings.load() if usual is None else usual).with_options(options)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fwtui.analysis.columns import Row, texts
 from fwtui.analysis.report import markdown
+from fwtui.commands.kernels import cells
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
@@ -64,49 +65,20 @@ def update(path: Path, text: str, check: bool = False) -> bool:
 
 def ladder(folder: Path | None = None) -> list[str]:
     """The table of all rungs at n = 4096 from the newest session of the folder titled "ladder ..."; no lines without one."""
-    session, model = _newest(folder or shipped_folder(), LADDER)
-    if session is None:
-        return []
     head = ("kernel", "idea", "type", "time", "relaxations/s", "of limit", "as fast as the rung before", "as naive")
-    lines = markdown(head, _rungs(model), right=head[-5:])
-    return [*lines, "", _machine(model, session, f"n = {LADDER_N}, each kernel's fastest verified run")]
+    return _from_newest(folder, LADDER, head, head[-5:], _rungs, f"n = {LADDER_N}, each kernel's fastest verified run")
 
 
 def champion(folder: Path | None = None) -> list[str]:
     """The table of the fastest kernel by size and type from the newest session titled "champion ..."; no lines without one."""
-    session, model = _newest(folder or shipped_folder(), CHAMPION)
-    if session is None:
-        return []
-    verified = [run for run in model.runs.values() if run.state == "done" and run.verified and run.seconds]
-    rows = [
-        (
-            *texts(Row(model, run), "n", "dtype"),
-            "any" if run.experiment.low < 0 or run.experiment.negative else "none negative",
-            f"`{run.experiment.kernel}`",
-            *texts(Row(model, run), "tile"),
-            _seconds(run),
-            *texts(Row(model, run), "relax/s", "of limit"),
-        )
-        for run in sorted(verified, key=lambda run: run.n)
-    ]
     head = ("n", "type", "weights", "kernel", "tile", "time", "relaxations/s", "of limit")
-    return [*markdown(head, rows, right=("n", *head[-3:])), "", _machine(model, session, "Verified runs")]
+    return _from_newest(folder, CHAMPION, head, ("n", *head[-3:]), _champions, "Verified runs")
 
 
 def kernel_list() -> list[str]:
     """Every kernel: where it runs, what it offers, and who thought of it."""
-    rows = [
-        (
-            f"`{k.id}`",
-            {"cpu": "CPU", "cuda": "CUDA"}[k.backend],
-            ", ".join(k.dtypes),
-            ", ".join(map(str, k.tiles)) or "-",
-            "; ".join(f"{o.name} {', '.join(map(str, o.values))}" for o in k.options) or "-",
-            "; ".join(k.papers) or "-",
-        )
-        for k in registry().values()
-    ]
-    return markdown(("kernel", "where", "types", "tiles", "options", "source"), rows)
+    names = ("where", "types", "tiles", "options", "source")
+    return markdown(("kernel", *names), [(f"`{kernel.id}`", *cells(kernel, *names)) for kernel in registry().values()])
 
 
 def course_list() -> list[str]:
@@ -117,8 +89,8 @@ def course_list() -> list[str]:
 
 
 PARTS: dict[str, Callable[[], list[str]]] = {
-    "ladder": ladder,
-    "champion": champion,
+    LADDER: ladder,
+    CHAMPION: champion,
     "kernels": kernel_list,
     "course": course_list,
 }
@@ -141,10 +113,17 @@ def _replaced(text: str, name: str, lines: Sequence[str], file: str) -> str:
     return f"{before}{begin}{body}{end}{after}"
 
 
-def _newest(folder: Path, title: str) -> tuple[Path | None, Model]:
-    """The session of that title that was made last, and what is in it; what cannot be read is passed over."""
+def _from_newest(
+    folder: Path | None,
+    title: str,
+    head: Sequence[str],
+    right: Sequence[str],
+    rows: Callable[[Model], list[tuple[str, ...]]],
+    what: str,
+) -> list[str]:
+    """A table of the session of that title that was made last, and where that was; what cannot be read is passed over."""
     found: list[tuple[str, str, Path]] = []
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in (folder or shipped_folder()).glob(f"*{SUFFIX}"):
         try:
             with open_session(path) as session:
                 header = session.header
@@ -152,8 +131,29 @@ def _newest(folder: Path, title: str) -> tuple[Path | None, Model]:
             continue
         if re.match(rf"{title}\b", header.title, re.IGNORECASE):
             found.append((header.created, path.name, path))
-    newest = max(found)[2] if found else None
-    return newest, load_model(newest)[0] if newest is not None else Model()
+    if not found:
+        return []
+    *_, newest = max(found)
+    model, _ = load_model(newest)
+    return [*markdown(head, rows(model), right=right), "", _machine(model, newest, what)]
+
+
+def _champions(model: Model) -> list[tuple[str, ...]]:
+    return [
+        (
+            *texts(Row(model, run), "n", "dtype"),
+            "any" if run.experiment.low < 0 or run.experiment.negative else "none negative",
+            f"`{run.experiment.kernel}`",
+            *texts(Row(model, run), "tile"),
+            _seconds(run),
+            *texts(Row(model, run), "relax/s", "of limit"),
+        )
+        for run in sorted(_verified(model), key=lambda run: run.n)
+    ]
+
+
+def _verified(model: Model) -> list[Run]:
+    return [run for run in model.runs.values() if run.state == "done" and run.verified and run.seconds]
 
 
 def _rungs(model: Model) -> list[tuple[str, ...]]:
@@ -176,13 +176,8 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
 
 
 def _best(model: Model, kernel: str, dtype: str = "") -> Run | None:
-    runs = [
-        run
-        for run in model.runs.values()
-        if run.experiment.kernel == kernel and run.n == LADDER_N and run.state == "done" and run.verified and run.seconds
-        if dtype in ("", run.experiment.dtype)
-    ]
-    return min(runs, key=lambda run: run.seconds or 0.0, default=None)
+    runs = [run for run in _verified(model) if run.experiment.kernel == kernel and run.n == LADDER_N]
+    return min((r for r in runs if dtype in ("", r.experiment.dtype)), key=lambda run: run.seconds or 0.0, default=None)
 
 
 def _seconds(run: Run) -> str:
@@ -198,15 +193,11 @@ def _times(slow: Run | None, fast: Run) -> str:
 
 def _machine(model: Model, session: Path, what: str) -> str:
     name = session.name.removesuffix(SUFFIX)
-    where = []
+    where: list[str] = []
     if model.gpu is not None:
-        where += [clean(model.gpu.name), f"driver {clean(model.gpu.driver)}" if model.gpu.driver else ""]
-        where += [f"CUDA {clean(model.gpu.cuda)}" if model.gpu.cuda else ""]
+        where += [model.gpu.name, *(f"{said} {v}" for said, v in (("driver", model.gpu.driver), ("CUDA", model.gpu.cuda)) if v)]
     if model.header is not None:
-        where += [clean(model.header.machine.cpu), f"on {clean(model.header.created[:10])}"]
-    few = (
-        " \\*: fewer than 10 passes, or less than 0.5 s of them."
-        if any(r.done and r.done.indicative for r in model.runs.values())
-        else ""
-    )
-    return f"{what}: {', '.join(filter(None, where))}; `fwtui replay {name}`.{few}"
+        where += [model.header.machine.cpu, f"on {model.header.created[:10]}"]
+    starred = any(run.done and run.done.indicative for run in model.runs.values())
+    few = " \\*: fewer than 10 passes, or less than 0.5 s of them." if starred else ""
+    return f"{what}: {', '.join(map(clean, filter(None, where)))}; `fwtui replay {name}`.{few}"

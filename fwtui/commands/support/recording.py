@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fwtui.commands import NOT_RECORDED, OK
+from fwtui.commands.support.narrating import narrate, say
 from fwtui.common.errors import Refused
+from fwtui.common.signals import on_signals, stop
 from fwtui.live.session import Live
 
 LEAST_HZ, MOST_HZ = 0.01, 10
@@ -13,14 +16,12 @@ LEAST_HZ, MOST_HZ = 0.01, 10
 
 def add_recording(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that has a live session."""
-    parser.add_argument(
-        "--record", nargs="?", const="", metavar="PATH", help="record the session, by default into the user's data folder"
-    )
+    about = "record the session, by default into the user's data folder"
+    parser.add_argument("--record", nargs="?", const="", metavar="PATH", help=about)
     parser.add_argument("--title", default="", help="title of the recorded session")
     parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
-    parser.add_argument(
-        "--record-hz", type=float, default=0.0, metavar="HZ", help="readings per second kept in the recording; 0: all of them"
-    )
+    about = "readings per second kept in the recording; 0: all of them"
+    parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
@@ -38,3 +39,20 @@ def live_session(given: argparse.Namespace) -> Live:
             live.close()
             raise
     return live
+
+
+def narrated(live: Live) -> None:
+    """From now on signals raise Stopped, and stderr says what happens."""
+    on_signals(stop)
+    live.sinks.append(narrate)
+    if live.recorder is not None:
+        say(f"recording to {live.recorder.path}")
+
+
+def closed(live: Live, given: argparse.Namespace) -> int:
+    """End the session; the exit code says whether it was recorded as far as that was asked."""
+    recorder = live.recorder
+    live.close()
+    if recorder is not None and recorder.failure is not None:
+        say(recorder.failure)
+    return OK if given.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED

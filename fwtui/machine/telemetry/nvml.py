@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from fwtui.machine.telemetry.bounds import count, scaled, share, within
-from fwtui.machine.telemetry.facts import GpuFacts
+from fwtui.stream.events import Device
 
 _SM, _MEMORY = 1, 2  # nvml.h, nvmlClockType_t
 GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t; all of them percentages
@@ -85,7 +85,8 @@ class Nvml:
         numbers.
         """
         try:
-            everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(self._count())]
+            count = self.query("nvmlDeviceGetCount")[0] or 0
+            everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(count)]
         except Lost:
             self.reason = _START[_GPU_IS_LOST]
             return []
@@ -104,9 +105,6 @@ class Nvml:
         if not chosen and not self.reason:
             self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
         return chosen
-
-    def _count(self) -> int:
-        return self.query("nvmlDeviceGetCount")[0] or 0
 
     def _by(self, function: str, key: int | str) -> Gpu | None:
         handle, _ = self.query(function, key)
@@ -155,7 +153,7 @@ class Gpu:
     def structure(self, name: str) -> Any:
         return self._nvml.structure(name)
 
-    def facts(self) -> GpuFacts:
+    def facts(self) -> Device:
         """What does not change. The peak of device memory counts both edges of its clock: 2 x clock x width / 8."""
         ask, handle = self.ask, self.handle
         memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
@@ -164,7 +162,8 @@ class Gpu:
         cuda = ask("CUDA version", "nvmlSystemGetCudaDriverVersion")
         capability = ask("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
         attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice tells
-        return GpuFacts(
+        return Device(
+            t=0.0,
             name=ask("name", "nvmlDeviceGetName", handle) or "",
             uuid=self.uuid,
             driver=ask("driver version", "nvmlSystemGetDriverVersion") or "",
@@ -175,7 +174,6 @@ class Gpu:
             peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
             max_clock_mhz=scaled(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
             power_limit_watts=scaled(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
-            gpm=self.gpm.supported,
             note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
         )
 
@@ -212,8 +210,7 @@ class Gpu:
         joules = scaled(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
         if joules is None:
             return None
-        if self._energy_first is None:
-            self._energy_first = joules
+        self._energy_first = joules if self._energy_first is None else self._energy_first
         return max(0.0, joules - self._energy_first)
 
 

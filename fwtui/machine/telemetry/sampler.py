@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
-import math
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from fwtui.common.parent import end_with_parent
+from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import significant
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.machine.telemetry.host import Host
@@ -59,12 +58,9 @@ class Pace:
         if slow == self._said_slow or now - self._said_at < NEWS_EVERY:
             return "", ""
         self._said_slow, self._said_at = slow, now
-        if slow:
-            return (
-                f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two",
-                "warning",
-            )
-        return f"telemetry readings are quick again: {self._hz:g} a second", "info"
+        if not slow:
+            return f"telemetry readings are quick again: {self._hz:g} a second", "info"
+        return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
 
 
 class Sampler:
@@ -115,18 +111,14 @@ class Sampler:
         t = self._time(self._clock())
         if gpu is None:
             return events.Device(t=t, gpu=index, present=False, note=reason)
-        facts = gpu.facts()
-        told = {name: getattr(facts, name) for name in events.Device.__struct_fields__ if hasattr(facts, name)}
-        return events.Device(**{**told, "uuid": facts.uuid if identify else ""}, t=t, gpu=index)
+        return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid=gpu.uuid if identify else "")
 
     def _telemetry(self, index: int, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
-        # energy adds up: four digits of a long session would hide a short run
         rounded: dict[str, Any] = {
-            name: significant(value) if isinstance(value, float) and name != "energy_joules" else value
-            for name, value in values.items()
+            name: significant(value) if isinstance(value, float) else value for name, value in values.items()
         }
-        if rounded.get("energy_joules") is not None:
-            rounded["energy_joules"] = round(rounded["energy_joules"], 1)
+        joules = values.get("energy_joules")  # adds up: four digits of a long session would hide a short run
+        rounded["energy_joules"] = None if joules is None else round(joules, 1)
         return events.Telemetry(t=self._time(started), gpu=index, cost_seconds=significant(cost), **rounded)
 
     def _time(self, now: float) -> float:
@@ -143,12 +135,19 @@ def probe() -> Hardware:
     gpus, reason = open_gpus()
     for gpu in gpus:
         gpu.read(time.monotonic())  # so that its facts name the readings that it cannot give
-    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), reason=reason)
+    return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The process."""
-    options = _options().parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="fwtui.machine.telemetry.sampler")
+    parser.add_argument("--fd", type=int, default=1)
+    parser.add_argument("--origin", type=float, default=0.0)
+    parser.add_argument("--hz", type=_rate, default=10.0)
+    parser.add_argument("--device", type=lambda text: [int(number) for number in text.split(",")], default=[0])
+    parser.add_argument("--identify", action="store_true")
+    parser.add_argument("--probe", action="store_true")
+    options = parser.parse_args(arguments)
     faulthandler.enable()
     if options.probe:
         sys.stdout.write(msgspec.json.encode(probe()).decode() + "\n")
@@ -167,28 +166,6 @@ def _end_with_stdin() -> None:
             pass
     finally:
         os._exit(0)  # at once, even while NVML hangs
-
-
-def _options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fwtui.machine.telemetry.sampler")
-    parser.add_argument("--fd", type=int, default=1)
-    parser.add_argument("--origin", type=_finite, default=0.0)
-    parser.add_argument("--hz", type=_rate, default=10.0)
-    parser.add_argument("--device", type=_numbers, default=[0])
-    parser.add_argument("--identify", action="store_true")
-    parser.add_argument("--probe", action="store_true")
-    return parser
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError
-    return value
 
 
 def _rate(text: str) -> float:

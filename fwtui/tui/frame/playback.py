@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.stream.events import Marker, Round, RunStarted
 from fwtui.stream.model import Model
 from fwtui.tui.frame.recording import Recording, first_seconds
 from fwtui.tui.frame.transport import Band, Position
@@ -120,13 +121,13 @@ class Playback:
         return self._go_to(lambda: self.player.step(count), _end(count))
 
     def step_round(self, count: int) -> str:
-        return self._go_to(lambda: self.player.step_round(count), _none("round of a phase pass is told", count))
+        return self._go_to(lambda: self.player.step(count, Round), _none("round of a phase pass is told", count))
 
     def next_run(self, count: int) -> str:
-        return self._go_to(lambda: self.player.go_run(count), _none("run begins", count))
+        return self._go_to(lambda: self.player.go(RunStarted, count), _none("run begins", count))
 
     def next_marker(self, count: int) -> str:
-        return self._go_to(lambda: self.player.go_marker(count), _none("marker stands", count))
+        return self._go_to(lambda: self.player.go(Marker, count), _none("marker stands", count))
 
     def jump(self, direction: int) -> str:
         return self._go_on_by(direction * JUMP_SECONDS)
@@ -157,8 +158,7 @@ class Playback:
 
     def speed(self, direction: int) -> str:
         before = self.player.speed
-        change = self.player.faster if direction > 0 else self.player.slower
-        change()
+        self.player.hurry(direction)
         stays = f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} that it plays"
         return stays if self.player.speed == before else ""
 

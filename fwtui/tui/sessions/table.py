@@ -86,7 +86,7 @@ class Details(Drawn["Entry | None"]):
             runs = [f"{entry.runs} run{'s' * (entry.runs != 1)}", *(clean(kernel) for kernel in entry.kernels)]
             found += hanging("runs", INDENT, [*runs, f"n {some([str(n) for n in entry.sizes])}"], width, most=2)
             best = units.rate(entry.best_rate) if entry.best_rate else "no verified run"
-            parts = [best, f"{units.clock(entry.duration)} long", units.memory(entry.size)]
+            parts = [best, f"{units.clock(entry.condition.duration)} long", units.memory(entry.size)]
             found += hanging("best", INDENT, parts, width, most=1)
         whole, style = entry.state, "$text-warning"
         if entry.complete:

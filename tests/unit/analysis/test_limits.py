@@ -334,7 +334,7 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
 
 
 def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = [hardware.GpuFacts(name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
+    two = [events.Device(t=0, name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
     limits.save(GPU)
     assert limits.load("cuda", 1) is None

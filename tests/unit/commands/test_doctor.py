@@ -10,20 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.commands.support import doctor_checks
+from fwtui.commands import doctor
 from fwtui.machine import hardware
-from fwtui.machine.hardware import GpuFacts, Hardware
+from fwtui.machine.hardware import Hardware
+from fwtui.stream.events import Device
 
-H200 = GpuFacts(
+H200 = Device(
+    t=0,
     name="NVIDIA H200",
     driver="580.65.06",
     cuda="13.0",
     compute_capability=(9, 0),
     memory_bytes=150 * 2**30,
     peak_bytes_per_second=4.81e12,
-    gpm=True,
 )
-VOLTA = GpuFacts(name="Tesla V100", driver="580.65.06", compute_capability=(7, 0))
+VOLTA = Device(t=0, name="Tesla V100", driver="580.65.06", compute_capability=(7, 0))
 
 
 class Here:
@@ -32,28 +33,28 @@ class Here:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
 
-    def has(self, *gpus: GpuFacts, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
+    def has(self, *gpus: Device, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
         """These GPUs, and these versions of distributions (None: not installed)."""
-        self._monkeypatch.setattr(hardware, "gpus", lambda: Hardware(gpus=gpus, reason=reason))
+        self._monkeypatch.setattr(hardware, "gpus", lambda: Hardware(gpus=gpus, gpm=H200 in gpus, reason=reason))
         self._monkeypatch.setattr(hardware, "driver_present", lambda: bool(gpus) if driver is None else driver)
         installed = {name.replace("_", "-"): version for name, version in versions.items()}
         real = hardware.version_of
         self._monkeypatch.setattr(hardware, "version_of", lambda name: installed[name] if name in installed else real(name))
 
-    def check(self, name: str) -> doctor_checks.Check:
-        return {check.name: check for check in doctor_checks.report()}[name]
+    def check(self, name: str) -> doctor.Check:
+        return {check.name: check for check in doctor.report()}[name]
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
-    monkeypatch.setattr(doctor_checks, "own_folder", lambda: tmp_path / "data" / "sessions")
+    monkeypatch.setattr(doctor, "own_folder", lambda: tmp_path / "data" / "sessions")
     machine = Here(monkeypatch)
     machine.has(reason="there is no NVIDIA driver here")
     yield machine
 
 
 def test_a_machine_without_a_gpu_misses_nothing(here: Here) -> None:
-    missing = {check.name for check in doctor_checks.report() if check.state == doctor_checks.MISSING}
+    missing = {check.name for check in doctor.report() if check.state == doctor.MISSING}
     assert missing <= {"terminal"}  # that one is about whoever runs the tests
     gpu = here.check("GPU")
     assert (gpu.state, gpu.found) == ("note", "there is no NVIDIA driver here")
@@ -74,7 +75,7 @@ def test_a_gpu_is_described(here: Here) -> None:
 
 
 @pytest.mark.parametrize(("gpus", "extra"), [((H200,), "cu13"), ((H200, VOLTA), "cu12")])
-def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here, gpus: tuple[GpuFacts, ...], extra: str) -> None:
+def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here, gpus: tuple[Device, ...], extra: str) -> None:
     here.has(*gpus, numba_cuda=None)
     check = here.check("numba-cuda")
     assert (check.state, check.found) == ("missing", "not installed")
@@ -93,7 +94,7 @@ def test_the_command_installs_into_the_environment_that_runs(monkeypatch: pytest
     ("gpu", "toolkit", "state"),
     [(VOLTA, "13.0.3", "missing"), (VOLTA, "12.9.1", "ok"), (H200, "12.9.1", "ok"), (H200, None, "note")],
 )
-def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: GpuFacts, toolkit: str | None, state: str) -> None:
+def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: Device, toolkit: str | None, state: str) -> None:
     here.has(gpu, numba_cuda="0.30.4", cuda_toolkit=toolkit)
     check = here.check("numba-cuda")
     assert check.state == state
@@ -101,7 +102,7 @@ def test_the_toolkit_must_suit_the_gpu(here: Here, gpu: GpuFacts, toolkit: str |
 
 
 def test_a_driver_too_old_for_any_toolkit_is_named(here: Here) -> None:
-    here.has(GpuFacts(name="old", driver="470.1", compute_capability=(7, 5)), numba_cuda="0.30.4")
+    here.has(Device(t=0, name="old", driver="470.1", compute_capability=(7, 5)), numba_cuda="0.30.4")
     check = here.check("numba-cuda")
     assert check.state == "missing"
     assert "470.1" in check.found and "525" in check.fix
@@ -122,8 +123,8 @@ def test_the_permission_of_counters(
     file = tmp_path / "params"
     if parameters is not None:
         file.write_text(parameters)
-    monkeypatch.setattr(doctor_checks, "PROFILING_PARAMETERS", file)
-    monkeypatch.setattr(doctor_checks.os, "geteuid", lambda: 0 if administrator else 1000)
+    monkeypatch.setattr(doctor, "PROFILING_PARAMETERS", file)
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0 if administrator else 1000)
     check = here.check("counters")
     assert check.state == state
     assert ("RestrictProfiling" in check.fix) == (parameters is not None and state == "note")
@@ -179,9 +180,9 @@ def test_a_folder_that_cannot_be_written_is_missing(here: Here, tmp_path: Path) 
 
 
 def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
-    here.has(GpuFacts(name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
+    here.has(Device(t=0, name="evil\x1b]0;title\x07 card", driver="580.1", compute_capability=(9, 0)), numba_cuda=None)
     out = io.StringIO()
-    assert doctor_checks.print_report(out) == 0
+    assert doctor.print_report(out) == 0
     lines = out.getvalue().splitlines()
     assert "\x1b" not in out.getvalue()
     assert any(line.startswith("GPU 0       ok") for line in lines)
@@ -191,15 +192,15 @@ def test_the_report_is_aligned_and_clean_and_ends_well(here: Here) -> None:
 
 def test_only_what_stops_the_program_altogether_is_an_error(here: Here) -> None:
     here.has(reason="none", textual=None)
-    assert doctor_checks.print_report(io.StringIO()) == 1
+    assert doctor.print_report(io.StringIO()) == 1
     assert "textual" in here.check("packages").found
 
 
 def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
     code = (
-        "import io, sys; from fwtui.commands.support import doctor_checks; from fwtui.machine import hardware;"
+        "import io, sys; from fwtui.commands import doctor; from fwtui.machine import hardware;"
         "import fwtui.analysis.occupancy, fwtui.stream.throttle;"
-        "hardware.machine(); hardware.versions(); doctor_checks.print_report(io.StringIO());"
+        "hardware.machine(); hardware.versions(); doctor.print_report(io.StringIO());"
         "print(sorted({'numba', 'pynvml', 'textual', 'cuda', 'numpy', 'scipy'} & set(sys.modules)))"
     )
     answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
@@ -222,7 +223,8 @@ def test_asking_imports_neither_a_compiler_nor_a_driver_nor_a_screen() -> None:
     ],
 )
 def test_the_extra_that_fits(driver: str, ccs: list[tuple[int, int] | None], extra: str | None) -> None:
-    assert hardware.cuda_extra(driver, ccs) == extra
+    found = Hardware(gpus=tuple(Device(t=0, driver=driver, compute_capability=cc) for cc in ccs))
+    assert hardware.cuda_extra(found) == extra
 
 
 def test_a_sign_of_a_driver_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
-from fwtui.machine.placement import is_simulated
+from fwtui.machine.auto import is_simulated
 from kernels import peers as package
 from kernels import registry
 from kernels.peers import PACKAGES, RUNGS, installed, peers

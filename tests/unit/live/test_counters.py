@@ -19,7 +19,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, measure, read, shown
 from fwtui.machine import hardware
-from fwtui.measure.representative import representatives
+from fwtui.measure.phases import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
@@ -138,7 +138,7 @@ class TestMeaning:
         assert "integer_instructions" not in read(ProfiledLaunch("x", 1), {INTEGERS: 1e16}), "an event cannot state it"
 
     def test_keys_and_metrics_are_there_once(self) -> None:
-        names = [name for metric in METRICS for name in metric.names]
+        names = [name for metric in METRICS for name in metric.names.split()]
         assert len({m.key for m in METRICS}) == len(METRICS) and len(set(names)) == len(names)
 
     def test_they_are_shown_with_units(self) -> None:
@@ -192,7 +192,7 @@ class TestMeasure:
         option = dict(pairwise(asked))
         assert option["--clock-control"] == option["--cache-control"] == "none"
         assert (option["--profile-from-start"], option["--page"], option["--print-units"]) == ("off", "raw", "base")
-        assert set(option["--metrics"].split(",")) == {m.names[0] for m in METRICS if m.names}
+        assert set(option["--metrics"].split(",")) == {m.names.split()[0] for m in METRICS if m.names}
         *program, experiment = asked[asked.index(sys.executable) :]
         assert program == [sys.executable, "-P", "-m", "fwtui.measure.profile_target"]
         assert json.loads(experiment)["options"] == {"threads": 64} and json.loads(experiment)["launch"], "it is settled"

@@ -77,7 +77,7 @@ def test_a_gpu_that_is_too_old_gets_what_it_can_run(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30.4")
     picks = {}
     for cc in ((7, 5), (8, 0), (9, 0)):
-        found = hardware.Hardware(gpus=(hardware.GpuFacts(name="made up", compute_capability=cc, multiprocessors=80),))
+        found = hardware.Hardware(gpus=(events.Device(t=0, name="made up", compute_capability=cc, multiprocessors=80),))
         monkeypatch.setattr(hardware, "gpus", lambda found=found: found)
         for dtype in ("float32", "int16"):
             picks[cc, dtype] = resolved(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel

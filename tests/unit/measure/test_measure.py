@@ -20,8 +20,8 @@ from fwtui.engine.engine import Cancelled, Stretch, one_of_each_op, stretches
 from fwtui.engine.host_engine import HostEngine
 from fwtui.engine.memory import check_memory
 from fwtui.measure import statistics
+from fwtui.measure.passes import occupancies
 from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
-from fwtui.measure.resources import occupancies
 from fwtui.stream import events
 from kernels import registry
 from kernels.parts import blocked

@@ -12,8 +12,8 @@ from session_lines import done, planned, record, started, verdict
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.sessions import folders, library, listing
+from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import open_session
-from fwtui.sessions.summary import summarise
 from fwtui.stream import codec, events
 
 
@@ -85,7 +85,7 @@ class TestLibrary:
         assert [entry.name for entry in entries] == ["new", "old", "future", "pipe", "lost", "broken[31m"]
         new, old, future, pipe, lost, broken = entries
         assert (old.origin, old.complete, old.problem, old.runs, old.kernels) == ("shipped", True, "", 1, ("naive",))
-        assert (old.sizes, old.best_rate, old.duration, old.gpu) == ((100,), 2e6, 3.0, "A GPU")
+        assert (old.sizes, old.best_rate, old.condition.duration, old.gpu) == ((100,), 2e6, 3.0, "A GPU")
         assert old.size == old.path.stat().st_size
         assert (new.origin, new.complete, new.problem) == ("own", False, "incomplete")
         assert future.header and future.problem == "format version 3 needs a newer fwtui"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.player import SPEEDS, Player
 from fwtui.stream import codec, events
+from fwtui.stream.events import RunStarted
 
 
 def started(t: float, run: int) -> codec.Line:
@@ -68,22 +69,22 @@ def test_speed_and_pause() -> None:
     player = Player(session_lines())
     player.play()
     player.tick(0.0)
-    player.faster()
-    player.faster()
+    player.hurry(1)
+    player.hurry(1)
     player.tick(1.0)
     assert (player.speed, player.position) == (4.0, 4.0)
     player.pause()
     assert player.tick(2.0) == []
     player.play()
-    player.slower()
+    player.hurry(-1)
     player.tick(50.0)
     player.tick(51.0)
     assert player.position == 6.0
     for _ in range(10):
-        player.faster()
+        player.hurry(1)
     assert player.speed == 64.0
     for _ in range(10):
-        player.slower()
+        player.hurry(-1)
     assert player.speed == 0.25
     with pytest.raises(ValueError, match="not one of"):
         player.speed = 3.0
@@ -136,16 +137,16 @@ def test_steps_pass_over_telemetry() -> None:
 
 def test_jumping_between_runs() -> None:
     player = Player(session_lines())
-    player.go_run(-1)
+    player.go(RunStarted, -1)
     assert player.index == 0
     for index, position in ((2, 1.0), (6, 10.0), (6, 10.0)):
-        player.go_run(1)
+        player.go(RunStarted, 1)
         assert (player.index, player.position) == (index, position)
     player.seek(12.0)
-    player.go_run(1)
+    player.go(RunStarted, 1)
     assert player.index == 8
     for index in (2, 2):
-        player.go_run(-1)
+        player.go(RunStarted, -1)
         assert player.index == index
 
 
@@ -174,6 +175,6 @@ def test_nothing_to_play() -> None:
     assert player.tick(0.0) == player.tick(1.0) == []
     player.step(1)
     player.step(-1)
-    player.go_run(1)
+    player.go(RunStarted, 1)
     player.seek(5.0)
     assert (player.index, player.position, player.duration, player.playing) == (0, 0.0, 0.0, False)

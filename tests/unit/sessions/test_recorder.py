@@ -25,7 +25,7 @@ SOME = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
 
 class TestRecorder:
     def test_a_name_with_time_and_slug_in_a_new_folder(self, tmp_path: Path) -> None:
-        session = Recorder.create(tmp_path / "a" / "b", "Katz & Kider/../n=4096 \x1b[0m", HEADER)
+        session = Recorder.at(None, HEADER, folder=tmp_path / "a" / "b", slug="Katz & Kider/../n=4096 \x1b[0m")
         session.close()
         assert session.path.parent == tmp_path / "a" / "b"
         assert re.fullmatch(r"\d{8}-\d{6}-katz-kider-n-4096-0m\.fwt\.jsonl", session.path.name)
@@ -33,7 +33,7 @@ class TestRecorder:
 
     def test_the_default_folder_is_the_users_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(recorder, "own_folder", lambda: tmp_path / "own")
-        session = Recorder.create(None, "", HEADER)
+        session = Recorder.at(None, HEADER, folder=None, slug="")
         session.close()
         assert session.path.parent == tmp_path / "own"
         assert session.path.name.endswith("-session.fwt.jsonl")
@@ -46,7 +46,7 @@ class TestRecorder:
     def test_many_in_the_same_second_do_not_collide(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(recorder, "_stamp", lambda: "20250601-000000")
         with ThreadPoolExecutor(8) as pool:
-            sessions = list(pool.map(lambda _: Recorder.create(tmp_path, "same", HEADER), range(50)))
+            sessions = list(pool.map(lambda _: Recorder.at(None, HEADER, folder=tmp_path, slug="same"), range(50)))
         for session in sessions:
             session.close()
         names = {session.path.name for session in sessions}
