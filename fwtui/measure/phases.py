@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
+from kernels.plan import Cost
 
 MOST_ROUNDS = 64  # kept of one run
 
@@ -17,9 +18,7 @@ def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequenc
             phase=phase,
             seconds=sum(s for p, s in zip(parts, seconds, strict=True) if p.phase == phase),
             launches=sum(len(p.steps) for p in parts if p.phase == phase),
-            relaxations=sum(p.relaxations for p in parts if p.phase == phase),
-            device_bytes=sum(p.device_bytes for p in parts if p.phase == phase),
-            link_bytes=sum(p.link_bytes for p in parts if p.phase == phase),
+            **Cost.total(p.cost for p in parts if p.phase == phase)._asdict(),
         )
         for phase in phases
         if any(p.phase == phase for p in parts)
@@ -38,7 +37,7 @@ def rounds_of(
         return []
     before = [0]
     for part in parts:
-        before.append(before[-1] + part.relaxations)
+        before.append(before[-1] + part.cost.relaxations)
     ends = [*starts[1:], len(parts)]
     every = -(-len(starts) // MOST_ROUNDS)
     return [

@@ -54,9 +54,8 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
 
 
 def _cpu_rates() -> Iterator[tuple[Form, float, float | None]]:
-    tiles = probe_cpu.tiles(probe_cpu.host_features())
     for form in forms_of("cpu"):
-        built = (probe_cpu.build(form.key, tile) for tile in tiles)
+        built = (probe_cpu.build(form.key, tile) for tile in probe_cpu.tiles())
         # no clock: what the system says of it is an average over a longer time than a burst
         yield form, max(_cpu_rate(probe) for probe in built), None
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from kernels.forms import FORMS, WORD_BYTES
-from kernels.parts.tuning import Product
+from kernels.parts.tuning import STAGES, Product
 from kernels.paths.short_arcs import TAIL, half_of, length_helper
 
 anew: Any
@@ -40,12 +40,11 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
         uint32,
         wait_copies,
     )
-    from kernels.parts import products
+    from kernels.parts.products import place
 
-    products.shared_helpers()
-    place, whole = products.place, length_helper()
+    whole = length_helper()
     half = half_of(rounded)
-    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
+    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, STAGES
     cut.copies(slab, high, wide)
     lanes = FORMS[form].lanes
     empty = none * (0x10001 if lanes == 2 else 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.forms import FORMS, PLAIN, form_of
-from kernels.parts.tuning import Product
+from kernels.parts.tuning import STAGES, Product
 from kernels.plan import Shape, Target
 from kernels.programs.cuda_program import Op
 
@@ -27,18 +27,16 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
     from kernels.numba_door.device import ALIGN16, WORD, anew, cuda, jit, uint32
     from kernels.parts import products
 
-    products.shared_helpers()
     first_slabs, load_cells, multiply = products.first_slabs, products.load_cells, products.multiply
     place, store_cells = products.place, products.store_cells
     word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
     pitch = tile // FORMS[form].lanes
     cut.covers(tile, pitch)
     cut.copies(tile, cut.high, cut.wide)
-    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
+    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
     depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
     row_gap, column_gap = 4 * high // rows, 4 * wide // columns
-    to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
-    ahead, under_way = stages - 1, stages - 2
+    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
 
     @jit(launch_bounds=cut.bounds)
     def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
@@ -51,11 +49,11 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
         middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
         own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
         here = own_start + 4 * y * pitch + 4 * x
-        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, ahead, threads, t)
+        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, threads, t)
         load_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
         multiply(
             best, to, middle, left, to_start, tile, top, middle_start, pitch,
-            rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
         )  # fmt: skip
         y, x = place(anew(t), down, across)
         here = own_start + 4 * y * pitch + 4 * x

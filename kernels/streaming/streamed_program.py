@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kernels.numba_door.device import copy_back, copy_in, cuda, pinned, unpin
+from kernels.numba_door.device import copy_back, copy_in, cuda, pinned
 from kernels.plan import Buffers, Shape, Step, Target
 from kernels.programs.cuda_program import CudaProgram, Op
 from kernels.streaming.buffers import HOME, buffer_shapes
@@ -27,10 +27,10 @@ class StreamedProgram(CudaProgram):
         super().__init__(shape, target, ops)
         self._side = shape.padded // shape.tile
         self._write: Callable[[Any], None] | None = None
-        self._registered: Any = None
+        self._unpin: Callable[[], object] = lambda: None
 
     def allocate(self) -> Buffers:
-        home, self._registered = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
+        home, self._unpin = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
         sizes = buffer_shapes(self.shape)
         return [home, *(cuda.device_array(sizes[buffer], home.dtype) for buffer in sorted(sizes))]
 
@@ -62,8 +62,8 @@ class StreamedProgram(CudaProgram):
     def result(self, buffers: Buffers, stream: Any) -> Any:
         """The matrix itself; nothing can be copied to the device or back afterwards."""
         stream.synchronize()
-        unpin(self._registered)
-        self._registered = self._write = None
+        self._unpin()
+        self._write = None
         return buffers[HOME]
 
     def weights(self, buffers: Buffers) -> Any | None:
