@@ -14,7 +14,7 @@ THREADS = 256
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every result asks for its three cells again, whoever's thread it is: a store in between may have changed them
+    # every result asks for its three cells again, also in the same thread: a store in between may have changed them
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize))
 
 

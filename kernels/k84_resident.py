@@ -62,7 +62,7 @@ def build(shape: Shape, target: Target) -> Program:
                 at = job // 2 * tile
                 if at >= base:
                     at += tile
-                # somebody may still read what the last product was made of
+                # other threads may still read what the last product was made of
                 cuda.syncthreads()
                 if job % 2 == 0:
                     pivot.store_columns(to, 4 * x * tile + 4 * y, tile, r0, r1, r2, r3)
