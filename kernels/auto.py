@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NoReturn
 
 from kernels import registry
-from kernels.plan import DTYPES, Kernel, Program, Shape, Step, Target
+from kernels.plan import Kernel, Shape
 
 
 def in_order(backend: str, dtype: str) -> list[Kernel]:
@@ -15,15 +14,7 @@ def in_order(backend: str, dtype: str) -> list[Kernel]:
     return sorted(known, key=lambda kernel: -kernel.preference)
 
 
-def _plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    _nothing()
-
-
-def _build(shape: Shape, target: Target) -> Program:
-    _nothing()
-
-
-def _nothing() -> NoReturn:
+def _nothing(shape: Shape, other: object) -> NoReturn:
     raise ValueError("auto is not a kernel: a real one is put in its place before anything runs")
 
 
@@ -33,10 +24,9 @@ AUTO = Kernel(
     backend="any",
     papers=(),
     phases={},
-    plan=_plan,
-    build=_build,
+    plan=_nothing,
+    build=_nothing,
     summary="The fastest kernel, tile, options and launch mode measured here (fwtui tune), or the best known rung.",
     lesson="",
-    dtypes=DTYPES,
     launch_modes=("auto",),
 )

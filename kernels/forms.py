@@ -30,10 +30,6 @@ class Form(NamedTuple):
     two: str = ""
     share: int = 0
 
-    @property
-    def at_once(self) -> int:
-        return 2 if self.two else 1
-
 
 # the grid is one block deep, which the compiler cannot know: so the product with it stays one, on the multiplier
 ONE = "mov.u32 $0, %nctaid.z;"

@@ -43,7 +43,6 @@ KERNEL = Kernel(
         "R. W. Floyd, Algorithm 97: Shortest Path, CACM 5(6), 1962",
         "S. Warshall, A Theorem on Boolean Matrices, JACM 9(1), 1962",
     ),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="Three nested loops on one core, in place.",

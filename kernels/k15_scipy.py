@@ -79,7 +79,6 @@ KERNEL = Kernel(
     title="SciPy",
     backend="cpu",
     papers=("SciPy, scipy.sparse.csgraph.floyd_warshall",),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="The library routine, compiled, one thread, float64.",

@@ -23,7 +23,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 def build(shape: Shape, target: Target) -> Program:
     global cuda
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op, pitched
+    from kernels.programs.cuda_program import pitched
 
     number = NUMBER[shape.dtype]
 
@@ -37,21 +37,18 @@ def build(shape: Shape, target: Target) -> Program:
         if i < n and j < n:
             distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
-    block, grid = by_vertex.launch(shape, target, shape.option("threads"))
     columns = pitched(shape) if shape.option("pitch") else None
-    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=columns)
+    return by_vertex.program(shape, target, relax, shape.option("threads"), columns=columns)
 
 
 KERNEL = Kernel(
     id="naive",
     title="Naive",
-    backend="cuda",
     papers=(
         "P. Harish, P. J. Narayanan, Accelerating Large Graph Algorithms on the GPU Using CUDA, HiPC 2007",
         "A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (memory kinds)",
         "A. S. Catinello, Parallel Floyd-Warshall, 2023 (pitched rows, threads per block)",
     ),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="One thread for each pair (i, j), one launch for each k, everything from global memory.",
@@ -66,7 +63,7 @@ KERNEL = Kernel(
         "so that each starts on a 128-byte boundary, and a warp's access is never split over one transaction more."
     ),
     options=(
-        Option("threads", (64, 256, 1024), 256, "threads per block"),
+        by_vertex.THREADS,
         Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes"),
     ),
     launch_modes=("eager", "graph"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.plan import Cost, Kernel, Program, Shape, Step, Target
 
 cuda: Any
 
@@ -14,11 +14,7 @@ cuda: Any
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
     # as the naive kernel: every task asks for three cells and writes one, only in another matrix
-    cost = Cost(n * n, 4 * n * n * shape.itemsize)
-    for k in range(n):
-        source, to = sides((k,))
-        reads = (*crossing(n, k, k + 1, source), Rect(0, 0, n, n, source))
-        yield Step("relax", "all", (k,), cost, reads, (Rect(0, 0, n, n, to),))
+    return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize), sides)
 
 
 def sides(args: tuple[int, ...]) -> tuple[int, int]:
@@ -29,7 +25,6 @@ def sides(args: tuple[int, ...]) -> tuple[int, int]:
 def build(shape: Shape, target: Target) -> Program:
     global cuda
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
 
@@ -41,16 +36,14 @@ def build(shape: Shape, target: Target) -> Program:
             # every cell is written, also one that stays as it is: the other matrix holds an older distance
             to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
 
-    block, grid = by_vertex.launch(shape, target, shape.option("threads"))
-    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid, sides)}, matrices=2, result=shape.n % 2)
+    threads = shape.option("threads")
+    return by_vertex.program(shape, target, relax, threads, buffers=sides, matrices=2, result=shape.n % 2)
 
 
 KERNEL = Kernel(
     id="two-matrices",
     title="Naive, two matrices",
-    backend="cuda",
     papers=("A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (Thrust transform)",),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="The naive kernel, reading one matrix and writing the other, which change places after each k.",
@@ -62,7 +55,7 @@ KERNEL = Kernel(
         "task asks for, so where the matrix is too large for the caches both rungs perform much alike. Where it fits, this one "
         "falls behind; GPM shows its integer units busier."
     ),
-    options=(Option("threads", (64, 256, 1024), 256, "threads per block"),),
+    options=(by_vertex.THREADS,),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
     matrices=2,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel, Option, Program, Shape, Step, Target
+from kernels.plan import Cost, Kernel, Program, Shape, Step, Target
 
 cuda: Any
 load4: Any
@@ -24,7 +24,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 def build(shape: Shape, target: Target) -> Program:
     global cuda, load4, store4
     from kernels.numba_door.device import NUMBER, cuda, int32, jit, load4, store4
-    from kernels.programs.cuda_program import CudaProgram, Op, pitched
+    from kernels.programs.cuda_program import pitched
 
     number = NUMBER[shape.dtype]
 
@@ -40,25 +40,17 @@ def build(shape: Shape, target: Target) -> Program:
             to_k = distance[i, k]
             a, b, c, d = load4(distance, own)
             e, f, g, h = load4(distance, k * columns + j)
-            store4(
-                distance,
-                own,
-                min(a, number(to_k + e)),
-                min(b, number(to_k + f)),
-                min(c, number(to_k + g)),
-                min(d, number(to_k + h)),
-            )
+            a, b = min(a, number(to_k + e)), min(b, number(to_k + f))
+            c, d = min(c, number(to_k + g)), min(d, number(to_k + h))
+            store4(distance, own, a, b, c, d)
 
-    block, grid = by_vertex.launch(shape, target, shape.option("threads"), across=CELLS)
-    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=pitched(shape))
+    return by_vertex.program(shape, target, relax, shape.option("threads"), across=CELLS, columns=pitched(shape))
 
 
 KERNEL = Kernel(
     id="naive-vector",
     title="Naive, vectorised",
-    backend="cuda",
     papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, section 2.2",),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="The naive kernel in 16 bit, four neighbouring columns per thread, loaded and stored 64 bits at a time.",
@@ -70,7 +62,7 @@ KERNEL = Kernel(
         "padded in memory. What no instruction changes is that the whole matrix passes by once for every k."
     ),
     dtypes=("int16",),
-    options=(Option("threads", (64, 256, 1024), 256, "threads per block"),),
+    options=(by_vertex.THREADS,),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
 )

@@ -14,14 +14,14 @@ THREADS = 256
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every result asks for its three cells again, whoever's thread it is: a store in between may have changed them
+    # every result asks for its three cells again, also in the same thread: a store in between may have changed them
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize))
 
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op, pitched
+    from kernels.programs.cuda_program import pitched
 
     number = NUMBER[shape.dtype]
     results = shape.option("results")
@@ -41,16 +41,13 @@ def build(shape: Shape, target: Target) -> Program:
                         j = int32(left + c)
                         distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
-    block, grid = by_vertex.launch(shape, target, THREADS, across=results, down=results)
-    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)}, columns=pitched(shape))
+    return by_vertex.program(shape, target, relax, THREADS, across=results, down=results, columns=pitched(shape))
 
 
 KERNEL = Kernel(
     id="pseudo-blocked",
     title="Pseudo-blocked",
-    backend="cuda",
     papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, sections 2.3 and 3.3",),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="Each thread computes a small square of results instead of one, still from global memory.",

@@ -10,7 +10,7 @@ from kernels.parts import blocked
 from kernels.plan import Program, Shape, Step, Target
 
 cuda: Any
-rest_corner: Any
+tiles: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -24,9 +24,9 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, rest_corner
+    global cuda, tiles
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import program, rest_corner
+    from kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]
     tile, stride = blocked.block_of(shape)
@@ -39,7 +39,7 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
         base = int32(p * tile)
-        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
         for s in range(results):
             r = int32(y + s * stride)
             to[r, x] = distance[top + r, base + x]
@@ -51,7 +51,7 @@ def build(shape: Shape, target: Target) -> Program:
                 # a load and a store that leave the multiprocessor, for one addition and one minimum
                 distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
 
-    return program(shape, target, rest)
+    return tiles.program(shape, target, rest)
 
 
 KERNEL = blocked.rung(

@@ -8,15 +8,13 @@ from kernels.parts import blocked
 from kernels.plan import Program, Shape, Target
 
 cuda: Any
-load_rest: Any
-rest_corner: Any
-store: Any
+tiles: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, load_rest, rest_corner, store
+    global cuda, tiles
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import load_rest, program, rest_corner, store
+    from kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]
     tile, stride = blocked.block_of(shape)
@@ -29,8 +27,8 @@ def build(shape: Shape, target: Target) -> Program:
         middle = cuda.shared.array((tile, tile), number)
         x = int32(cuda.threadIdx.x)
         y = int32(cuda.threadIdx.y)
-        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
-        load_rest(own, to, middle, distance, distance, int32(p * tile), top, left, tile, stride)
+        top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        tiles.load_rest(own, to, middle, distance, distance, int32(p * tile), top, left, tile, stride)
         cuda.syncthreads()
         for k in range(tile):
             for s in range(results):
@@ -39,9 +37,9 @@ def build(shape: Shape, target: Target) -> Program:
                 # a comparison that sets a flag, and a store that waits for it, instead of one minimum
                 if via < own[r, x]:
                     own[r, x] = via
-        store(distance, top, left, own, tile, stride)
+        tiles.store(distance, top, left, own, tile, stride)
 
-    return program(shape, target, rest)
+    return tiles.program(shape, target, rest)
 
 
 KERNEL = blocked.rung(

@@ -9,12 +9,7 @@ from kernels.parts import blocked
 from kernels.plan import Cost, Program, Rect, Shape, Step, Target
 
 cuda: Any
-load_panel: Any
-load_rest: Any
-panel_corner: Any
-relax_panel: Any
-relax_rest: Any
-store: Any
+tiles: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -29,9 +24,9 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
             continue
         p = step.args[0]
         low, high = p * shape.tile, (p + 1) * shape.tile
-        whole = sum(map(_area, step.writes))
+        whole = sum(part.area for part in step.writes)
         for part in step.writes:
-            cost = Cost(step.cost.relaxations * _area(part) // whole, step.cost.device_bytes * _area(part) // whole)
+            cost = Cost(*(whole_cost * part.area // whole for whole_cost in step.cost))
             below, right = int(part.top >= high), int(part.left >= high)
             if step.op == "panels":
                 side = 2 + below if part.left == low else right
@@ -42,15 +37,11 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
             yield Step(step.op, step.phase, (p, side), cost, (*sources, part), (part,))
 
 
-def _area(rect: Rect) -> int:
-    return (rect.bottom - rect.top) * (rect.right - rect.left)
-
-
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, load_panel, load_rest, panel_corner, relax_panel, relax_rest, store
+    global cuda, tiles
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import load_panel, load_rest, panel_corner, pivot_and_panels, relax_panel, relax_rest, store
-    from kernels.programs.cuda_program import Args, CudaProgram, Op
+    from kernels.parts import blocked_tiles as tiles
+    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile, stride = block = blocked.block_of(shape)
@@ -59,16 +50,11 @@ def build(shape: Shape, target: Target) -> Program:
     def panels(distance, p, side):
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
-        base = int32(p * tile)
         at = int32(cuda.blockIdx.x)
         # right of and below the pivot counting starts after it; in one launch for all, every block must step over it
         if side % 2 == 1:
             at += int32(p + 1)
-        top, left = panel_corner(base, at, side < 2, tile)
-        load_panel(own, closed, distance, distance, base, top, left, tile, stride)
-        cuda.syncthreads()
-        relax_panel(own, closed, side < 2, number, tile, stride)
-        store(distance, top, left, own, tile, stride)
+        tiles.relax_panel_tile(own, closed, distance, distance, p, at, side < 2, number, tile, stride)
 
     @jit
     def rest(distance, p, side):
@@ -84,24 +70,20 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(p + 1)
         top = int32(row * tile)
         left = int32(column * tile)
-        load_rest(own, to, middle, distance, distance, base, top, left, tile, stride)
-        cuda.syncthreads()
-        relax_rest(own, to, middle, number, tile, stride)
-        store(distance, top, left, own, tile, stride)
+        tiles.relax_rest_tile(own, to, middle, distance, distance, base, top, left, number, tile, stride)
 
     others = shape.padded // tile - 1
 
-    def tiles(p: int, after: int) -> int:
+    def many(p: int, after: int) -> int:
         """How many tiles there are before or after the pivot in one direction."""
         return others - p if after else p
 
-    def panels_grid(args: Args) -> tuple[int, int]:
-        return tiles(args[0], args[1] % 2), 1
-
-    def rest_grid(args: Args) -> tuple[int, int]:
-        return tiles(args[0], args[1] % 2), tiles(args[0], args[1] // 2)
-
-    ops = {**pivot_and_panels(shape), "panels": Op(panels, block, panels_grid), "rest": Op(rest, block, rest_grid)}
+    pivot, _ = tiles.pivot_and_panels(shape)
+    ops = {
+        "pivot": Op(pivot, block, lambda args: (1, 1)),
+        "panels": Op(panels, block, lambda args: (many(args[0], args[1] % 2), 1)),
+        "rest": Op(rest, block, lambda args: (many(args[0], args[1] % 2), many(args[0], args[1] // 2))),
+    }
     return CudaProgram(shape, target, ops)
 
 

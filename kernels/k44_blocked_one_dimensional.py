@@ -8,13 +8,13 @@ from kernels.parts import blocked
 from kernels.plan import Program, Shape, Target
 
 cuda: Any
-rest_corner: Any
+tiles: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, rest_corner
+    global cuda, tiles
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import program, rest_corner
+    from kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]
     tile, stride = blocked.block_of(shape)
@@ -28,7 +28,7 @@ def build(shape: Shape, target: Target) -> Program:
         middle = cuda.shared.array(cells, number)
         t = int32(cuda.threadIdx.x)
         base = int32(p * tile)
-        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
         for s in range(results):
             q = int32(t + s * threads)
             to[q] = distance[top + q // tile, base + q % tile]
@@ -44,7 +44,7 @@ def build(shape: Shape, target: Target) -> Program:
             q = int32(t + s * threads)
             distance[top + q // tile, left + q % tile] = own[q]
 
-    return program(shape, target, rest, (threads, 1))
+    return tiles.program(shape, target, rest, (threads, 1))
 
 
 KERNEL = blocked.rung(

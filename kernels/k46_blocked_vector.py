@@ -7,12 +7,11 @@ from typing import Any
 from kernels.parts import blocked
 from kernels.plan import Option, Program, Shape, Target
 
-beside: Any
 copy: Any
 cuda: Any
+device: Any
 keep_less: Any
-load4: Any
-store4: Any
+tiles: Any
 LANES = 4
 
 
@@ -23,10 +22,10 @@ def threads_of(shape: Shape) -> int:
 
 def build(shape: Shape, target: Target) -> Program:
     # globals, not closures: numba's disk cache misses for ever where a kernel closes over compiled functions
-    global beside, copy, cuda, keep_less, load4, store4
-    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit, load4, store4
-    from kernels.parts.blocked_tiles import beside, program
-    from kernels.programs.cuda_program import Op
+    global copy, cuda, device, keep_less, tiles
+    from kernels.numba_door import device
+    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit
+    from kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -38,8 +37,8 @@ def build(shape: Shape, target: Target) -> Program:
     @jit(device=True, inline="always")
     def copy(to, at, source, there):
         """Four cells in one load and one store."""
-        a, b, c, d = load4(source, there)
-        store4(to, at, a, b, c, d)
+        a, b, c, d = device.load4(source, there)
+        device.store4(to, at, a, b, c, d)
 
     @jit(device=True, inline="always")
     def keep_less(own, at, a, b, c, d):
@@ -65,7 +64,7 @@ def build(shape: Shape, target: Target) -> Program:
             copy(own, r * tile + x, distance, (base + r) * n + base + x)
         cuda.syncthreads()
         for k in range(tile):
-            a, b, c, d = load4(own, k * tile + x)
+            a, b, c, d = device.load4(own, k * tile + x)
             for s in range(results):
                 r = int32(y + s * stride)
                 to = own[r * tile + k]
@@ -83,7 +82,7 @@ def build(shape: Shape, target: Target) -> Program:
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
         base = p * tile
-        at = beside(cuda.blockIdx.x, p) * tile
+        at = tiles.beside(cuda.blockIdx.x, p) * tile
         top = base
         left = base
         if cuda.blockIdx.y == 0:
@@ -100,10 +99,10 @@ def build(shape: Shape, target: Target) -> Program:
                 r = int32(y + s * stride)
                 if cuda.blockIdx.y == 0:
                     to = closed[r * tile + k]
-                    a, b, c, d = load4(own, k * tile + x)
+                    a, b, c, d = device.load4(own, k * tile + x)
                 else:
                     to = own[r * tile + k]
-                    a, b, c, d = load4(closed, k * tile + x)
+                    a, b, c, d = device.load4(closed, k * tile + x)
                 keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
             cuda.syncthreads()
         for s in range(results):
@@ -119,8 +118,8 @@ def build(shape: Shape, target: Target) -> Program:
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
         base = p * tile
-        top = beside(cuda.blockIdx.y, p) * tile
-        left = beside(cuda.blockIdx.x, p) * tile
+        top = tiles.beside(cuda.blockIdx.y, p) * tile
+        left = tiles.beside(cuda.blockIdx.x, p) * tile
         for s in range(results):
             r = int32(y + s * stride)
             copy(to, r * tile + x, distance, (top + r) * n + base + x)
@@ -129,21 +128,19 @@ def build(shape: Shape, target: Target) -> Program:
         cuda.syncthreads()
         for k in range(tile):
             # one 64-bit load brings what four threads of the scalar kernel load one by one
-            a, b, c, d = load4(middle, k * tile + x)
+            a, b, c, d = device.load4(middle, k * tile + x)
             for s in range(results):
                 r = int32(y + s * stride)
                 first = to[r * tile + k]
-                e, f, g, h = load4(own, r * tile + x)
+                e, f, g, h = device.load4(own, r * tile + x)
                 e, f = min(e, number(first + a)), min(f, number(first + b))
                 g, h = min(g, number(first + c)), min(h, number(first + d))
-                store4(own, r * tile + x, e, f, g, h)
+                device.store4(own, r * tile + x, e, f, g, h)
         for s in range(results):
             r = int32(y + s * stride)
             copy(distance, (top + r) * n + left + x, own, r * tile + x)
 
-    others = shape.padded // tile - 1
-    first = {"pivot": Op(pivot, block, lambda args: (1, 1)), "panels": Op(panels, block, lambda args: (others, 2))}
-    return program(shape, target, rest, block, first)
+    return tiles.three_phases(shape, target, (pivot, panels, rest), block)
 
 
 KERNEL = blocked.rung(

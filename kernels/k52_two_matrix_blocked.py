@@ -10,17 +10,8 @@ from kernels.k31_two_matrices import sides
 from kernels.parts import blocked
 from kernels.plan import Program, Shape, Step, Target
 
-beside: Any
 cuda: Any
-load: Any
-load_panel: Any
-load_rest: Any
-panel_corner: Any
-relax_in_order: Any
-relax_panel: Any
-relax_rest: Any
-rest_corner: Any
-store: Any
+tiles: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -35,21 +26,9 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global beside, cuda, load, load_panel, load_rest, panel_corner, relax_in_order, relax_panel, relax_rest, rest_corner, store
+    global cuda, tiles
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import (
-        beside,
-        load,
-        load_panel,
-        load_rest,
-        panel_corner,
-        relax_in_order,
-        relax_panel,
-        relax_rest,
-        rest_corner,
-        store,
-    )
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]
     tile, stride = block = blocked.block_of(shape)
@@ -57,24 +36,15 @@ def build(shape: Shape, target: Target) -> Program:
     @jit
     def pivot(source, to, p):
         own = cuda.shared.array((tile, tile), number)
-        base = int32(p * tile)
-        load(own, source, base, base, tile, stride)
-        cuda.syncthreads()
-        relax_in_order(own, own, own, number, tile, stride)
-        store(to, base, base, own, tile, stride)
+        tiles.relax_pivot_tile(own, source, to, p, number, tile, stride)
 
     @jit
     def panels(source, to, p):
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
-        base = int32(p * tile)
-        at = beside(cuda.blockIdx.x, p)
-        top, left = panel_corner(base, at, cuda.blockIdx.y == 0, tile)
+        at = tiles.beside(cuda.blockIdx.x, p)
         # the pivot of this round is closed in the output; the input still has the open one
-        load_panel(own, closed, source, to, base, top, left, tile, stride)
-        cuda.syncthreads()
-        relax_panel(own, closed, cuda.blockIdx.y == 0, number, tile, stride)
-        store(to, top, left, own, tile, stride)
+        tiles.relax_panel_tile(own, closed, source, to, p, at, cuda.blockIdx.y == 0, number, tile, stride)
 
     @jit
     def rest(source, to, p):
@@ -82,21 +52,12 @@ def build(shape: Shape, target: Target) -> Program:
         first = cuda.shared.array((tile, tile), number)
         second = cuda.shared.array((tile, tile), number)
         base = int32(p * tile)
-        top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
         # and so are the panels
-        load_rest(own, first, second, source, to, base, top, left, tile, stride)
-        cuda.syncthreads()
-        relax_rest(own, first, second, number, tile, stride)
-        store(to, top, left, own, tile, stride)
+        tiles.relax_rest_tile(own, first, second, source, to, base, top, left, number, tile, stride)
 
     rounds = shape.padded // tile
-    others = rounds - 1
-    ops = {
-        "pivot": Op(pivot, block, lambda args: (1, 1), sides),
-        "panels": Op(panels, block, lambda args: (others, 2), sides),
-        "rest": Op(rest, block, lambda args: (others, others), sides),
-    }
-    return CudaProgram(shape, target, ops, matrices=2, result=rounds % 2)
+    return tiles.three_phases(shape, target, (pivot, panels, rest), block, buffers=sides, matrices=2, result=rounds % 2)
 
 
 KERNEL = blocked.rung(

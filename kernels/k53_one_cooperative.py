@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from kernels.parts import blocked
 from kernels.plan import Cost, Program, Rect, Shape, Step, Target, crossing
 
-beside: Any
 cuda: Any
-load: Any
-load_panel: Any
-load_rest: Any
-panel_corner: Any
-relax_in_order: Any
-relax_rest: Any
-rest_corner: Any
-store: Any
+tiles: Any
 # what a multiprocessor of every supported generation can hold at least
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
@@ -26,14 +19,11 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     """One step for all rounds, or one for each; the bytes are those of the three phases."""
     n, rounds = shape.padded, shape.padded // shape.tile
     everything = Rect(0, 0, n, n)
-    costs = [Cost(0, 0)] * rounds
-    for step in blocked.plan(shape, stepwise):
-        p = step.args[0]
-        costs[p] = Cost(costs[p].relaxations + step.cost.relaxations, costs[p].device_bytes + step.cost.device_bytes)
+    by_round = groupby(blocked.plan(shape, stepwise), key=lambda step: step.args[0])
+    costs = [Cost.total(step.cost for step in steps) for _, steps in by_round]
     for first, last in [(p, p + 1) for p in range(rounds)] if stepwise else [(0, rounds)]:
-        relaxations, device_bytes, _ = map(sum, zip(*costs[first:last], strict=True))
         reads = (*crossing(n, first * shape.tile, last * shape.tile), everything)
-        yield Step("rounds", "all", (first, last), Cost(relaxations, device_bytes), reads, (everything,))
+        yield Step("rounds", "all", (first, last), Cost.total(costs[first:last]), reads, (everything,))
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
@@ -46,19 +36,9 @@ def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global beside, cuda, load, load_panel, load_rest, panel_corner, relax_in_order, relax_rest, rest_corner, store
+    global cuda, tiles
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.parts.blocked_tiles import (
-        beside,
-        load,
-        load_panel,
-        load_rest,
-        panel_corner,
-        relax_in_order,
-        relax_rest,
-        rest_corner,
-        store,
-    )
+    from kernels.parts import blocked_tiles as tiles
     from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
@@ -78,29 +58,23 @@ def build(shape: Shape, target: Target) -> Program:
         for p in range(begin, end):
             base = int32(p * tile)
             if block == 0:
-                load(own, distance, base, base, tile, stride)
-                cuda.syncthreads()
-                relax_in_order(own, own, own, number, tile, stride)
-                store(distance, base, base, own, tile, stride)
+                tiles.relax_pivot_tile(own, distance, distance, p, number, tile, stride)
             # every other block of the grid has waited here for the pivot
             grid.sync()
             for t in range(block, int32(2 * others), blocks):
-                at = beside(t // 2, p)
-                top, left = panel_corner(base, at, t % 2 == 0, tile)
-                load_panel(own, first, distance, distance, base, top, left, tile, stride)
+                at = tiles.beside(t // 2, p)
+                top, left = tiles.panel_corner(base, at, t % 2 == 0, tile)
+                tiles.load_panel(own, first, distance, distance, base, top, left, tile, stride)
                 cuda.syncthreads()
                 if t % 2 == 0:
-                    relax_in_order(own, first, own, number, tile, stride)
+                    tiles.relax_in_order(own, first, own, number, tile, stride)
                 else:
-                    relax_in_order(own, own, first, number, tile, stride)
-                store(distance, top, left, own, tile, stride)
+                    tiles.relax_in_order(own, own, first, number, tile, stride)
+                tiles.store(distance, top, left, own, tile, stride)
             grid.sync()
             for t in range(block, int32(others * others), blocks):
-                top, left = rest_corner(int32(t // others), int32(t % others), p, tile)
-                load_rest(own, first, second, distance, distance, base, top, left, tile, stride)
-                cuda.syncthreads()
-                relax_rest(own, first, second, number, tile, stride)
-                store(distance, top, left, own, tile, stride)
+                top, left = tiles.rest_corner(int32(t // others), int32(t % others), p, tile)
+                tiles.relax_rest_tile(own, first, second, distance, distance, base, top, left, number, tile, stride)
                 # the next tile of this block overwrites the panels that others may still read
                 cuda.syncthreads()
             grid.sync()

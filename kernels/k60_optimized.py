@@ -12,10 +12,12 @@ cuda: Any
 rest_cells: Any
 
 
-def build(shape: Shape, target: Target) -> Program:
+def program(shape: Shape, target: Target, in_registers: bool) -> Program:
+    """The kernel with the tile that is being improved in shared memory, or in each thread's registers."""
     global cuda, rest_cells
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from kernels.parts.flat_tiles import program, rest_cells
+    from kernels.parts import flat_tiles
+    from kernels.parts.flat_tiles import rest_cells
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -25,7 +27,12 @@ def build(shape: Shape, target: Target) -> Program:
 
     @jit
     def rest(distance, p):
-        own = cuda.shared.array(cells, number, ALIGN16)
+        # nobody else looks at a thread's cells: a local array whose every index is known when compiling becomes registers, and
+        # a shared one, at indices that the compiler can tell apart, is kept in them through all k
+        if in_registers:
+            own = cuda.local.array(RESULTS, number)
+        else:
+            own = cuda.shared.array(cells, number, ALIGN16)
         to = cuda.shared.array(cells, number, ALIGN16)
         middle = cuda.shared.array(cells, number, ALIGN16)
         matrix = distance.flat
@@ -34,24 +41,28 @@ def build(shape: Shape, target: Target) -> Program:
         x = uint32(cuda.threadIdx.x)
         y = uint32(cuda.threadIdx.y)
         mine = uint32(y * tile + x)
+        first, apart = (uint32(0), 1) if in_registers else (mine, step)
         from_row, from_column, here = rest_cells(p, n, tile, x, y)
-        # nobody else's cells, at indices that the compiler can tell apart: it keeps them in registers through all k
         for m in range(RESULTS):
             to[mine + m * step] = matrix[from_row + m * rows * n]
             middle[mine + m * step] = matrix[from_column + m * rows * n]
-            own[mine + m * step] = matrix[here + m * rows * n]
+            own[first + m * apart] = matrix[here + m * rows * n]
         cuda.syncthreads()
         k = uint32(0)
         while k < tile:
             # one load for all four cells of the column
             through = middle[k * tile + x]
             for m in range(RESULTS):
-                own[mine + m * step] = min(own[mine + m * step], number(to[(y + m * rows) * tile + k] + through))
+                own[first + m * apart] = min(own[first + m * apart], number(to[(y + m * rows) * tile + k] + through))
             k = uint32(k + 1)
         for m in range(RESULTS):
-            matrix[here + m * rows * n] = own[mine + m * step]
+            matrix[here + m * rows * n] = own[first + m * apart]
 
-    return program(shape, target, rest, (tile, rows))
+    return flat_tiles.program(shape, target, rest, (tile, rows))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    return program(shape, target, in_registers=False)
 
 
 KERNEL = blocked.optimized(

@@ -2,54 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kernels.k60_optimized import program
 from kernels.parts import blocked
-from kernels.parts.blocked import RESULTS
 from kernels.plan import Program, Shape, Target
-
-cuda: Any
-rest_cells: Any
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, rest_cells
-    from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from kernels.parts.flat_tiles import program, rest_cells
-
-    number = NUMBER[shape.dtype]
-    tile = shape.tile
-    cells = tile * tile
-    rows = tile // RESULTS
-    step = rows * tile
-
-    @jit
-    def rest(distance, p):
-        to = cuda.shared.array(cells, number, ALIGN16)
-        middle = cuda.shared.array(cells, number, ALIGN16)
-        # nobody else looks at these cells; an array whose every index is known when compiling becomes registers
-        own = cuda.local.array(RESULTS, number)
-        matrix = distance.flat
-        n = uint32(distance.shape[1])
-        x = uint32(cuda.threadIdx.x)
-        y = uint32(cuda.threadIdx.y)
-        mine = uint32(y * tile + x)
-        from_row, from_column, here = rest_cells(p, n, tile, x, y)
-        for m in range(RESULTS):
-            to[mine + m * step] = matrix[from_row + m * rows * n]
-            middle[mine + m * step] = matrix[from_column + m * rows * n]
-            own[m] = matrix[here + m * rows * n]
-        cuda.syncthreads()
-        k = uint32(0)
-        while k < tile:
-            through = middle[k * tile + x]
-            for m in range(RESULTS):
-                own[m] = min(own[m], number(to[(y + m * rows) * tile + k] + through))
-            k = uint32(k + 1)
-        for m in range(RESULTS):
-            matrix[here + m * rows * n] = own[m]
-
-    return program(shape, target, rest, (tile, rows))
+    return program(shape, target, in_registers=True)
 
 
 KERNEL = blocked.optimized(

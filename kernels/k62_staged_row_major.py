@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.parts import blocked
-from kernels.parts.cell_order import shares
 from kernels.plan import Program, Shape, Target
 
 beside: Any
@@ -41,7 +40,7 @@ def build(shape: Shape, target: Target) -> Program:
     number = NUMBER[shape.dtype]
     tile = shape.tile
     threads = tile * tile // RESULTS
-    rows, columns, down, across = shares(tile)
+    rows, columns, down, across = blocked.shares(tile)
     cells = SLICE * tile
     loads = cells // threads  # of each slice, by each thread
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernels.k62_staged_row_major import RESULTS, SLICE, to_word
 from kernels.parts import blocked
-from kernels.parts.cell_order import shares
 from kernels.plan import Program, Shape, Target
 
 beside: Any
@@ -13,18 +13,11 @@ cuda: Any
 cell: Any
 middle_at: Any
 to_at: Any
-SLICE = 4
-RESULTS = 16
 
 
 def first_cell(t: Any) -> Any:
     """Row and column of thread t's first cell in the tile: 16 threads to a 4x4 block, so their cells are neighbours in memory."""
     return (t & 15) >> 2, (t & 3) + (t >> 4 << 2)
-
-
-def to_word(i: Any, k: Any) -> Any:
-    """Where the slice of the column panel, 4x4 blocks one below the other, keeps cell (i, k)."""
-    return i * SLICE + k
 
 
 def middle_word(k: Any, j: Any) -> Any:
@@ -49,7 +42,7 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     tile = shape.tile
     blocks = tile // SLICE  # 4x4 blocks side by side in a tile
     threads = tile * tile // RESULTS
-    rows, columns, down, across = shares(tile)
+    rows, columns, down, across = blocked.shares(tile)
     cells = SLICE * tile
     loads = cells // threads
 

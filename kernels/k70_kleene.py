@@ -32,10 +32,6 @@ def beta(shape: Shape) -> int:
     return 2 * shape.tile
 
 
-def wide_of(shape: Shape) -> int:
-    return dict(shape.options).get("wide", WIDE)
-
-
 def refuses(shape: Shape) -> str | None:
     steps = 7 * (shape.padded // shape.tile) - 6
     if steps <= MOST_STEPS:
@@ -47,7 +43,7 @@ def refuses(shape: Shape) -> str | None:
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     # each of tile^2 threads reads two numbers and writes one in each of tile steps (Henriod, "Original Method")
-    return recursion(shape, wide_of(shape), base_bytes=3 * shape.tile**3 * shape.itemsize)
+    return recursion(shape, dict(shape.options).get("wide", WIDE), base_bytes=3 * shape.tile**3 * shape.itemsize)
 
 
 def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
@@ -202,16 +198,17 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
     }
 
 
-def used(steps: Iterator[Step], ops: dict[str, Any]) -> dict[str, Any]:
-    """The ops that the plan needs: at some widths one of the multiplies has nothing to do."""
-    names = {step.op for step in steps}
-    return {name: op for name, op in ops.items() if name in names}
+def program(shape: Shape, target: Target, steps: Iterator[Step], base: Any, side: int) -> Program:
+    """`base` in side x side threads and the multiplies, of which at some widths one has nothing to do and is left out."""
+    from kernels.programs.cuda_program import CudaProgram, Op
+
+    ops = {"base": Op(base, (side, side), lambda args: (1, 1)), **multiplies(shape, target)}
+    return CudaProgram(shape, target, {name: ops[name] for name in dict.fromkeys(step.op for step in steps)})
 
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -229,14 +226,12 @@ def build(shape: Shape, target: Target) -> Program:
                 distance[i, j] = via
             cuda.syncthreads()
 
-    ops = {"base": Op(base, (tile, tile), lambda args: (1, 1)), **multiplies(shape, target)}
-    return CudaProgram(shape, target, used(plan(shape, False), ops))
+    return program(shape, target, plan(shape, False), base, tile)
 
 
 KERNEL = Kernel(
     id="kleene",
     title="R-Kleene",
-    backend="cuda",
     papers=PAPERS,
     phases=PHASES,
     plan=plan,

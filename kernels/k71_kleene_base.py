@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from kernels.k70_kleene import PAPERS, PHASES, WIDE, multiplies, recursion, refuses, used
-from kernels.plan import Kernel, Option, Program, Shape, Step, Target
+from kernels import k70_kleene as kleene
+from kernels.plan import Option, Program, Shape, Step, Target
 
 cuda: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     # a base case reads its block once and writes it once (Henriod, "My Method")
-    return recursion(shape, WIDE, base_bytes=2 * shape.tile**2 * shape.itemsize)
+    return kleene.recursion(shape, kleene.WIDE, base_bytes=2 * shape.tile**2 * shape.itemsize)
 
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
     from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
@@ -88,16 +88,13 @@ def build(shape: Shape, target: Target) -> Program:
                 distance[low + y + a * side, low + x + b * side] = own[a * across + b]
 
     base = register_base if shape.option("keep") else shared_base
-    ops = {"base": Op(base, (side, side), lambda args: (1, 1)), **multiplies(shape, target)}
-    return CudaProgram(shape, target, used(plan(shape, False), ops))
+    return kleene.program(shape, target, plan(shape, False), base, side)
 
 
-KERNEL = Kernel(
+KERNEL = replace(
+    kleene.KERNEL,
     id="kleene-base",
     title="R-Kleene, fewer threads in the base case",
-    backend="cuda",
-    papers=PAPERS,
-    phases=PHASES,
     plan=plan,
     build=build,
     summary="R-Kleene with its base case in shared memory or registers, where each thread computes 1, 4 or 16 results.",
@@ -109,8 +106,6 @@ KERNEL = Kernel(
         "warp, may seem to keep in step without a barrier; more do not. Whether this shows in the total depends on the size: "
         "in a large graph nearly all the work lies in the wide multiplies."
     ),
-    tiles=(4, 8, 16, 32),
-    default_tile=16,
     options=(
         Option("results", (1, 4, 16), 4, "results per thread in the base case; its block has tile^2 / results threads"),
         Option(
@@ -121,7 +116,4 @@ KERNEL = Kernel(
             ("shared memory", "registers"),
         ),
     ),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
-    refuses=refuses,
 )

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from kernels import forms
 from kernels.forms import WORD_BYTES
-from kernels.parts.blocked import PHASES
-from kernels.parts.products import ALL, CLOSED, CROSS, PANEL, program
+from kernels.parts.blocked import PHASES, beside
+from kernels.parts.tuning import ALL, CLOSED, CROSS, PANEL
 from kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
 
 PAPERS = (
@@ -27,14 +27,9 @@ PAPERS = (
 )
 
 
-def span(shape: Shape, p: int) -> tuple[int, int]:
-    """First vertex of tile p, and the first behind it."""
-    return p * shape.tile, (p + 1) * shape.tile
-
-
 def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
     """Closes tile (p, p) and copies it twice, a word to a cell."""
-    low, high = span(shape, p)
+    low, high = p * shape.tile, (p + 1) * shape.tile
     own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, CLOSED)
     cells = shape.tile**2
     cost = Cost(shape.tile**3, cells * (2 * shape.itemsize + 2 * WORD_BYTES))
@@ -43,12 +38,13 @@ def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ())
 
 def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
     """Row p and column p, and column p once more by columns."""
-    low, high = span(shape, p)
+    low, high = p * shape.tile, (p + 1) * shape.tile
     n, cells, others = shape.padded, shape.tile**2, shape.padded // shape.tile - 1
     panel = PANEL + p % 2
-    row = [Rect(low, left, high, right) for left, right in ((0, low), (high, n)) if left < right]
-    column = [Rect(top, low, bottom, high) for top, bottom in ((0, low), (high, n)) if top < bottom]
-    copies = [Rect(0, left, shape.tile, right, panel) for left, right in ((0, low), (high, n)) if left < right]
+    spans = beside(low, high, n)
+    row = [Rect(low, left, high, right) for left, right in spans]
+    column = [Rect(top, low, bottom, high) for top, bottom in spans]
+    copies = [Rect(0, left, shape.tile, right, panel) for left, right in spans]
     # each tile is read and written, and reads the pivot's copy; the column is written twice
     cost = Cost(2 * others * shape.tile**3, others * cells * (4 * shape.itemsize + 3 * WORD_BYTES))
     reads = (Rect(0, 0, shape.tile, shape.tile, CLOSED), *row, *column)
@@ -56,20 +52,19 @@ def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()
 
 
 def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """One part of the rest of round p: rows and columns of tiles as in products.py."""
+    """One part of the rest of round p, numbered as in tuning.py."""
     tile, n = shape.tile, shape.padded
-    low, high = span(shape, p)
-    behind = high + tile  # the next pivot's end
+    low, high = p * shape.tile, (p + 1) * shape.tile
+    spans = beside(low, high if part == CROSS else low + part * tile, n)
     if part == CROSS:
-        row = tuple(Rect(high, left, behind, right) for left, right in ((0, low), (high, n)) if left < right)
-        column = tuple(Rect(top, high, bottom, behind) for top, bottom in ((0, low), (behind, n)) if top < bottom)
-        own, rows, columns = (*row, *column), ((0, low), (high, n)), ((0, low), (high, n))
+        behind = high + tile  # the next pivot's end
+        own = tuple(Rect(high, left, behind, right) for left, right in spans)
+        own += tuple(Rect(top, high, bottom, behind) for top, bottom in beside(low, behind, n))
     else:
-        rows = columns = ((0, low), (low + part * tile, n))
-        own = tuple(Rect(t, left, b, right) for t, b in rows for left, right in columns if t < b and left < right)
-    reads = [Rect(0, top, tile, bottom, PANEL + p % 2) for top, bottom in rows if top < bottom]
-    reads += [Rect(low, left, high, right) for left, right in columns if left < right]
-    tiles = sum((r.bottom - r.top) * (r.right - r.left) for r in own) // tile**2
+        own = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
+    reads = [Rect(0, top, tile, bottom, PANEL + p % 2) for top, bottom in spans]
+    reads += [Rect(low, left, high, right) for left, right in spans]
+    tiles = sum(rect.area for rect in own) // tile**2
     cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + WORD_BYTES))
     return Step("cross" if part == CROSS else "rest", "rest", (p, part), cost, (*reads, *own), own, lane, after)
 
@@ -84,6 +79,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
+    from kernels.parts.products import program
+
     return program(shape, target)
 
 
@@ -94,7 +91,6 @@ FORM = Option(
 KERNEL = Kernel(
     id="register-tiled",
     title="Register-tiled",
-    backend="cuda",
     papers=PAPERS,
     phases=PHASES,
     plan=plan,

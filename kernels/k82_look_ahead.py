@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernels import k80_register_tiled as tiled
-from kernels.parts.products import ALL, BULK, CROSS, program
+from kernels.parts.tuning import ALL, BULK, CROSS
 from kernels.plan import Program, Shape, Step, Target
 
 BESIDE, AHEAD = 0, 1  # lanes; of two that are ready the higher one goes first
@@ -39,6 +39,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
+    from kernels.parts.products import program
+
     return program(shape, target, ahead=True)
 
 

@@ -27,6 +27,10 @@ class Rect(NamedTuple):
     right: int
     buffer: int = 0
 
+    @property
+    def area(self) -> int:
+        return (self.bottom - self.top) * (self.right - self.left)
+
     def overlaps(self, other: Rect) -> bool:
         return (
             self.buffer == other.buffer
@@ -48,6 +52,10 @@ class Cost(NamedTuple):
     relaxations: int
     device_bytes: int
     link_bytes: int = 0
+
+    @classmethod
+    def total(cls, costs: Iterable[Cost]) -> Cost:
+        return cls(*map(sum, zip(*costs, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,27 +144,22 @@ class Program(Protocol):
     @abstractmethod
     def allocate(self) -> Buffers:
         """Buffers for the padded matrix, once."""
-        ...
 
     @abstractmethod
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         """Copy an n x n host matrix in and lay it out; also keeps what restore() needs."""
-        ...
 
     @abstractmethod
     def restore(self, buffers: Buffers, stream: Any) -> None:
         """The loaded input again, outside the clock."""
-        ...
 
     @abstractmethod
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         """Start one step; asynchronous on a GPU, where the stream may be capturing."""
-        ...
 
     @abstractmethod
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         """The n x n result as a host array of the shape's dtype, sentinels as computed."""
-        ...
 
     def resources(self) -> Mapping[str, Resources]:
         """Per op, after the first launch; empty where nothing is to be said (CPU)."""
@@ -205,34 +208,29 @@ class Copied(Protocol):
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
         """Compile whatever pack() and unpack() launch."""
-        ...
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         """The n x n host matrix to where the kernels are, row by row; returns when it is there."""
-        ...
 
     def pack(self, buffers: Buffers, stream: Any) -> None:
         """What was copied in, in the order of the kernel."""
-        ...
 
     def unpack(self, buffers: Buffers, stream: Any) -> None:
         """The result, row by row."""
-        ...
 
     def copy_out(self, buffers: Buffers, stream: Any) -> Any:
         """The n x n result, after unpack(), as a host array."""
-        ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kernel:
     """One algorithm: what a user picks. `plan` is pure; `build` is the only place where numba is reached."""
 
     id: str
     title: str
-    backend: str  # "cpu" | "cuda"
+    backend: str = "cuda"  # or "cpu"
     papers: tuple[str, ...]
-    phases: Mapping[str, str]  # key -> words a person reads
+    phases: Mapping[str, str] = field(default_factory=lambda: {"all": "all rounds"})  # key -> words a person reads
     plan: Callable[[Shape, bool], Iterator[Step]]
     build: Callable[[Shape, Target], Program]
     summary: str  # one sentence: the idea
@@ -260,9 +258,7 @@ class Kernel:
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
         """Tile sizes to choose from; the simulator is slow, so it takes small ones."""
-        if not self.tiles:
-            return ()
-        return self.simulator_tiles if simulated else self.tiles
+        return self.simulator_tiles if simulated and self.tiles else self.tiles
 
     def tile_for(self, n: int, simulated: bool = False) -> int:
         """The default tile for so many vertices, 0 where they are not known; 0 for a kernel without tiles."""

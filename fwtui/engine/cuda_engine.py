@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.engine.engine import Check, Pass, Stretch, Tell
+from fwtui.engine.engine import Check, Pass, PhasePass, Stretch, Tell
 from fwtui.engine.generate_cuda import fill
 from kernels.numba_door.device import cuda
 from kernels.plan import Buffers, Program, Step, Target
@@ -92,8 +93,8 @@ class CudaEngine:
     def __init__(self, device: int = 0):
         self._device = device
         self._lanes: dict[int, Any] = {}
+        self.activate()
         with self._device_words():
-            cuda.select_device(device)
             gpu = cuda.get_current_device()
             self.gpu = gpu
             self.stream = self._lanes[0] = cuda.stream()
@@ -141,53 +142,47 @@ class CudaEngine:
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         begin, end = Timer(), Timer()
-
-        def all_steps(check: Check) -> None:
-            self._launch_lanes(program, plan, buffers, check)
-
-        graph = Graph(lambda: all_steps(_never), self.stream) if mode == GRAPH else None
+        start = self._launching(partial(self._launch_lanes, program, plan, buffers), mode)
 
         def run(check: Check) -> float:
             self.stream.synchronize()
             check()
             begin.record(self.stream)
-            if graph is None:
-                all_steps(check)
-            else:
-                graph.launch(self.stream)
+            start(check)
             end.record(self.stream)
             end.wait()
             return begin.seconds_until(end)
 
         return run
 
-    def phase_pass(
-        self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str
-    ) -> Callable[[Check], list[float]]:
+    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
         timers = [Timer() for _ in range(len(parts) + 1)]
-        captured = mode == GRAPH
 
         def all_steps(check: Check) -> None:
-            timers[0].record(self.stream, captured)
+            timers[0].record(self.stream, mode == GRAPH)
             for part, timer in zip(parts, timers[1:], strict=True):
                 for step in part.steps:
                     check()
                     program.launch(step, buffers, self.stream)
-                timer.record(self.stream, captured)
+                timer.record(self.stream, mode == GRAPH)
 
         # launch by launch, a small size would show the gaps between launches as phases
-        graph = Graph(lambda: all_steps(_never), self.stream) if captured else None
+        start = self._launching(all_steps, mode)
 
         def run(check: Check) -> list[float]:
             self.stream.synchronize()
-            if graph is None:
-                all_steps(check)
-            else:
-                graph.launch(self.stream)
+            start(check)
             self.stream.synchronize()
             return [early.seconds_until(late) for early, late in pairwise(timers)]
 
         return run
+
+    def _launching(self, all_steps: Callable[[Check], None], mode: str) -> Callable[[Check], None]:
+        """Starts all steps, each time anew or captured once. A capture is not interrupted: it takes no device time."""
+        if mode != GRAPH:
+            return all_steps
+        graph = Graph(lambda: all_steps(lambda: None), self.stream)
+        return lambda check: graph.launch(self.stream)
 
     def _lane(self, lane: int) -> Any:
         if lane not in self._lanes:
@@ -221,7 +216,3 @@ class CudaEngine:
             join = cuda.event(timing=False)
             join.record(self._lanes[lane])
             join.wait(self.stream)
-
-
-def _never() -> None:
-    """A capture is not interrupted: it takes no device time."""

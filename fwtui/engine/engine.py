@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
 from fwtui.experiment.generate import Fill
-from kernels.plan import Buffers, Program, Step, Target
+from kernels.plan import Buffers, Cost, Program, Step, Target
 
 
 class Cancelled(Exception):
@@ -27,16 +27,8 @@ class Stretch:
     steps: tuple[Step, ...]
 
     @property
-    def relaxations(self) -> int:
-        return sum(s.cost.relaxations for s in self.steps)
-
-    @property
-    def device_bytes(self) -> int:
-        return sum(s.cost.device_bytes for s in self.steps)
-
-    @property
-    def link_bytes(self) -> int:
-        return sum(s.cost.link_bytes for s in self.steps)
+    def cost(self) -> Cost:
+        return Cost.total(step.cost for step in self.steps)
 
 
 def stretches(plan: Sequence[Step]) -> list[Stretch]:
@@ -46,10 +38,14 @@ def stretches(plan: Sequence[Step]) -> list[Stretch]:
 
 # the whole plan once: seconds from the first step's start to the last one's end; raises Cancelled where that is possible
 Pass = Callable[[Check], float]
+PhasePass = Callable[[Check], list[float]]  # the same by stretch
 
 
 class Engine(Protocol):
-    """Where programs run. `timed` is False where a time would mean nothing (the simulator)."""
+    """Where programs run. `timed` is False where a time would mean nothing (the simulator).
+
+    Inherit from it: what has a value or a body here is right for an engine on the host.
+    """
 
     target: Target
     stream: Any
@@ -58,39 +54,33 @@ class Engine(Protocol):
     @property
     def fill(self) -> Fill | None:
         """A faster way to generate large graphs, if there is one."""
-        ...
+        return None
 
     def activate(self) -> None:
         """Make its device the one that this process works on."""
-        ...
 
     def free_bytes(self) -> int | None:
         """Free device memory; None where programs live in the host's memory."""
-        ...
+        return None
 
     def synchronize(self) -> None:
         """Everything that was launched has finished."""
-        ...
 
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         """Run the plan once, untimed, telling how far it is."""
-        ...
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         """The plan with a clock around all of it, launched as `mode` says."""
         ...
 
-    def phase_pass(
-        self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str
-    ) -> Callable[[Check], list[float]]:
+    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
         """The plan on one lane with a clock around each stretch; seconds per stretch."""
         ...
 
 
-def one_of_each_op(plan: Sequence[Step]) -> Iterator[Step]:
+def one_of_each_op(plan: Sequence[Step]) -> Iterable[Step]:
     """The first step of every op: launching them compiles everything."""
-    seen: set[str] = set()
+    first: dict[str, Step] = {}
     for step in plan:
-        if step.op not in seen:
-            seen.add(step.op)
-            yield step
+        first.setdefault(step.op, step)
+    return first.values()

@@ -28,13 +28,8 @@ def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = Fals
     on_host += max(kernel.host_bytes, _REFERENCE if full else 0)
     _check("host", shape, on_host, psutil.virtual_memory().available)
     if free_device is not None and not in_host:
-        managed = shape.memory == "managed"
-        _check(
-            "managed" if managed else "device",
-            shape,
-            matrices * shape.itemsize,
-            free_device // _MANAGED_SHARE if managed else free_device,
-        )
+        where, share = ("managed", _MANAGED_SHARE) if shape.memory == "managed" else ("device", 1)
+        _check(where, shape, matrices * shape.itemsize, free_device // share)
 
 
 def _check(where: str, shape: Shape, per_cell: int, free: int) -> None:

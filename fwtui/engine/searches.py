@@ -82,7 +82,6 @@ def _components(matrix, no_edge):
                 visited += 1
                 waiting[waiting_size] = v
                 waiting_size += 1
-            deeper = False
             while cursor[v] < n:
                 w = cursor[v]
                 cursor[v] += 1
@@ -91,23 +90,21 @@ def _components(matrix, no_edge):
                 if order[w] < 0:
                     depth += 1
                     path[depth] = w
-                    deeper = True
                     break
                 if component[w] < 0:
                     lowest[v] = min(lowest[v], order[w])
-            if deeper:
-                continue
-            if lowest[v] == order[v]:
-                while True:
-                    waiting_size -= 1
-                    w = waiting[waiting_size]
-                    component[w] = count
-                    if w == v:
-                        break
-                count += 1
-            depth -= 1
-            if depth >= 0:
-                lowest[path[depth]] = min(lowest[path[depth]], lowest[v])
+            else:
+                if lowest[v] == order[v]:
+                    while True:
+                        waiting_size -= 1
+                        w = waiting[waiting_size]
+                        component[w] = count
+                        if w == v:
+                            break
+                    count += 1
+                depth -= 1
+                if depth >= 0:
+                    lowest[path[depth]] = min(lowest[path[depth]], lowest[v])
     return component, count
 
 

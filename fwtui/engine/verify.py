@@ -17,6 +17,7 @@ from fwtui.graphs.graph import GraphInput, blocks
 
 SOURCES = 16  # rows of a sampled check
 _SEED = 16807  # which rows: the same for every kernel
+_SPARSE = 20  # below one edge in so many cells SciPy's Dijkstra beats its Floyd-Warshall
 _REFERENCES = 2
 _GRAPHS = 64
 
@@ -26,11 +27,11 @@ class Finding(NamedTuple):
 
     verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
     how: str
-    cells: int  # compared
-    checksum: str
-    reachable: int | None  # ordered pairs i != j with a path
-    cycle: tuple[int, ...]
-    seconds: float
+    cells: int = 0  # compared
+    cycle: tuple[int, ...] = ()
+    checksum: str = ""
+    reachable: int | None = None  # ordered pairs i != j with a path
+    seconds: float = 0
 
 
 @dataclass
@@ -41,13 +42,6 @@ class _Known:
     potentials: np.ndarray | None = None
     references: dict[bool, np.ndarray] = field(default_factory=dict)  # by whether Dijkstra made it
     checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel's id and form
-
-
-class _Verdict(NamedTuple):
-    verdict: str
-    how: str
-    cells: int = 0
-    cycle: tuple[int, ...] = ()
 
 
 class Verifier:
@@ -72,10 +66,10 @@ class Verifier:
         if found is None:
             full = how == "full" or (how == "auto" and graph.n <= full_limit)
             if how == "off":
-                found = _Verdict("unverified", "verification is off")
+                found = Finding("unverified", "verification is off")
             elif cycle := self._cycle(graph, known):
                 reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
-                found = _Verdict("wrong", reason)
+                found = Finding("wrong", reason)
             elif full:
                 found = self._full(graph, known, distances, kernel_id)
             else:
@@ -83,7 +77,7 @@ class Verifier:
         if found.verdict in ("verified", "unverified") and how != "off":
             known.checksums[kernel_id, form] = checksum
         reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
-        return Finding(found.verdict, found.how, found.cells, checksum, reachable, found.cycle, time.perf_counter() - start)
+        return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
         # a file may change behind its name; these rarely stay the same when it does
@@ -105,7 +99,7 @@ class Verifier:
             known.cycle, known.potentials = cycle_or_potentials(graph.matrix)
         return known.cycle
 
-    def _negative_diagonal(self, graph: GraphInput, known: _Known, distances: np.ndarray) -> _Verdict | None:
+    def _negative_diagonal(self, graph: GraphInput, known: _Known, distances: np.ndarray) -> Finding | None:
         negative = np.flatnonzero(distances.diagonal() < 0)
         if not negative.size:
             return None
@@ -113,54 +107,56 @@ class Verifier:
         cycle = self._cycle(graph, known)
         if cycle:
             how = f"vertex {vertex} has a negative distance to itself; Bellman-Ford finds a cycle of {len(cycle)} in the input"
-            return _Verdict("negative cycle", how, cycle=cycle)
+            return Finding("negative cycle", how, cycle=cycle)
         if not graph.exact_sums:
             return None  # rounding around a cycle of weight 0: the comparison knows how much is too much
-        return _Verdict("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
+        return Finding("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
 
-    def _full(self, graph: GraphInput, known: _Known, distances: np.ndarray, kernel_id: str) -> _Verdict:
+    def _full(self, graph: GraphInput, known: _Known, distances: np.ndarray, kernel_id: str) -> Finding:
         by_dijkstra = kernel_id == "scipy"  # nobody is his own judge
         if by_dijkstra not in known.references:
-            from fwtui.engine.reference import reference
-
             known.references[by_dijkstra] = reference(graph, known.potentials, by_dijkstra)
         expected = known.references[by_dijkstra]
-        count, first = _differences(distances, expected, graph)
         cells = distances.size
-        if count:
-            if _beyond_range(graph, distances, expected):
-                return _Verdict("out of range", _out_of_range(graph), cells)
-            return _Verdict("wrong", _first_wrong(distances, expected, first, first[0], count), cells)
+        if found := _compared(graph, distances, expected, np.arange(graph.n)):
+            return found
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
-        return _Verdict("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
+        return Finding("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
 
-    def _sample(self, graph: GraphInput, known: _Known, distances: np.ndarray, checksum: str, whose: tuple[str, str]) -> _Verdict:
-        from fwtui.engine.reference import to_canonical
+    def _sample(self, graph: GraphInput, known: _Known, distances: np.ndarray, checksum: str, whose: tuple[str, str]) -> Finding:
         from fwtui.engine.searches import distances_from
 
         sources = np.sort(np.random.default_rng(_SEED).permutation(graph.n)[:SOURCES])
         expected = to_canonical(distances_from(graph.matrix, sources, known.potentials, graph.no_edge), graph.integer)
         rows = distances[sources]
         if obvious := _obviously_wrong(graph, distances):
-            return _Verdict("wrong", obvious, distances.size)
-        count, first = _differences(rows, expected, graph)
-        if count:
-            if _beyond_range(graph, rows, expected):
-                return _Verdict("out of range", _out_of_range(graph), rows.size)
-            return _Verdict("wrong", _first_wrong(rows, expected, first, int(sources[first[0]]), count), rows.size)
+            return Finding("wrong", obvious, distances.size)
+        if found := _compared(graph, rows, expected, sources):
+            return found
         if trouble := _range_trouble(graph, distances):
-            return _Verdict(*trouble, rows.size)
+            return Finding(*trouble, rows.size)
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
         if not graph.exact_sums:  # rounding depends on the order of additions, so checksums say nothing
-            return _Verdict("verified", how, rows.size)
+            return Finding("verified", how, rows.size)
         others = {other: theirs for other, theirs in known.checksums.items() if other != whose}
         differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != checksum]
         if differing:
-            return _Verdict("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", rows.size)
+            return Finding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", rows.size)
         names = [*dict.fromkeys(name for name, _ in others if name != whose[0])]
         forms = sum(name == whose[0] for name, _ in others)
         names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
-        return _Verdict("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, rows.size)
+        return Finding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, rows.size)
+
+
+def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources: np.ndarray) -> Finding | None:
+    """What is wrong with distances from some sources, if anything is."""
+    count, (row, column) = _differences(got, expected, graph)
+    if not count:
+        return None
+    if _beyond_range(graph, got, expected):
+        return Finding("out of range", _out_of_range(graph), got.size)
+    there = f"({sources[row]}, {column}): {_shown(got[row, column].item())}, expected {_shown(expected[row, column].item())}"
+    return Finding("wrong", f"wrong at {there}; " + ("1 cell differs" if count == 1 else f"{count:,} cells differ"), got.size)
 
 
 def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:
@@ -233,12 +229,44 @@ def _agreement(graph: GraphInput) -> str:
     return "equal" if graph.exact_sums else f"are within {graph.n} units in the last place (weights off the 1/256 grid) of"
 
 
-def _first_wrong(got: np.ndarray, expected: np.ndarray, at: tuple[int, int], row: int, count: int) -> str:
-    cells = "1 cell differs" if count == 1 else f"{count:,} cells differ"
-    return f"wrong at ({row}, {at[1]}): {_shown(got[at].item())}, expected {_shown(expected[at].item())}; {cells}"
-
-
 def _shown(number: int | float) -> str:
     if number == NO_DISTANCE:
         return "not a whole number"
     return "no path" if number in (NO_PATH, float("inf")) else f"{number:.9g}" if isinstance(number, float) else str(number)
+
+
+def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = False) -> np.ndarray:
+    """Canonical distances (int32 with 2^31 - 1, or float32 with +inf) of a graph without negative cycles.
+
+    `shifts` are potentials, needed for Dijkstra where weights are negative.
+
+    Raises scipy's NegativeCycleError where it meets one all the same.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra, floyd_warshall
+
+    present = graph.matrix != graph.no_edge
+    np.fill_diagonal(present, False)
+    rows, columns = np.nonzero(present)
+    weights = graph.matrix[rows, columns].astype(np.float64)
+    nonnegative = graph.low is None or graph.low >= 0
+    # sparse, because SciPy takes a zero of a dense matrix for no edge, and keeps explicit zeros of a sparse one
+    if (by_dijkstra or graph.edges * _SPARSE < graph.n**2) and (nonnegative or shifts is not None):
+        if shifts is not None:
+            weights += shifts[columns] - shifts[rows]
+        distances = dijkstra(csr_array((weights, (rows, columns)), shape=present.shape))
+        if shifts is not None:
+            distances += shifts[:, None] - shifts[None, :]
+    else:
+        distances = floyd_warshall(csr_array((weights, (rows, columns)), shape=present.shape))
+    return to_canonical(distances, graph.integer)
+
+
+def to_canonical(distances: np.ndarray, integer: bool) -> np.ndarray:
+    """Float64 distances with +inf for no path, as int32 or float32 of the same shape; beyond int32 is no path too."""
+    if not integer:
+        return distances.astype(np.float32)
+    result = np.empty(distances.shape, dtype=np.int32)
+    for part in blocks(distances):
+        result[part] = np.minimum(distances[part], NO_PATH)
+    return result

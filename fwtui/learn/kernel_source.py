@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from types import FunctionType, ModuleType
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType
 from typing import NamedTuple
 
 from kernels import registry
@@ -32,10 +32,9 @@ def source(kernel_id: str) -> Source:
     A kernel that has another file's program built shows that one's; where nothing is compiled at all, its own whole file.
     """
     build = registry()[kernel_id].build
-    modules = _modules(build)
-    module = next((module for module in modules if _compiled(inspect.getsource(module))), modules[0])
-    text = inspect.getsource(module)
-    name = f"{module.__name__.replace('.', '/')}.py"
+    texts = {module: _text(module) for module in _modules(build)}
+    module = next((module for module, text in texts.items() if _compiled(text)), build.__module__)
+    text, name = texts[module], f"{module.replace('.', '/')}.py"
     lines, compiled = text.split("\n"), _compiled(text)
     if not compiled:
         return Source(name, 1, tuple(lines), frozenset())
@@ -45,12 +44,22 @@ def source(kernel_id: str) -> Source:
     return Source(name, first, tuple(lines[first - 1 : last]), marked)
 
 
-def _modules(build: object) -> list[ModuleType]:
-    """The file that a kernel is built in, and those of the kernels' functions that it calls for that."""
+def _modules(build: Callable[..., object]) -> Iterator[str]:
+    """The file that a kernel is built in, and those of the kernels that its `build` calls a function of or imports."""
     assert isinstance(build, FunctionType)
-    called = (build.__globals__.get(name) for name in build.__code__.co_names)
-    functions = [build, *(f for f in called if isinstance(f, FunctionType) and f.__module__.startswith("kernels."))]
-    return [sys.modules[module] for module in dict.fromkeys(function.__module__ for function in functions)]
+    yield build.__module__
+    for name in build.__code__.co_names:
+        called = build.__globals__.get(name)
+        module = called.__module__ if isinstance(called, FunctionType) else name
+        if module.startswith("kernels."):
+            yield module
+
+
+def _text(module: str) -> str:
+    """A module's source, without importing it: it may bring numba."""
+    found = find_spec(module)
+    assert found is not None and found.origin is not None
+    return Path(found.origin).read_text(encoding="utf-8")
 
 
 def _compiled(text: str) -> list[ast.FunctionDef]:

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
-from kernels.plan import Step
+from kernels.plan import Cost, Step
 
 MOST_ROUNDS = 64  # kept of one run
 
@@ -19,9 +19,7 @@ def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequenc
             phase=phase,
             seconds=sum(s for p, s in zip(parts, seconds, strict=True) if p.phase == phase),
             launches=sum(len(p.steps) for p in parts if p.phase == phase),
-            relaxations=sum(p.relaxations for p in parts if p.phase == phase),
-            device_bytes=sum(p.device_bytes for p in parts if p.phase == phase),
-            link_bytes=sum(p.link_bytes for p in parts if p.phase == phase),
+            **Cost.total(p.cost for p in parts if p.phase == phase)._asdict(),
         )
         for phase in phases
         if any(p.phase == phase for p in parts)
@@ -38,7 +36,7 @@ def rounds_of(
     starts = [i for i, p in enumerate(parts) if p.phase == phases[0]]
     if len(starts) < 2:
         return []
-    before = list(accumulate((part.relaxations for part in parts), initial=0))
+    before = list(accumulate((part.cost.relaxations for part in parts), initial=0))
     every = -(-len(starts) // MOST_ROUNDS)
     rounds = list(enumerate(pairwise([*starts, len(parts)])))[::every]
     return [

@@ -55,8 +55,7 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
 
 def _best_cpu_rate(form: Form) -> tuple[float, None]:
     """Of all tiles; no clock: what the system says of it is an average over a longer time than a burst."""
-    tiles = probe_cpu.tiles(probe_cpu.host_features())
-    return max(_cpu_rate(probe_cpu.build(form.key, tile)) for tile in tiles), None
+    return max(_cpu_rate(probe_cpu.build(form.key, tile)) for tile in probe_cpu.tiles()), None
 
 
 def _cpu_rate(probe: probe_cpu.Probe) -> float:

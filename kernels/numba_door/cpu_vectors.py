@@ -34,6 +34,40 @@ def width_of(itemsize: int, tile: int) -> int:
     return min(tile, REGISTERS * vector_bytes() // itemsize)
 
 
+def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
+    """The address of the vector whose first cell is so many cells behind the address `first`."""
+    return builder.bitcast(builder.gep(first, [index]), vector.as_pointer())
+
+
+def loaded(builder: Any, place: Any, itemsize: int) -> Any:
+    """The vector at an address, which is aligned as a cell is."""
+    value = builder.load(place)
+    value.align = itemsize
+    return value
+
+
+def spread(builder: Any, vector: Any, place: Any) -> Any:
+    """The cell at an address, in all lanes of a vector."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    one = builder.insert_element(nothing, builder.load(place), ir.IntType(32)(0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
+
+
+def relaxed(builder: Any, kept: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
+    """min(kept, to + onward) in all lanes; `by_bits`: of floats that are not negative, which are ordered as their bits are."""
+    real = isinstance(kept.type.element, ir.FloatType)
+    via = builder.fadd(to, onward) if real else builder.add(to, onward)
+    if by_bits:
+        # more pipes compare integers
+        whole = ir.VectorType(ir.IntType(32), kept.type.count)
+        less = builder.icmp_signed("<", builder.bitcast(via, whole), builder.bitcast(kept, whole))
+    elif real:
+        less = builder.fcmp_ordered("<", via, kept)
+    else:
+        less = builder.icmp_signed("<", via, kept)
+    return builder.select(less, via, kept)
+
+
 def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, column: Any) -> Any:
     """The address of array[row, column] of a C-contiguous array, and the length of its rows."""
     made = context.make_array(array_type)(context, builder, array)
@@ -42,19 +76,7 @@ def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, col
 
 
 @intrinsic
-def relax_registers(
-    typingctx: Any,
-    own: Any,
-    top: Any,
-    left: Any,
-    to: Any,
-    to_top: Any,
-    to_left: Any,
-    middle: Any,
-    begin: Any,
-    depth: Any,
-    width: Any,
-) -> Any:
+def relax_registers(typingctx, own, top, left, to, to_top, to_left, middle, begin, depth, width):
     """own[top + i, left + j] = min(itself, to[to_top + i, to_left + k] + middle[k, begin + j]), i < ROWS, j < width, k < depth.
 
     All arrays are C-contiguous; `width`, a constant, is a power of two. `own` is written after everything is read.
@@ -66,40 +88,26 @@ def relax_registers(
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         own_type, to_type, middle_type = (signature.args[which] for which in (0, 3, 6))
         item = context.get_data_type(own_type.dtype)
-        real = isinstance(own_type.dtype, types.Float)
         itemsize = own_type.dtype.bitwidth // 8
         lanes = min(columns, vector_bytes() // itemsize)
         vector = ir.VectorType(item, lanes)
-        vectors = range(0, columns, lanes)
-        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
         index = args[1].type
 
-        def vector_at(cell: Any, offset: int) -> Any:
-            return builder.bitcast(builder.gep(cell, [index(offset)]), vector.as_pointer())
-
-        def loaded(place: Any) -> Any:
-            value = builder.load(place)
-            value.align = itemsize
-            return value
+        def vectors_at(line: Any) -> list[Any]:
+            return [vector_at(builder, vector, line, index(offset)) for offset in range(0, columns, lanes)]
 
         first, pitch = _cell(context, builder, own_type, args[0], args[1], args[2])
-        lines = [builder.gep(first, [builder.mul(pitch, index(row))]) for row in range(ROWS)]
-        places = [[vector_at(line, offset) for offset in vectors] for line in lines]
-        best = [[cgutils.alloca_once_value(builder, loaded(place)) for place in row] for row in places]
+        places = [vectors_at(builder.gep(first, [builder.mul(pitch, index(row))])) for row in range(ROWS)]
+        best = [[cgutils.alloca_once_value(builder, loaded(builder, place, itemsize)) for place in row] for row in places]
         first, pitch = _cell(context, builder, to_type, args[3], args[4], args[5])
         legs = [builder.gep(first, [builder.mul(pitch, index(row))]) for row in range(ROWS)]
         with cgutils.for_range(builder, args[8], intp=index) as loop:
             line, _ = _cell(context, builder, middle_type, args[6], loop.index, args[7])
-            seconds = [loaded(vector_at(line, offset)) for offset in vectors]
+            seconds = [loaded(builder, place, itemsize) for place in vectors_at(line)]
             for leg, row in zip(legs, best, strict=True):
-                value = builder.load(builder.gep(leg, [loop.index]))
-                one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.IntType(32)(0))
-                to_all = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), everywhere)
+                to_all = spread(builder, vector, builder.gep(leg, [loop.index]))
                 for second, kept in zip(seconds, row, strict=True):
-                    via = builder.fadd(to_all, second) if real else builder.add(to_all, second)
-                    before = builder.load(kept)
-                    less = builder.fcmp_ordered("<", via, before) if real else builder.icmp_signed("<", via, before)
-                    builder.store(builder.select(less, via, before), kept)
+                    builder.store(relaxed(builder, builder.load(kept), to_all, second), kept)
         for row, kept_row in zip(places, best, strict=True):
             for place, kept in zip(row, kept_row, strict=True):
                 builder.store(builder.load(kept), place).align = itemsize

@@ -44,13 +44,12 @@ def jit(function: Any = None, **options: Any) -> Any:
 if SIM:
     from kernels.numba_door import simulator as minplus
     from kernels.numba_door import simulator as rectangles
-    from kernels.numba_door import simulator as vectors
 
-    vectors.mend_shared_arrays()
+    minplus.mend_shared_arrays()
 else:
-    from kernels.numba_door import minplus, rectangles, vectors
-load4: Any = vectors.load4
-store4: Any = vectors.store4
+    from kernels.numba_door import minplus, rectangles
+load4: Any = minplus.load4
+store4: Any = minplus.store4
 load_words: Any = minplus.load_words
 store_words: Any = minplus.store_words
 spread: Any = minplus.spread
@@ -58,9 +57,9 @@ copy_async: Any = minplus.copy_async
 commit_copies: Any = minplus.commit_copies
 wait_copies: Any = minplus.wait_copies
 anew: Any = minplus.anew
+clock: Any = minplus.clock
 relax_tile: Any = minplus.relax_tile
 pinned: Any = rectangles.pinned
-unpin: Any = rectangles.unpin
 copy_in: Any = rectangles.copy_in
 copy_back: Any = rectangles.copy_back
 # (to, source, bytes, stream): managed arrays lack what their own copy methods ask for

@@ -1,12 +1,15 @@
 """The min-plus inner product on a tile of registers, and what brings its operands: intrinsics, as numba alone cannot say them.
 
 A *word* is 32 bits of a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one
-instruction relaxes together. Callers promise that every index is a multiple of four words. The plain-Python twins of all of
-these are in kernels/numba_door/simulator.py.
+instruction relaxes together. The machine loads and stores four cells or words with one instruction, and compilers use that only
+where they can prove the alignment; so callers promise it: every index is a multiple of four, and so is the length of a row;
+shared arrays are made with alignment=ALIGN16. An index counts from the first cell or word of the array, whatever its shape.
+The plain-Python twins of all of these are in kernels/numba_door/simulator.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -24,48 +27,62 @@ def _word(array: Any) -> Any:
     return array.dtype if array.dtype.bitwidth == 32 else types.int32
 
 
-def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
-    """Address of the word args[which + 1] of the array args[which]."""
+def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> Any:
+    """Address of the cell or word args[which + 1] of the array args[which]."""
     array, index = signature.args[which : which + 2]
     first = context.make_array(array)(context, builder, args[which]).data
-    words = builder.bitcast(first, context.get_data_type(_word(array)).as_pointer())
-    return builder.gep(words, [context.cast(builder, args[which + 1], index, types.intp)])
+    items = builder.bitcast(first, context.get_data_type(item(array)).as_pointer())
+    return builder.gep(items, [context.cast(builder, args[which + 1], index, types.intp)])
 
 
-def _load(builder: Any, words: Any, offset: int) -> list[Any]:
-    """Four words by one 128-bit load, a constant number of words behind an address."""
-    place = builder.gep(words, [_I32(offset)])
-    loaded = builder.load(builder.bitcast(place, ir.VectorType(words.type.pointee, 4).as_pointer()))
-    loaded.align = 16
+def _load(builder: Any, items: Any, offset: int, alignment: int = 16) -> list[Any]:
+    """Four cells or words by one load, a constant number of them behind an address."""
+    place = builder.gep(items, [_I32(offset)])
+    loaded = builder.load(builder.bitcast(place, ir.VectorType(items.type.pointee, 4).as_pointer()))
+    loaded.align = alignment
     return [builder.extract_element(loaded, _I32(lane)) for lane in range(4)]
 
 
-@intrinsic
-def load_words(typingctx: Any, array: Any, at: Any) -> Any:
-    """The words at .. at + 3 as a tuple; of an int16 array that is eight cells."""
+def _loading(item: Callable[[Any], Any]) -> Any:
+    """(array, at): the items at .. at + 3 of an array as a tuple."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.make_tuple(
-            builder, signature.return_type, _load(builder, _pointer(context, builder, signature, args, 0), 0)
-        )
+    @intrinsic
+    def load(typingctx: Any, array: Any, at: Any) -> Any:
+        kind = item(array)
 
-    return types.UniTuple(_word(array), 4)(array, at), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            items = _pointer(context, builder, signature, args, 0, item)
+            return context.make_tuple(builder, signature.return_type, _load(builder, items, 0, kind.bitwidth // 2))
+
+        return types.UniTuple(kind, 4)(array, at), codegen
+
+    return load
 
 
-@intrinsic
-def store_words(typingctx: Any, array: Any, at: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Writes four words to at .. at + 3."""
+def _storing(item: Callable[[Any], Any]) -> Any:
+    """(array, at, a, b, c, d): writes four items to at .. at + 3."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        words = _pointer(context, builder, signature, args, 0)
-        kind = ir.VectorType(words.type.pointee, 4)
-        four = ir.Constant(kind, ir.Undefined)
-        for lane, value in enumerate(args[2:]):
-            four = builder.insert_element(four, value, _I32(lane))
-        builder.store(four, builder.bitcast(words, kind.as_pointer())).align = 16
-        return context.get_dummy_value()
+    @intrinsic
+    def store(typingctx: Any, array: Any, at: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        kind = item(array)
 
-    return types.void(array, at, *[_word(array)] * 4), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            items = _pointer(context, builder, signature, args, 0, item)
+            vector = ir.VectorType(items.type.pointee, 4)
+            four = ir.Constant(vector, ir.Undefined)
+            for lane, value in enumerate(args[2:]):
+                four = builder.insert_element(four, value, _I32(lane))
+            builder.store(four, builder.bitcast(items, vector.as_pointer())).align = kind.bitwidth // 2
+            return context.get_dummy_value()
+
+        return types.void(array, at, *[kind] * 4), codegen
+
+    return store
+
+
+# four cells, 64 bits of int16 or 128 of float32 and int32; or four words, of an int16 array that is eight cells
+load4, store4 = _loading(lambda array: array.dtype), _storing(lambda array: array.dtype)
+load_words, store_words = _loading(_word), _storing(_word)
 
 
 @intrinsic
@@ -134,20 +151,19 @@ def anew(typingctx: Any, number: Any) -> Any:
 
 
 @intrinsic
-def relax_tile(
-    typingctx: Any,
-    best: Any,
-    to: Any,
-    to_at: Any,
-    middle: Any,
-    middle_at: Any,
-    rows: Any,
-    columns: Any,
-    high: Any,
-    wide: Any,
-    depth: Any,
-    form: Any,
-) -> Any:
+def clock(typingctx: Any) -> Any:
+    """The multiprocessor's own clock, in cycles."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # memory is named so that nothing moves past it
+        read = ir.InlineAsm(ir.FunctionType(_I64, []), "mov.u64 $0, %clock64;", "=l,~{memory}", side_effect=True)
+        return builder.call(read, [])
+
+    return types.int64(), codegen
+
+
+@intrinsic
+def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form):
     """best[i, j] = min(best[i, j], to[k, i] + middle[k, j]) for `depth` values of k: the inner loop of everything fast here.
 
     `best` is a local array of rows x columns words, which live in registers as all their indices are constants. `to` and
@@ -175,8 +191,9 @@ def relax_tile(
             apart = pitch // (size // 4)
             return [value for group in range(size // 4) for value in _load(builder, first, k * pitch + group * apart)]
 
-        for k in range(0, steps, chosen.at_once):
-            together = range(k, k + chosen.at_once)
+        at_once = 2 if chosen.two else 1
+        for k in range(0, steps, at_once):
+            together = range(k, k + at_once)
             tos = [line(first_to, step, down, to_pitch) for step in together]
             middles = [line(first_middle, step, across, middle_pitch) for step in together]
             for i in range(down):

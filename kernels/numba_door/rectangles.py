@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,14 @@ def _checked(result: tuple[Any, ...]) -> None:
         raise RuntimeError(f"{result[0].name}: {text.decode() if text else 'no description'}")
 
 
-def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Any]:
-    """A host array whose memory the copy engines reach, and what unpin() takes: ordinary memory, if it can be registered."""
+def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Callable[[], object]]:
+    """A host array whose memory the copy engines reach, and what makes it like any other: ordinary memory, if that can be."""
     matrix = np.empty(shape, dtype)
     address = matrix.ctypes.data
     if driver.cuMemHostRegister(address, matrix.nbytes, 0)[0] == driver.CUresult.CUDA_SUCCESS:
         return matrix, weakref.finalize(matrix, driver.cuMemHostUnregister, address)
     # some systems hand out pinned memory and yet pin none that is there
-    return cuda.pinned_array(shape, dtype), None
-
-
-def unpin(registered: Any) -> None:
-    """The memory is like any other from here on."""
-    if registered is not None:
-        registered()
+    return cuda.pinned_array(shape, dtype), lambda: None
 
 
 def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:

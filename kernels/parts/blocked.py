@@ -1,11 +1,12 @@
 """What all three-phase blocked kernels say of themselves: their plan and their form (Venkataraman, Sahni, Mukhopadhyaya 2003;
-Katz and Kider 2008).
+Katz and Kider 2008); and where the cells of a tile lie in other orders. Plain Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
 
@@ -17,6 +18,11 @@ THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns 
 def block_of(shape: Shape) -> tuple[int, int]:
     """Threads across and down: as many as asked for, but never more than the tile has cells."""
     return shape.tile, min(shape.option("threads"), shape.tile**2) // shape.tile
+
+
+def beside(low: int, high: int, n: int) -> list[tuple[int, int]]:
+    """The spans of n vertices before `low` and from `high` on, as far as there are any."""
+    return [(first, end) for first, end in ((0, low), (high, n)) if first < end]
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -31,29 +37,37 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     for p in range(n // tile):
         low, high = p * tile, (p + 1) * tile
         pivot = Rect(low, low, high, high)
-        row, column = Rect(low, 0, high, n), Rect(0, low, n, high)
         yield Step("pivot", "pivot", (p,), Cost(tile**3, 2 * bytes_per_tile), (pivot,), (pivot,))
         if others:
-            panels = tuple(r for r in (*_but(row, low, high, across=True), *_but(column, low, high, across=False)))
+            spans = beside(low, high, n)
+            panels = tuple(Rect(low, left, high, right) for left, right in spans)
+            panels += tuple(Rect(top, low, bottom, high) for top, bottom in spans)
             cost = Cost(2 * others * tile**3, 2 * others * 3 * bytes_per_tile)
             yield Step("panels", "panels", (p,), cost, (pivot, *panels), panels)
             cost = Cost(others**2 * tile**3, others**2 * 4 * bytes_per_tile)
-            rest = tuple(q for r in _but(Rect(0, 0, n, n), low, high, across=False) for q in _but(r, low, high, across=True))
+            rest = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
             yield Step("rest", "rest", (p,), cost, (*panels, *rest), rest)
 
 
-def _but(rect: Rect, low: int, high: int, across: bool) -> Iterator[Rect]:
-    """The rectangle without its columns (across) or rows low..high."""
-    parts = (
-        (rect._replace(right=low), rect._replace(left=high)) if across else (rect._replace(bottom=low), rect._replace(top=high))
-    )
-    return (r for r in parts if r.bottom > r.top and r.right > r.left)
+def place(q: Any, tile: Any) -> Any:
+    """Where cell q of a tile in 4x4 order stands in the same tile in row-major order."""
+    small, inside = q >> 4, q & 15
+    across = tile >> 2  # 4x4 blocks in a row of blocks
+    return ((small // across << 2) + (inside >> 2)) * tile + (small % across << 2) + (inside & 3)
+
+
+def shares(tile: int) -> tuple[int, int, int, int]:
+    """How 16 results for each of tile^2 / 16 threads lie in a tile: rows, columns, and the steps between them."""
+    threads = tile * tile // 16
+    across = min(4, threads) * max(1, threads // 16)
+    columns = tile // across
+    rows = 16 // columns
+    return rows, columns, tile // rows, across
 
 
 # a rung of the GPU, and what most of them have
 rung = partial(
     Kernel,
-    backend="cuda",
     phases=PHASES,
     plan=plan,
     tiles=(8, 16, 32),

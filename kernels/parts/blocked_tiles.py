@@ -5,13 +5,13 @@ A block is tile x stride threads, x across. A thread owns the cells (y, x), (y +
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from kernels.numba_door.device import NUMBER, cuda, int32, jit
 from kernels.parts.blocked import block_of
 from kernels.plan import Program, Shape, Target
-from kernels.programs.cuda_program import CudaProgram, Op
+from kernels.programs.cuda_program import Args, CudaProgram, Op
 
 
 @jit(device=True, inline="always")
@@ -129,42 +129,76 @@ def relax_rest(own, to, middle, number, tile, stride):
             own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
 
 
-def pivot_and_panels(shape: Shape) -> dict[str, Op]:
-    """The first two phases, which the rungs that change the third one share."""
+@jit(device=True, inline="always")
+def relax_pivot_tile(own, source, made, p, number, tile, stride):
+    """Tile (p, p) of one matrix, closed, to another or the same."""
+    base = int32(p * tile)
+    load(own, source, base, base, tile, stride)
+    cuda.syncthreads()
+    relax_in_order(own, own, own, number, tile, stride)
+    store(made, base, base, own, tile, stride)
+
+
+@jit(device=True, inline="always")
+def relax_panel_tile(own, closed, source, made, p, at, across, number, tile, stride):
+    """Tile `at` of row p (`across`) or column p likewise, with the pivot that this round has made."""
+    base = int32(p * tile)
+    top, left = panel_corner(base, at, across, tile)
+    load_panel(own, closed, source, made, base, top, left, tile, stride)
+    cuda.syncthreads()
+    relax_panel(own, closed, across, number, tile, stride)
+    store(made, top, left, own, tile, stride)
+
+
+@jit(device=True, inline="always")
+def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile, stride):
+    """Any other tile likewise, with the panels that this round has made."""
+    load_rest(own, to, middle, source, made, base, top, left, tile, stride)
+    cuda.syncthreads()
+    relax_rest(own, to, middle, number, tile, stride)
+    store(made, top, left, own, tile, stride)
+
+
+def pivot_and_panels(shape: Shape) -> tuple[Any, Any]:
+    """The functions of the first two phases, which the rungs that change the third one share."""
     number = NUMBER[shape.dtype]
-    tile = shape.tile
-    block = block_of(shape)
-    stride = block[1]
+    tile, stride = block_of(shape)
 
     @jit
     def pivot(distance, p):
         own = cuda.shared.array((tile, tile), number)
-        base = int32(p * tile)
-        load(own, distance, base, base, tile, stride)
-        cuda.syncthreads()
-        relax_in_order(own, own, own, number, tile, stride)
-        store(distance, base, base, own, tile, stride)
+        relax_pivot_tile(own, distance, distance, p, number, tile, stride)
 
     @jit
     def panels(distance, p):
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
-        base = int32(p * tile)
         at = beside(cuda.blockIdx.x, p)
-        top, left = panel_corner(base, at, cuda.blockIdx.y == 0, tile)
-        load_panel(own, closed, distance, distance, base, top, left, tile, stride)
-        cuda.syncthreads()
-        relax_panel(own, closed, cuda.blockIdx.y == 0, number, tile, stride)
-        store(distance, top, left, own, tile, stride)
+        relax_panel_tile(own, closed, distance, distance, p, at, cuda.blockIdx.y == 0, number, tile, stride)
 
-    others = shape.padded // tile - 1
-    return {"pivot": Op(pivot, block, lambda args: (1, 1)), "panels": Op(panels, block, lambda args: (others, 2))}
+    return pivot, panels
 
 
-def program(
-    shape: Shape, target: Target, rest: Any, block: tuple[int, int] | None = None, first: Mapping[str, Op] | None = None
+def three_phases(
+    shape: Shape,
+    target: Target,
+    phases: tuple[Any, Any, Any],
+    block: tuple[int, int],
+    rest_block: tuple[int, int] | None = None,
+    buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,),
+    **more: Any,
 ) -> Program:
-    """All three phases: `rest` in blocks like `block`, after the pivot and the panels above or those in `first`."""
+    """The functions of pivot, panels and rest with a block for every tile: all like `block`, or the last like `rest_block`."""
     others = shape.padded // shape.tile - 1
-    third = Op(rest, block or block_of(shape), lambda args: (others, others))
-    return CudaProgram(shape, target, {**(first or pivot_and_panels(shape)), "rest": third})
+    pivot, panels, rest = phases
+    ops = {
+        "pivot": Op(pivot, block, lambda args: (1, 1), buffers),
+        "panels": Op(panels, block, lambda args: (others, 2), buffers),
+        "rest": Op(rest, rest_block or block, lambda args: (others, others), buffers),
+    }
+    return CudaProgram(shape, target, ops, **more)
+
+
+def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int] | None = None) -> Program:
+    """All three phases: `rest` in blocks like `block`, after the pivot and the panels above."""
+    return three_phases(shape, target, (*pivot_and_panels(shape), rest), block_of(shape), block)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from kernels.plan import WARP, Cost, Rect, Shape, Step, Target, crossing
+from kernels.plan import WARP, Cost, Option, Program, Rect, Shape, Step, Target, crossing
+
+THREADS = Option("threads", (64, 256, 1024), 256, "threads per block")
 
 
-def plan(n: int, cost: Cost) -> Iterator[Step]:
-    """For each k one step that relaxes every pair, in place."""
-    everything = Rect(0, 0, n, n)
+def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]] = lambda args: (0, 0)) -> Iterator[Step]:
+    """For each k one step that relaxes every pair; `sides` says of its args which matrix it reads, and which it writes."""
     for k in range(n):
-        yield Step("relax", "all", (k,), cost, (*crossing(n, k, k + 1), everything), (everything,))
+        source, to = sides((k,))
+        reads = (*crossing(n, k, k + 1, source), Rect(0, 0, n, n, source))
+        yield Step("relax", "all", (k,), cost, reads, (Rect(0, 0, n, n, to),))
 
 
-def launch(shape: Shape, target: Target, threads: int, across: int = 1, down: int = 1) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Block and grid for threads that have `across` x `down` cells each: a warp is a row of a block."""
+def program(
+    shape: Shape,
+    target: Target,
+    relax: Any,
+    threads: int,
+    across: int = 1,
+    down: int = 1,
+    buffers: Callable[[tuple[int, ...]], tuple[int, ...]] = lambda args: (0,),
+    **more: Any,
+) -> Program:
+    """`relax` in threads that have `across` x `down` cells each: a warp is a row of a block."""
+    from kernels.programs.cuda_program import CudaProgram, Op
+
     if target.backend == "simulator":  # a simulated thread is a real one
         block = (2 if across > 1 else 4, 4)
     else:
         block = (WARP, threads // WARP)
-    return block, (-(-shape.n // (block[0] * across)), -(-shape.n // (block[1] * down)))
+    grid = (-(-shape.n // (block[0] * across)), -(-shape.n // (block[1] * down)))
+    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid, buffers)}, **more)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
-from kernels.parts.blocked import RESULTS
-from kernels.parts.cell_order import place
+from kernels.parts.blocked import RESULTS, place
+from kernels.parts.blocked_tiles import three_phases
 from kernels.plan import Program, Shape, Target
-from kernels.programs.cuda_program import CudaProgram, Op, Order
+from kernels.programs.cuda_program import Order
 
 position = jit(device=True, inline="always")(place)
 
@@ -54,7 +54,7 @@ def relax(own, to, through, number, tile, rows, x, y):
         k = uint32(k + 1)
 
 
-def pivot_and_panels(shape: Shape, tiled: bool = False) -> dict[str, Op]:
+def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
     """Pivot and panels with trip counts that the compiler knows and 32-bit addresses.
 
     `tiled`: in global memory each tile is contiguous, and so is each 4x4 block in it; in shared memory tiles are row-major.
@@ -122,15 +122,13 @@ def pivot_and_panels(shape: Shape, tiled: bool = False) -> dict[str, Op]:
             q = position(mine + m * step, tile) if tiled else mine + m * step
             matrix[here + m * down] = own[q]
 
-    others = shape.padded // tile - 1
-    return {"pivot": Op(pivot, (tile, rows), lambda args: (1, 1)), "panels": Op(panels, (tile, rows), lambda args: (others, 2))}
+    return pivot, panels
 
 
 def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int], tiled: bool = False) -> Program:
     """All three phases: `rest` in blocks like `block` after the two above."""
-    others = shape.padded // shape.tile - 1
-    ops = {**pivot_and_panels(shape, tiled), "rest": Op(rest, block, lambda args: (others, others))}
-    return CudaProgram(shape, target, ops, order=order_of(shape) if tiled else None)
+    phases, first_block = (*pivot_and_panels(shape, tiled), rest), (shape.tile, shape.tile // RESULTS)
+    return three_phases(shape, target, phases, first_block, block, order=order_of(shape) if tiled else None)
 
 
 @jit(device=True, inline="always")

@@ -19,45 +19,18 @@ With int16 two columns lie side by side in a word of `best` and of `middle`, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
-from kernels.parts.pivot import CLOSED, MATRIX, pivot_of
-from kernels.parts.tuning import Product, Tuning, tuning_of
+from kernels.numba_door import device
+from kernels.numba_door.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+from kernels.parts.pivot import pivot_of
+from kernels.parts.tuning import CLOSED, CROSS, MATRIX, PANEL, STAGES, Product, tuning_of
 from kernels.plan import NO_EDGE, Shape, Target
-
-if TYPE_CHECKING:
-    from kernels.programs.cuda_program import CudaProgram, Op
-
-anew: Any
-cuda: Any
-copy_async: Any
-commit_copies: Any
-fetch: Any
-first_slabs: Any
-load4: Any
-load_cells: Any
-load_words: Any
-multiply: Any
-place: Any
-relax_tile: Any
-spread: Any
-store4: Any
-store_cells: Any
-store_words: Any
-wait_copies: Any
-PANEL = 2  # buffer; there are two panels, and odd rounds take the second
-# parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all but those
-CROSS, ALL, BULK = 0, 1, 2
+from kernels.programs.cuda_program import CudaProgram, Op
 
 
-def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: bool = False) -> CudaProgram:
-    """The ops over a row-major matrix. `tuning` as tuning_of() gives it, unless something else is to be tried; `ahead`: with
-    an op of its own for the cross.
-    """
-    from kernels.programs.cuda_program import CudaProgram
-
-    tuning = tuning or tuning_of(shape)
+def program(shape: Shape, target: Target, ahead: bool = False) -> CudaProgram:
+    """The ops over a row-major matrix, cut as tuning_of() says; `ahead`: with an op of its own for the cross."""
+    tuning = tuning_of(shape)
     lanes = FORMS[PLAIN[shape.dtype]].lanes
     ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
     if ahead:
@@ -67,92 +40,109 @@ def program(shape: Shape, target: Target, tuning: Tuning | None = None, ahead: b
     return CudaProgram(shape, target, ops, scratch=scratch)
 
 
-def shared_helpers() -> None:
-    """What the products call. Globals, not closures: numba's disk cache misses for ever where one closure calls another."""
-    global anew, commit_copies, copy_async, cuda, fetch, first_slabs, load_cells, load_words, multiply, place, relax_tile
-    global store_cells, store_words, wait_copies
-    from kernels.numba_door.device import (
-        anew,
-        commit_copies,
-        copy_async,
-        cuda,
-        int32,
-        jit,
-        load_words,
-        relax_tile,
-        store_words,
-        wait_copies,
-    )
+@jit(device=True, inline="always")
+def place(t, down, across):
+    """Row and column of thread t among down x across threads: 4 x 8 to a warp, for whole lines from shared memory."""
+    if down % 4 == 0 and across % 8 == 0:
+        warp = t >> 5
+        row = int32(warp // (across // 8) * 4 + (t >> 3 & 3))
+        column = int32(warp % (across // 8) * 8 + (t & 7))
+    else:
+        row = int32(t // across)
+        column = int32(t % across)
+    return row, column
 
-    @jit(device=True, inline="always")
-    def place(t, down, across):
-        """Row and column of thread t among down x across threads: 4 x 8 to a warp, for whole lines from shared memory."""
-        if down % 4 == 0 and across % 8 == 0:
-            warp = t >> 5
-            row = int32(warp // (across // 8) * 4 + (t >> 3 & 3))
-            column = int32(warp % (across // 8) * 8 + (t & 7))
-        else:
-            row = int32(t // across)
-            column = int32(t % across)
-        return row, column
 
-    @jit(device=True, inline="always")
-    def fetch(shared, at, source, start, pitch, wide, slab, threads, t):
-        """`slab` lines of `wide` words to a shared array, asynchronously; a line of the source is `pitch` words long."""
-        pieces = wide // 4
-        lines = threads // pieces
-        first = start + t // pieces * pitch + t % pieces * 4
-        for i in range(slab // lines):
-            copy_async(shared, at + 4 * (t + i * threads), source, first + i * lines * pitch)
+@jit(device=True, inline="always")
+def fetch(shared, at, source, start, pitch, wide, slab, threads, t):
+    """`slab` lines of `wide` words to a shared array, asynchronously; a line of the source is `pitch` words long."""
+    pieces = wide // 4
+    lines = threads // pieces
+    first = start + t // pieces * pitch + t % pieces * 4
+    for i in range(slab // lines):
+        device.copy_async(shared, at + 4 * (t + i * threads), source, first + i * lines * pitch)
 
-    @jit(device=True, inline="always")
-    def first_slabs(
-        to, middle, left, left_start, left_pitch, right, right_start, right_pitch, high, wide, slab, ahead, threads, t
-    ):
-        """Begins to copy as many slabs of both operands as are under way at a time, `left` by columns."""
-        for s in range(ahead):
-            fetch(to, s * slab * high, left, left_start + s * slab * left_pitch, left_pitch, high, slab, threads, t)
-            fetch(middle, s * slab * wide, right, right_start + s * slab * right_pitch, right_pitch, wide, slab, threads, t)
-            commit_copies()
 
-    @jit(device=True, inline="always")
-    def multiply(
-        best, to, middle, left, left_start, left_pitch, right, right_start, right_pitch,
-        rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
-    ):  # fmt: skip
-        """Relaxes a thread's words of C through all slabs, copying the next ones meanwhile."""
-        for s in range(slabs):
-            wait_copies(under_way)
-            # everybody's copies are there, and nobody still reads the slab that the next ones overwrite
-            cuda.syncthreads()
-            if s + ahead < slabs:
-                k = (s + ahead) * slab
-                slot = (s + ahead) % stages * slab
-                # where a thread's pieces lie is computed for each slab: kept, it would take registers of the tile
-                again = anew(t)
-                fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
-                fetch(middle, slot * wide, right, right_start + k * right_pitch, right_pitch, wide, slab, threads, again)
-            commit_copies()
-            for k in range(0, slab, depth):
-                k_at = s % stages * slab + k
-                relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+@jit(device=True, inline="always")
+def first_slabs(to, middle, left, left_start, left_pitch, right, right_start, right_pitch, high, wide, slab, threads, t):
+    """Begins to copy the first slab of both operands, `left` by columns."""
+    for s in range(STAGES - 1):
+        fetch(to, s * slab * high, left, left_start + s * slab * left_pitch, left_pitch, high, slab, threads, t)
+        fetch(middle, s * slab * wide, right, right_start + s * slab * right_pitch, right_pitch, wide, slab, threads, t)
+        device.commit_copies()
 
-    @jit(device=True, inline="always")
-    def load_cells(best, source, here, pitch, rows, columns, row_gap, column_gap):
-        """A thread's words of C, its groups of four by four apart from each other by the gaps."""
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                best[at], best[at + 1], best[at + 2], best[at + 3] = load_words(source, line + c // 4 * column_gap)
 
-    @jit(device=True, inline="always")
-    def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
-        for r in range(rows):
-            line = here + (r // 4 * row_gap + r % 4) * pitch
-            for c in range(0, columns, 4):
-                at = r * columns + c
-                store_words(to, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+@jit(device=True, inline="always")
+def multiply(
+    best, to, middle, left, left_start, left_pitch, right, right_start, right_pitch,
+    rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+):  # fmt: skip
+    """Relaxes a thread's words of C through all slabs, copying the next one meanwhile."""
+    for s in range(slabs):
+        device.wait_copies(0)
+        # everybody's copies are there, and nobody still reads the slab that the next one overwrites
+        cuda.syncthreads()
+        if s + 1 < slabs:
+            k = (s + 1) * slab
+            slot = (s + 1) % STAGES * slab
+            # where a thread's pieces lie is computed for each slab: kept, it would take registers of the tile
+            again = device.anew(t)
+            fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
+            fetch(middle, slot * wide, right, right_start + k * right_pitch, right_pitch, wide, slab, threads, again)
+        device.commit_copies()
+        for k in range(0, slab, depth):
+            k_at = s % STAGES * slab + k
+            device.relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+
+
+@jit(device=True, inline="always")
+def load_cells(best, source, here, pitch, rows, columns, row_gap, column_gap):
+    """A thread's words of C, its groups of four by four apart from each other by the gaps."""
+    for r in range(rows):
+        line = here + (r // 4 * row_gap + r % 4) * pitch
+        for c in range(0, columns, 4):
+            at = r * columns + c
+            best[at], best[at + 1], best[at + 2], best[at + 3] = device.load_words(source, line + c // 4 * column_gap)
+
+
+@jit(device=True, inline="always")
+def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
+    for r in range(rows):
+        line = here + (r // 4 * row_gap + r % 4) * pitch
+        for c in range(0, columns, 4):
+            at = r * columns + c
+            device.store_words(to, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+
+
+@jit(device=True, inline="always")
+def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
+    """`wide` columns, or so many `fours` of them, of a row of tiles to shared memory, a word to a cell, piece by piece."""
+    for piece in range(pieces):
+        q = t + piece * threads
+        k = q // fours
+        j = q % fours * 4
+        a, b, c, d = device.load4(matrix, (top + k) * n + left + j)
+        device.store_words(to, k * wide + j, word(a), word(b), word(c), word(d))
+
+
+@jit(device=True, inline="always")
+def column_as_words(to, matrix, top, left, n, wide, pieces, threads, t):
+    """`wide` rows of a column of tiles likewise, but turned over: neighbouring threads write neighbouring words."""
+    for piece in range(pieces):
+        q = t + piece * threads
+        k = q // wide * 4
+        j = q % wide
+        a, b, c, d = device.load4(matrix, (top + j) * n + left + k)
+        to[k * wide + j] = a
+        to[(k + 1) * wide + j] = b
+        to[(k + 2) * wide + j] = c
+        to[(k + 3) * wide + j] = d
+
+
+@jit(device=True, inline="always")
+def store_best(matrix, at, best, q, apart, cell):
+    """Four words of C, `apart` from each other, as neighbouring cells of the matrix."""
+    device.store4(matrix, at, cell(best[q]), cell(best[q + apart]), cell(best[q + 2 * apart]), cell(best[q + 3 * apart]))
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
@@ -160,35 +150,16 @@ def panels_of(shape: Shape, cut: Product) -> Op:
 
     Column p is computed lying on its side, as closed' x column', so that both are one loop.
     """
-    global commit_copies, cuda, load4, relax_tile, spread, store4, store_words, wait_copies
-    from kernels.numba_door.device import (
-        ALIGN16,
-        NUMBER,
-        WORD,
-        commit_copies,
-        cuda,
-        jit,
-        load4,
-        relax_tile,
-        spread,
-        store4,
-        store_words,
-        uint32,
-        wait_copies,
-    )
-    from kernels.programs.cuda_program import Op
-
-    shared_helpers()
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
     form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
-    wide, rows, columns, slab, stages, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.stages, cut.depth
+    wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
     threads, down, across = cut.threads, tile // rows, wide // columns
     row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
-    ring, whole, cells, slabs = stages * slab * tile, tile * wide, rows * columns, tile // slab
-    ahead, under_way = stages - 1, stages - 2
+    ring, whole, cells, slabs = STAGES * slab * tile, tile * wide, rows * columns, tile // slab
+    pieces = whole // 4 // threads
 
     @jit(launch_bounds=cut.bounds)
     def panels(matrix, closed, panel, p):
@@ -204,76 +175,40 @@ def panels_of(shape: Shape, cut: Product) -> Op:
             at += tile
         is_row = cuda.blockIdx.y == 0
         copy = 0 if is_row else tile * tile
-        for s in range(ahead):
-            fetch(to, s * slab * tile, closed, copy + s * slab * tile, tile, tile, slab, threads, t)
-            commit_copies()
+        fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
+        device.commit_copies()
         if is_row:
-            for piece in range(whole // 4 // threads):
-                q = t + piece * threads
-                k = q // (wide // 4)
-                j = q % (wide // 4) * 4
-                a, b, c, d = load4(matrix, (base + k) * n + at + j)
-                store_words(middle, k * wide + j, word(a), word(b), word(c), word(d))
+            row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
         else:
-            for piece in range(whole // 4 // threads):
-                q = t + piece * threads
-                k = q // wide * 4
-                j = q % wide
-                a, b, c, d = load4(matrix, (at + j) * n + base + k)
-                # turned over: neighbouring threads write neighbouring words
-                middle[k * wide + j] = a
-                middle[(k + 1) * wide + j] = b
-                middle[(k + 2) * wide + j] = c
-                middle[(k + 3) * wide + j] = d
+            column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
         # what was there is in the product too, as the pivot's diagonal is 0
         for i in range(cells):
             best[i] = no_edge
         for s in range(slabs):
-            wait_copies(under_way)
+            device.wait_copies(0)
             cuda.syncthreads()
-            if s + ahead < slabs:
-                k = (s + ahead) * slab
-                slot = (s + ahead) % stages * slab
+            if s + 1 < slabs:
+                k = (s + 1) * slab
+                slot = (s + 1) % STAGES * slab
                 fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
-            commit_copies()
+            device.commit_copies()
             for k in range(0, slab, depth):
-                to_at = (s % stages * slab + k) * tile + 4 * y
+                to_at = (s % STAGES * slab + k) * tile + 4 * y
                 middle_at = (s * slab + k) * wide + 4 * x
-                relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
+                device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
             for c in range(0, columns, 4):
                 j = c // 4 * column_gap + 4 * x
                 for m in range(4):
                     if is_row:
-                        q = (r + m) * columns + c
-                        store4(
-                            matrix,
-                            (base + i + m) * n + at + j,
-                            cell(best[q]),
-                            cell(best[q + 1]),
-                            cell(best[q + 2]),
-                            cell(best[q + 3]),
-                        )
+                        store_best(matrix, (base + i + m) * n + at + j, best, (r + m) * columns + c, 1, cell)
                     else:
-                        q = r * columns + c + m
-                        store4(
-                            matrix,
-                            (at + j + m) * n + base + i,
-                            cell(best[q]),
-                            cell(best[q + columns]),
-                            cell(best[q + 2 * columns]),
-                            cell(best[q + 3 * columns]),
-                        )
+                        store_best(matrix, (at + j + m) * n + base + i, best, r * columns + c + m, columns, cell)
                         q = (r + m) * columns + c
-                        store_words(
-                            panel,
-                            (i + m) * n + at + j,
-                            spread(cell(best[q])),
-                            spread(cell(best[q + 1])),
-                            spread(cell(best[q + 2])),
-                            spread(cell(best[q + 3])),
-                        )
+                        e, f = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
+                        g, h = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
+                        device.store_words(panel, (i + m) * n + at + j, e, f, g, h)
 
     blocks = (shape.padded - tile) // wide
     return Op(panels, (threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))
@@ -281,20 +216,14 @@ def panels_of(shape: Shape, cut: Product) -> Op:
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """C = min(C, panel x row p) in blocks of high x wide words, over one of the parts of the rest."""
-    global anew, cuda
-    from kernels.numba_door.device import ALIGN16, WORD, anew, cuda, int32, jit, uint32
-    from kernels.programs.cuda_program import Op
-
-    shared_helpers()
     cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
     cut.copies(shape.tile, cut.high, cut.wide)
     word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
     lanes = FORMS[form].lanes
     high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
-    stages, depth, threads, down, across = cut.stages, cut.depth, cut.threads, cut.high // cut.rows, cut.wide // cut.columns
+    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
     row_gap, column_gap = 4 * high // rows, 4 * wide // columns
-    to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
-    ahead, under_way = stages - 1, stages - 2
+    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
 
     @jit(launch_bounds=cut.bounds)
@@ -329,14 +258,14 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         to_start = row * high
         middle_start = p * tile * pitch + column * wide
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        first_slabs(to, middle, panel, to_start, n, matrix, middle_start, pitch, high, wide, slab, ahead, threads, t)
+        first_slabs(to, middle, panel, to_start, n, matrix, middle_start, pitch, high, wide, slab, threads, t)
         load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
         multiply(
             best, to, middle, panel, to_start, n, matrix, middle_start, pitch,
-            rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
         )  # fmt: skip
         # where its words of C lie too
-        y, x = place(anew(t), down, across)
+        y, x = place(device.anew(t), down, across)
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
         store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
 

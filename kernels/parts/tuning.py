@@ -1,4 +1,7 @@
-"""How the products of the top rungs are cut into blocks and threads. Nothing here changes a result, all of it the time."""
+"""What the ops of the top rungs are called with, and how their products are cut into blocks and threads. Plain Python.
+
+Nothing about the cuts changes a result, all of it the time.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from dataclasses import dataclass
 from kernels.forms import FORMS, PLAIN
 from kernels.plan import WARP, Shape
 
+MATRIX, CLOSED, PANEL = 0, 1, 2  # buffers; there are two panels, and odd rounds take the second, PANEL + 1
+# parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all but those
+CROSS, ALL, BULK = 0, 1, 2
 REGISTERS = 65536  # of a multiprocessor, in every supported generation
 GROUP = 4  # words of one load: threads take rows and columns in groups of so many
 ALONE = 1024  # up to so many vertices the bulk of the rest leaves multiprocessors free for the next panels
+STAGES = 2  # slabs in shared memory at once: one is copied while the other is used
 UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, few enough for the instruction cache
 
 
@@ -22,12 +29,11 @@ class Product:
     rows: int  # of which a thread has so many
     columns: int
     slab: int  # k in shared memory at a time
-    stages: int  # slabs in shared memory at once
     registers: int = 128  # that a thread may have; fewer let more blocks be on a multiprocessor at once
 
     def __post_init__(self) -> None:
         even = self.rows % GROUP == self.columns % GROUP == self.high % self.rows == self.wide % self.columns == 0
-        if not even or self.stages < 2 or self.slab % self.depth:
+        if not even or self.slab % self.depth:
             raise ValueError(f"{self}: threads cannot share it evenly")
 
     def covers(self, height: int, width: int) -> None:
@@ -75,15 +81,15 @@ def tuning_of(shape: Shape) -> Tuning:
     tile, words = shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes
     if tile < 64:  # the simulator's
         size = 8 if words >= 16 else 4
-        rest = Product(tile, words, size, size, 8, 2)
-        return Tuning(Product(tile, tile, size, size, 8, 2), rest, Product(tile, words, 4, 4, 8, 2))
-    cross = Product(32, min(64, words), 4, 4, 32, 2)
+        rest = Product(tile, words, size, size, 8)
+        return Tuning(Product(tile, tile, size, size, 8), rest, Product(tile, words, 4, 4, 8))
+    cross = Product(32, min(64, words), 4, 4, 32)
     if tile == 64:
         # more and smaller blocks only while the panels have the GPU to themselves
-        panels = Product(64, 16, 4, 4, 32, 2) if shape.padded <= ALONE else Product(64, 64, 4, 4, 16, 2)
-        return Tuning(panels, Product(64, words, 8, 4, 16 if words < 64 else 32, 2, registers=96), cross)
+        panels = Product(64, 16, 4, 4, 32) if shape.padded <= ALONE else Product(64, 64, 4, 4, 16)
+        return Tuning(panels, Product(64, words, 8, 4, 16 if words < 64 else 32, registers=96), cross)
     slab, registers = (16, 128) if shape.dtype == "int32" else (32, 168)
     if shape.dtype == "int16" and shape.padded <= 4096:
         # half as many words make two whole waves of such blocks, and two and a half of smaller ones
-        return Tuning(Product(128, 32, 4, 4, 16, 2), Product(128, 64, 8, 8, 16, 2), Product(64, 64, 4, 4, 16, 2))
-    return Tuning(Product(128, 32, 4, 4, 32, 2), Product(64, 64, 8, 8, slab, 2, registers=registers), cross)
+        return Tuning(Product(128, 32, 4, 4, 16), Product(128, 64, 8, 8, 16), Product(64, 64, 4, 4, 16))
+    return Tuning(Product(128, 32, 4, 4, 32), Product(64, 64, 8, 8, slab, registers=registers), cross)

@@ -65,8 +65,8 @@ class Way(NamedTuple):
         return np.int16 if self.lanes == 2 else np.int32
 
 
-PAIRS = Way(2, 14, 7, Product(BLOCK, BLOCK // 2, 8, 8, 16, 2), Product(16, 8, 4, 4, 8, 2))
-SINGLE = Way(1, 30, LEAST_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16, 2), Product(8, 8, 4, 4, 8, 2))
+PAIRS = Way(2, 14, 7, Product(BLOCK, BLOCK // 2, 8, 8, 16), Product(16, 8, 4, 4, 8))
+SINGLE = Way(1, 30, LEAST_SHIFT, Product(BLOCK, BLOCK, 8, 8, 16), Product(8, 8, 4, 4, 8))
 
 
 class Terms(NamedTuple):

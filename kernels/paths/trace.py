@@ -11,12 +11,9 @@ from typing import Any
 
 from kernels.forms import FORMS, WORD_BYTES
 from kernels.numba_door.device import ALIGN16, anew, commit_copies, copy_async, cuda, int32, jit, relax_tile, uint32, wait_copies
-from kernels.parts import products
-from kernels.parts.tuning import Product
+from kernels.parts.products import place
+from kernels.parts.tuning import STAGES, Product
 from kernels.paths.short_arcs import TAIL, half_of, whole
-
-products.shared_helpers()
-place = products.place
 
 
 @jit(device=True, inline="always")
@@ -33,7 +30,7 @@ def bring(shared, slot, wide, matrix, pitch, block, listed, at, pieces, lines, s
 def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
     """trace(turned, keys, lists, lengths, distance, weights, before, source, n, scale, shift, far, bar)."""
     half = half_of(rounded)
-    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
+    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, STAGES
     cut.copies(slab, high, wide)
     lanes = FORMS[form].lanes
     empty = none * (0x10001 if lanes == 2 else 1)

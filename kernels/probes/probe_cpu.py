@@ -13,11 +13,12 @@ measured by, not the limit that they are measured against.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kernels.plan import ITEMSIZE
+
 DEPTH = 16  # k in one turn of the loop
-BITS = {"float32": 32, "int32": 32, "int16": 16}
 
 
 class Tile(NamedTuple):
@@ -46,28 +47,22 @@ class Probe(NamedTuple):
         return DEPTH * self.tile.rows * self.width
 
 
-def tiles(features: Sequence[str]) -> tuple[Tile, ...]:
+def tiles() -> tuple[Tile, ...]:
     """Tiles worth trying: with 32 registers, or with the 16 of older x86."""
-    if "sse2" in features and "avx512vl" not in features:
-        return (Tile(4, 2), Tile(6, 2))
-    return (Tile(4, 4), Tile(8, 2))
-
-
-def host_features() -> list[str]:
-    """What LLVM says that this machine's processor has."""
     import llvmlite.binding as llvm
 
-    return [name for name, there in llvm.get_host_cpu_features().items() if there]
+    features = llvm.get_host_cpu_features()
+    if features.get("sse2") and not features.get("avx512vl"):
+        return (Tile(4, 2), Tile(6, 2))
+    return (Tile(4, 4), Tile(8, 2))
 
 
 def build(form: str, tile: Tile) -> Probe:
     """The loop for a form of kernels.probes.probe_forms, compiled when it first runs."""
     from numba import njit, prange
 
-    from kernels.numba_door.cpu_vectors import vector_bytes
-
     dtype = form.partition("-")[0]
-    turn, lanes = _loop(form, dtype, tile, 8 * vector_bytes())
+    turn, lanes = _loop(dtype, tile, by_bits=form.endswith("-bits"))
 
     @njit(parallel=True)
     def run(c, a, b, turns, stride):
@@ -91,44 +86,25 @@ def build_copy() -> Callable[[Any, Any], None]:
     return copy
 
 
-def _loop(form: str, dtype: str, tile: Tile, bits: int) -> tuple[Any, int]:
+def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
     """turn(c, a, b, turns, stride) on flat arrays, and the cells in a vector."""
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
 
-    real = dtype == "float32"
-    number = ir.FloatType() if real else ir.IntType(BITS[dtype])
-    lanes = bits // BITS[dtype]
-    vector, whole = ir.VectorType(number, lanes), ir.VectorType(ir.IntType(BITS[dtype]), lanes)
-    index = ir.IntType(64)
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    from kernels.numba_door.cpu_vectors import loaded, relaxed, spread, vector_at, vector_bytes
 
-    def relaxed(builder: Any, c: Any, a: Any, b: Any) -> Any:
-        via = builder.fadd(a, b) if real else builder.add(a, b)
-        if form == "float32-bits":
-            # the bits of floats that are not negative are ordered as the floats are, and more pipes compare integers
-            via, c = builder.bitcast(via, whole), builder.bitcast(c, whole)
-            return builder.bitcast(builder.select(builder.icmp_signed("<", via, c), via, c), vector)
-        less = builder.fcmp_ordered("<", via, c) if real else builder.icmp_signed("<", via, c)
-        return builder.select(less, via, c)
+    itemsize = ITEMSIZE[dtype]
+    lanes = vector_bytes() // itemsize
+    vector = ir.VectorType(ir.FloatType() if dtype == "float32" else ir.IntType(8 * itemsize), lanes)
+    index = ir.IntType(64)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         c, a, b = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in range(3))
         turns, stride = args[3:]
 
-        def place(first: Any, at: Any) -> Any:
-            return builder.bitcast(builder.gep(first, [at]), vector.as_pointer())
-
         def load(first: Any, at: Any) -> Any:
-            loaded = builder.load(place(first, at))
-            loaded.align = BITS[dtype] // 8
-            return loaded
-
-        def spread(first: Any, at: Any) -> Any:
-            nothing = ir.Constant(vector, ir.Undefined)
-            one = builder.insert_element(nothing, builder.load(builder.gep(first, [at])), ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(one, nothing, everywhere)
+            return loaded(builder, vector_at(builder, vector, first, at), itemsize)
 
         cells = [load(c, index(cell * lanes)) for cell in range(tile.rows * tile.columns)]
         before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
@@ -142,10 +118,10 @@ def _loop(form: str, dtype: str, tile: Tile, bits: int) -> tuple[Any, int]:
         for k in range(DEPTH):
             row = [load(b, builder.add(offset, index((k * tile.columns + j) * lanes))) for j in range(tile.columns)]
             for i in range(tile.rows):
-                to_k = spread(a, builder.add(offset, index(k * tile.rows + i)))
+                to_k = spread(builder, vector, builder.gep(a, [builder.add(offset, index(k * tile.rows + i))]))
                 for j in range(tile.columns):
                     cell = i * tile.columns + j
-                    now[cell] = relaxed(builder, now[cell], to_k, row[j])
+                    now[cell] = relaxed(builder, now[cell], to_k, row[j], by_bits)
         following = builder.add(turn, index(1))
         for phi, first, last in zip([turn, *kept], [index(0), *cells], [following, *now], strict=True):
             phi.add_incoming(first, before)
@@ -153,7 +129,7 @@ def _loop(form: str, dtype: str, tile: Tile, bits: int) -> tuple[Any, int]:
         builder.cbranch(builder.icmp_signed("<", following, turns), loop, after)
         builder.position_at_end(after)
         for cell, value in enumerate(now):
-            builder.store(value, place(c, index(cell * lanes))).align = BITS[dtype] // 8
+            builder.store(value, vector_at(builder, vector, c, index(cell * lanes))).align = itemsize
         return context.get_dummy_value()
 
     @intrinsic

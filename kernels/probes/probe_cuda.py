@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kernels.forms import FORMS
 
 BLOCK, SIDE, DEPTH = 256, 128, 16
@@ -41,11 +43,10 @@ def build(form: int) -> Any:
     `clocks` gets the clock cycles that each block took. `stride` is 0, which only the caller knows, so that the loads stay inside
     the loop.
     """
-    global cuda, relax_tile, clock
-    from kernels.numba_door.device import ALIGN16, SIM, WORD, cuda, jit, relax_tile
+    global clock, cuda, relax_tile
+    from kernels.numba_door.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
 
     word = WORD[dtype_of(form)]
-    clock = _no_clock if SIM else _clock()
 
     # no disk cache: what is compiled for a form closes over it
     @jit(cache=False, launch_bounds=(BLOCK, BLOCKS_PER_MULTIPROCESSOR))
@@ -81,8 +82,6 @@ def build(form: int) -> Any:
 
 def expected(form: int, cells: Any, source: Any) -> Any:
     """What one block of `probe` makes of its cells, by NumPy: the same words, (BLOCK, CELLS)."""
-    import numpy as np
-
     thread = np.arange(BLOCK)
     lane, warp = thread & 31, thread >> 5
     step = np.arange(RESULTS) // 4 * (SIDE // 2) + np.arange(RESULTS) % 4
@@ -101,29 +100,5 @@ def expected(form: int, cells: Any, source: Any) -> Any:
 
 def words(form: int, numbers: Any) -> Any:
     """Small whole numbers as the words that a form computes with; packed ones in both halves."""
-    import numpy as np
-
     cells = numbers.astype(dtype_of(form))
     return np.repeat(cells, 2, axis=-1).view(np.int32) if FORMS[form].lanes == 2 else cells
-
-
-def _clock() -> Any:
-    """The multiprocessor's own clock, in cycles."""
-    from llvmlite import ir
-    from numba.core import types
-    from numba.cuda.extending import intrinsic
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # memory is named so that nothing moves past it
-        read = ir.InlineAsm(ir.FunctionType(ir.IntType(64), []), "mov.u64 $0, %clock64;", "=l,~{memory}", side_effect=True)
-        return builder.call(read, [])
-
-    @intrinsic
-    def clock(typingctx: Any) -> Any:
-        return types.int64(), emit
-
-    return clock
-
-
-def _no_clock() -> int:
-    return 0

@@ -24,6 +24,7 @@ class Form:
     number: int = -1  # on a GPU: in kernels.forms.FORMS, which the kernels' own inner loop is made from
 
 
+_MIXED_PAIRS = "VIADDMNMX.S16x2 | 2 IMAD + VIMNMX3"
 # where there is no packed form, 16-bit distances are computed in 32-bit registers
 FORMS: tuple[Form, ...] = (
     Form("float32", "cuda", "float32", "FADD + FMNMX", ("float32",), number=0),
@@ -31,16 +32,7 @@ FORMS: tuple[Form, ...] = (
     Form("int32", "cuda", "int32", "VIADDMNMX", ("int32", "int16"), number=2),
     Form("int32-mixed", "cuda", "int32, a third by multiply-add", "VIADDMNMX | 2 IMAD + VIMNMX3", ("int32", "int16"), number=3),
     Form("int16", "cuda", "16 bit, packed", "VIADDMNMX.S16x2", ("int16",), True, HOPPER, 4),
-    Form(
-        "int16-mixed",
-        "cuda",
-        "16 bit, a third by multiply-add",
-        "VIADDMNMX.S16x2 | 2 IMAD + VIMNMX3",
-        ("int16",),
-        True,
-        HOPPER,
-        5,
-    ),
+    Form("int16-mixed", "cuda", "16 bit, a third by multiply-add", _MIXED_PAIRS, ("int16",), True, HOPPER, 5),
     Form("float32", "cpu", "float32", "add + minimum", ("float32",)),
     Form("float32-bits", "cpu", "float32, minimum of the bits", "add + integer minimum", ("float32",), nonnegative=True),
     Form("int32", "cpu", "int32", "add + minimum", ("int32",)),

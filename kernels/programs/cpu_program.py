@@ -35,7 +35,8 @@ class CpuProgram(Program):
         extra = np.arange(n, padded)
         rows[extra, extra] = 0
         if self._tiled:
-            self._tiles_of(buffers[1])[...] = self._by_tile(rows)
+            side, tile = padded // self.shape.tile, self.shape.tile
+            buffers[1].reshape(side, side, tile, tile)[...] = rows.reshape(side, tile, side, tile).swapaxes(1, 2)
         self.restore(buffers, stream)
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
@@ -48,9 +49,9 @@ class CpuProgram(Program):
         n, padded = self.shape.n, self.shape.padded
         if not self._tiled:
             return buffers[0][:n, :n].copy()
-        rows = np.empty((padded, padded), self.shape.dtype)
-        self._by_tile(rows)[...] = self._tiles_of(buffers[0])
-        return rows[:n, :n]
+        side, tile = padded // self.shape.tile, self.shape.tile
+        # the last step copies
+        return buffers[0].reshape(side, side, tile, tile).swapaxes(1, 2).reshape(padded, padded)[:n, :n]
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         if self._tiled:
@@ -60,13 +61,3 @@ class CpuProgram(Program):
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
         return self.unload(buffers, stream) if self._tiled else buffers[0]
-
-    def _tiles_of(self, buffer: Any) -> Any:
-        """A tiled buffer seen as (row of tiles, column of tiles, row, column)."""
-        side, tile = self.shape.padded // self.shape.tile, self.shape.tile
-        return buffer.reshape(side, side, tile, tile)
-
-    def _by_tile(self, rows: Any) -> Any:
-        """A row-major matrix seen the same way, without a copy."""
-        side, tile = self.shape.padded // self.shape.tile, self.shape.tile
-        return rows.reshape(side, tile, side, tile).swapaxes(1, 2)

@@ -16,10 +16,6 @@ Args = tuple[int, ...]
 TRANSACTION = 128  # bytes that a warp's joined access moves at most; rows that start at a multiple of it split none
 
 
-def _only_the_matrix(args: Args) -> tuple[int, ...]:
-    return (0,)
-
-
 @dataclass(frozen=True, slots=True)
 class Op:
     """A compiled function and how it is launched: its block, and its grid as a function of the step's args.
@@ -31,7 +27,7 @@ class Op:
     function: Any
     block: tuple[int, int]
     grid: Callable[[Args], tuple[int, int]]
-    buffers: Callable[[Args], tuple[int, ...]] = _only_the_matrix
+    buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from kernels.forms import FORMS, PLAIN, form_of
-from kernels.numba_door.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32, unpin
-from kernels.parts import products
-from kernels.parts.tuning import Product
+from kernels.numba_door.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32
+from kernels.parts.products import first_slabs, load_cells, multiply, place, store_cells
+from kernels.parts.tuning import STAGES, Product
 from kernels.plan import Buffers, Shape, Step, Target
 from kernels.programs.cuda_program import CudaProgram, Op
-
-products.shared_helpers()
-first_slabs, load_cells, multiply = products.first_slabs, products.load_cells, products.multiply
-place, store_cells = products.place, products.store_cells
 
 
 class StreamedProgram(CudaProgram):
@@ -33,10 +29,10 @@ class StreamedProgram(CudaProgram):
         self._sizes = sizes  # of each buffer on the device
         self._side = shape.padded // shape.tile
         self._write: Callable[[Any], None] | None = None
-        self._registered: Any = None
+        self._unpin: Callable[[], object] = lambda: None
 
     def allocate(self) -> Buffers:
-        home, self._registered = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
+        home, self._unpin = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
         return [home, *(cuda.device_array(size, home.dtype) for _, size in sorted(self._sizes.items()))]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
@@ -67,8 +63,8 @@ class StreamedProgram(CudaProgram):
     def result(self, buffers: Buffers, stream: Any) -> Any:
         """The matrix itself; nothing can be copied to the device or back afterwards."""
         stream.synchronize()
-        unpin(self._registered)
-        self._registered = self._write = None
+        self._unpin()
+        self._write = None
         return buffers[0]
 
     def weights(self, buffers: Buffers) -> Any | None:
@@ -84,11 +80,10 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
     pitch = tile // FORMS[form].lanes
     cut.covers(tile, pitch)
     cut.copies(tile, cut.high, cut.wide)
-    high, wide, rows, columns, slab, stages = cut.high, cut.wide, cut.rows, cut.columns, cut.slab, cut.stages
+    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
     depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
     row_gap, column_gap = 4 * high // rows, 4 * wide // columns
-    to_ring, middle_ring, cells, slabs = stages * slab * high, stages * slab * wide, rows * columns, tile // slab
-    ahead, under_way = stages - 1, stages - 2
+    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
 
     @jit(launch_bounds=cut.bounds)
     def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
@@ -101,11 +96,11 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
         middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
         own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
         here = own_start + 4 * y * pitch + 4 * x
-        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, ahead, threads, t)
+        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, threads, t)
         load_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
         multiply(
             best, to, middle, left, to_start, tile, top, middle_start, pitch,
-            rows, columns, high, wide, slab, stages, ahead, under_way, depth, slabs, form, threads, t, y, x,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
         )  # fmt: skip
         y, x = place(anew(t), down, across)
         here = own_start + 4 * y * pitch + 4 * x

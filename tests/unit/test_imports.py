@@ -35,6 +35,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.parts.products": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.minplus": ("numba", "llvmlite", "cuda", "scipy"),
     **dict.fromkeys(
@@ -50,7 +52,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.streaming.streamed": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.rectangles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.simulator": (),
-    "kernels.numba_door.vectors": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
 # one process; each import in a fork of it, so that the next one is as clean

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.engine import reference as references
+from fwtui.engine import verify
 from fwtui.engine.verify import SOURCES, Finding, Verifier
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
@@ -214,7 +214,7 @@ def test_distances_beyond_the_type_are_out_of_range(
 def test_out_of_range_is_counted_beyond_the_sampled_rows() -> None:
     graph = generate(Experiment(n=300, density=0.004, high=3000, dtype="int16"))
     distances = solved(graph)
-    expected = references.reference(graph, None)
+    expected = verify.reference(graph, None)
     assert (distances != expected).any()
     assert check(graph, distances, "full").verdict == "out of range"
     finding = check(graph, distances, "sample")
@@ -257,8 +257,8 @@ def test_checksums_of_other_kernels_are_compared() -> None:
 
 def test_the_reference_is_made_once_per_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    original = references.reference
-    monkeypatch.setattr(references, "reference", lambda graph, *more: made.append(graph.n) or original(graph, *more))
+    original = verify.reference
+    monkeypatch.setattr(verify, "reference", lambda graph, *more: made.append(graph.n) or original(graph, *more))
     verifier = Verifier()
     graphs = {n: generate(Experiment(n=n, dtype="int32")) for n in (5, 6, 7)}
     for n in (5, 6, 5, 6, 7, 6, 7, 5):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
 from fwtui.common.errors import Refused
-from fwtui.engine.reference import reference
+from fwtui.engine.verify import reference
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs import formats, opening
 from fwtui.graphs.canonical import NO_PATH

@@ -15,7 +15,7 @@ from kernels import k62_staged_row_major, k63_staged_natural, registry
 from kernels.k43_blocked_many_launches import plan as many_launches
 from kernels.k46_blocked_vector import threads_of
 from kernels.parts import blocked
-from kernels.parts.cell_order import place, shares
+from kernels.parts.blocked import place, shares
 from kernels.plan import Rect, Shape, Step, Target
 
 TILE, THREADS, HALF_WARP, BANKS = 32, 64, 16, 16
@@ -183,7 +183,7 @@ from case_by_case import kernel_in, tell
 from kernels import registry
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Shape, Target
-from kernels.parts.cell_order import place
+from kernels.parts.blocked import place
 
 def right(kernel, n, tile, dtype, threads, seed):
     r = np.random.default_rng(seed)

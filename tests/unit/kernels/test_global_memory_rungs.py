@@ -84,21 +84,21 @@ PART = str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "the open pivot of the input": (
         k52_two_matrix_blocked,
-        "load_panel(own, closed, source, to,",
-        "load_panel(own, closed, source, source,",
-        {"tile": 4},
+        "    load_panel(own, closed, source, made,",
+        "    load_panel(own, closed, source, source,",
+        {"tile": 4, "part": PART},
     ),
     "the open panels of the input": (
         k52_two_matrix_blocked,
-        "load_rest(own, first, second, source, to,",
-        "load_rest(own, first, second, source, source,",
-        {"tile": 4},
+        "    load_rest(own, to, middle, source, made,",
+        "    load_rest(own, to, middle, source, source,",
+        {"tile": 4, "part": PART},
     ),
     "the output as input": (
         k52_two_matrix_blocked,
-        "second, source, to, base",
-        "second, to, to, base",
-        {"tile": 4},
+        "    load_rest(own, to, middle, source, made,",
+        "    load_rest(own, to, middle, made, made,",
+        {"tile": 4, "part": PART},
     ),
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
     "only the better distances written": (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.engine.reference import reference
-from fwtui.engine.verify import Verifier
+from fwtui.engine.verify import Verifier, reference
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical

@@ -157,9 +157,9 @@ def test_the_generator_compiles(dtype: str, cc: tuple[int, int]) -> None:
     number = float64 if dtype == "float32" else int64
     signature = (
         from_dtype(np.dtype(dtype))[:, ::1],
+        *(int64[::1], boolean),
         *(uint64, uint64, int64, uint64),
-        int64[::1],
-        *(boolean, number, number, boolean, boolean),
+        *(number, number, boolean, boolean),
         *(uint64, uint64, uint64, uint64),
     )
     got = compiled(build().py_func, signature, cc)

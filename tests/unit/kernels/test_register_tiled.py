@@ -14,9 +14,7 @@ from distances import floyd_warshall, random_matrix
 from kernels import registry
 from kernels.checks.order import legal_order, races
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
-from kernels.parts import products
-from kernels.parts.products import BULK, CROSS, PANEL
-from kernels.parts.tuning import Product, tuning_of
+from kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
 from kernels.plan import DTYPES, Shape, Step, Target
 
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
@@ -143,10 +141,10 @@ def test_what_is_refused_and_why() -> None:
 
 
 def test_an_uneven_cut_is_an_error() -> None:
-    good = Product(128, 128, 8, 8, 16, 2)
+    good = Product(128, 128, 8, 8, 16)
     assert good.threads == 256 and good.bounds == (256, 2)
     good.copies(128, 128, 128)
-    for change in ({"rows": 6}, {"high": 100}, {"stages": 1}, {"slab": 12}):
+    for change in ({"rows": 6}, {"high": 100}, {"slab": 12}):
         with pytest.raises(ValueError, match="evenly"):
             replace(good, **change)
     with pytest.raises(ValueError, match="evenly"):
@@ -161,8 +159,9 @@ def test_an_uneven_cut_is_an_error() -> None:
 @pytest.mark.parametrize(("down", "across"), [(16, 16), (8, 8), (32, 8), (8, 16), (2, 2), (2, 4), (4, 8), (16, 4)])
 def test_every_thread_has_a_place_of_its_own_and_a_warp_reads_whole_lines(down: int, across: int) -> None:
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    products.shared_helpers()
-    place = products.place.py_func
+    from kernels.parts.products import place as compiled
+
+    place = compiled.py_func
     places = [tuple(map(int, place(t, down, across))) for t in range(down * across)]
     assert set(places) == {(y, x) for y in range(down) for x in range(across)}
     if down % 4 == across % 8 == 0:

@@ -130,8 +130,8 @@ LOADED = "        cuda.syncthreads()\n        for k in range(tile):"
 RELAXED = "                own[r, x] = via\n"
 MINIMUM = "\n                r = int32(y + s * stride)\n                own[r, x] = min"
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # the file, what is replaced, by what, and which of its occurrences
-    "no barrier after the pivot is loaded": (PART, "cuda.syncthreads()\n        relax_in_order(", "relax_in_order(", 0),
-    "no barrier after the panels are loaded": (PART, "cuda.syncthreads()\n        relax_panel(", "relax_panel(", 0),
+    "no barrier after the pivot is loaded": (PART, "cuda.syncthreads()\n    relax_in_order(", "relax_in_order(", 0),
+    "no barrier after the panels are loaded": (PART, "cuda.syncthreads()\n    relax_panel(", "relax_panel(", 0),
     "no barrier after the rest is loaded": (RUNG, LOADED, "        for k in range(tile):", 0),
     "no barrier between the steps of the pivot": (PART, RELAXED + "        cuda.syncthreads()\n", RELAXED, 0),
     "a stale panel": (PART, "middle[r, x] = made[base + r, left + x]", "middle[r, x] = made[top + r, left + x]", 0),
@@ -140,7 +140,7 @@ MUTANTS: dict[str, tuple[str, str, str, int]] = {  # the file, what is replaced,
     "one k too few in the pivot": (PART, "for k in range(tile):", "for k in range(tile - 1):", 0),
     "the pivot's own row in the rest": (PART, "row = beside(row, p)", "row = beside(row, p + 1)", 0),
     "the pivot among the panels": (PART, "beside(cuda.blockIdx.x, p)", "beside(cuda.blockIdx.x, p + 1)", 0),
-    "a grid one block short": (PART, "(others, others))", "(others, max(1, others - 1)))", 0),
+    "a grid one block short": (PART, "(others, others), buffers", "(others, max(1, others - 1)), buffers", 0),
     "only a thread's first result": (RUNG, "results):" + MINIMUM, "1):" + MINIMUM, 0),
 }  # fmt: skip
 

@@ -110,7 +110,7 @@ def step(phase: str, relaxations: int, device: int = 0, op: str = "") -> Step:
 def test_stretches_are_cut_where_the_phase_changes() -> None:
     plan = [step("a", 1), step("a", 2), step("b", 4), step("a", 8)]
     found = stretches(plan)
-    assert [(s.phase, len(s.steps), s.relaxations) for s in found] == [("a", 2, 3), ("b", 1, 4), ("a", 1, 8)]
+    assert [(s.phase, len(s.steps), s.cost.relaxations) for s in found] == [("a", 2, 3), ("b", 1, 4), ("a", 1, 8)]
     assert [s for stretch in found for s in stretch.steps] == plan
     assert stretches([]) == []
 
