@@ -1,4 +1,4 @@
-"""Somebody in the course: the step that is open, the guesses that were made, and the runs made on this machine."""
+"""A user's way through the course: the step that is open, the guesses that were made, and the runs made on this machine."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import Step
-from fwtui.learn.lessons import Lessons, recorded_words
+from fwtui.learn.lessons import Cited, Lessons, recorded_words
 from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-Guess = float | str | None  # a number, the key of a choice, or None where somebody only wanted the answer
-Planned = tuple[Step, Experiment]
+Guess = float | str | None  # a number, the key of a choice, or None where only the answer was wanted
 
 
 class Here(NamedTuple):
@@ -37,14 +36,14 @@ class Rung(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All that is shown of a step; `answer` is there once somebody has guessed."""
+    """All that is shown of a step; `answer` is there once the user has guessed."""
 
     number: int
     of: int
     title: str
     kind: Kind | None = None
     where: str = ""
-    n: int = 0
+    cited: Cited | None = None
     text: tuple[str, ...] = ()
     ask: str = ""
     choices: tuple[Choice, ...] = ()
@@ -58,14 +57,14 @@ class Page(NamedTuple):
 
 
 class CourseProgress:
-    """Where somebody is in the course; guesses are kept for as long as the program runs."""
+    """Where the user is in the course; guesses are kept for as long as the program runs."""
 
     def __init__(self, lessons: Lessons):
         self.lessons = lessons
         self.place = 0
         self._guesses: dict[str, Guess] = {}
         self._runs: dict[str, tuple[int, ...]] = {}  # by step: the runs of this machine, the one compared with first
-        self._waiting: list[Planned] = []
+        self._waiting: list[Experiment] = []
         self._begun: list[int] = []
         self._for = ""  # the step that is being run
         self._page: tuple[object, Page] | None = None
@@ -89,29 +88,19 @@ class CourseProgress:
     def guess(self, text: str) -> None:
         """Take a guess: a choice's key, or a number as it was typed; an empty one only shows the answer. Raises Refused."""
         kind = self.step.kind
-        if not text.strip():
-            self._guesses[self.step.name] = None
-        elif kind.hint:
-            self._guesses[self.step.name] = parse_guess(kind, text)
-        else:
-            self._guesses[self.step.name] = text
+        guess = parse_guess(kind, text) if kind.hint and text.strip() else text.strip() or None
+        self._guesses[self.step.name] = guess
 
     def plan(self, gpu: bool) -> None:
         """Have the open step's runs made on this machine, by next_run(). Raises Refused where nothing can be timed."""
-        against = self.step.against
-        experiments = self.lessons.here(self.step, gpu)
-        steps = [self.step] if len(experiments) == 1 or against is None else [self.lessons.course[against], self.step]
-        self._waiting = list(zip(steps, experiments, strict=True))
+        self._waiting = list(self.lessons.here(self.step, gpu))
         self._begun, self._for = [], self.step.name
 
     def next_run(self, model: Model) -> Experiment | None:
         """The next run to start, where none is going; None once all were made, or one did not come to its end."""
-        if not self._waiting:
-            return None
         if self._begun and not _usable(model.runs.get(self._begun[-1])):
-            self._waiting = []
-            return None
-        return self._waiting[0][1]
+            self.give_up()
+        return self._waiting[0] if self._waiting else None
 
     def began(self, run: int) -> None:
         """That run was started for next_run()."""
@@ -142,11 +131,11 @@ class CourseProgress:
         first = Page(step.number, len(lessons.course), step.written.title)
         try:
             cited = lessons.cited(step)
+            first = first._replace(cited=cited)
             page = first._replace(
                 title=lessons.title(step),
                 kind=step.kind,
                 where=recorded_words(cited),
-                n=cited.run.n,
                 text=tuple(lessons.text(step)),
                 ask=lessons.ask(step),
                 choices=lessons.choices(step),

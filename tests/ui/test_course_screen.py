@@ -54,7 +54,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         assert "the recorded run" not in text
         await go(pilot, "g")
         text = await typed(pilot, "6x")
-        answer = screen(app).guide.progress.lessons.answer(screen(app).guide.progress.step)  # type: ignore[union-attr]
+        answer = screen(app).guide.progress.lessons.answer(screen(app).guide.progress.step)
         assert answer.number is not None and answer.number > 6
         assert "your guess" in text and "6.00x" in text and answer.words in text and "times too low" in text
         assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
@@ -72,7 +72,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         await go(pilot, "g")
         assert "'soon' is no guess here" in await typed(pilot, "soon")
         await go(pilot, "g", "escape")
-        assert not screen(app).guide.progress.told, "Esc does not answer"  # type: ignore[union-attr]
+        assert not screen(app).guide.progress.told, "Esc does not answer"
         await go(pilot, "g")
         text = await typed(pilot, "")
         assert "the recorded run" in text and "your guess" not in text
@@ -127,7 +127,6 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
             here = screen(app)
             page = here.guide.page
             assert page is not None and page.number == number and not page.problem and page.text
-            assert here.guide.progress is not None
             assert here.stepping.experiment.kernel == here.guide.progress.step.written.kernel
             await pilot.press("greater_than_sign")
 

@@ -22,8 +22,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
-from fwtui.tui.sweep.curves import figure
-from fwtui.tui.sweep.dots import DotPlot, Ranked
+from fwtui.tui.sweep.curves import DotPlot, Ranked, figure
 from fwtui.tui.sweep.draft import SweepDraft
 from fwtui.tui.sweep.heat_map import HeatMap, cut
 from fwtui.tui.sweep.live_screen import LiveSweepScreen

@@ -140,7 +140,7 @@ LATE = (
         "fwtui.tui.app.session_reading",
         "fwtui.tui.frame.transport",
     ),
-    *("fwtui.tui.run.answers_dialog", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
+    *("fwtui.tui.run.dialogs", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
 )
 
 FIRST_FRAME = """

@@ -11,9 +11,18 @@ from textual.keys import _character_to_key
 from fwtui.tui.frame.places import PLACES
 
 
-def bound(keys: str, action: str, title: str, tooltip: str, id: str = "", show: bool = True, priority: bool = False) -> Binding:
-    """A binding in one line; its id is its action where nothing else is said."""
-    return Binding(keys, action, title, show=show, priority=priority, tooltip=tooltip, id=id or action)
+def bound(
+    keys: str,
+    action: str,
+    title: str,
+    tooltip: str,
+    id: str = "",
+    show: bool = True,
+    priority: bool = False,
+    key_display: str | None = None,
+) -> Binding:
+    """A binding; its id is its action where nothing else is said."""
+    return Binding(keys, action, title, show, key_display, priority, tooltip, id=id or action)
 
 
 hidden = partial(bound, show=False)  # not in the footer, where there is no room for all

@@ -60,7 +60,7 @@ class Frame(Screen[None]):
     - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - `check_action()`: False for keys that can do nothing now, and `why_not()`: why (ask super() for all others);
+    - `why_not()`: why a key can do nothing now; empty where it can (ask super() for all others);
     - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
       words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
@@ -405,22 +405,15 @@ class Frame(Screen[None]):
             panel.scroll_page_up(animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        source = self.view.source
+        if self.why_not(action):
+            return False
         match action:
-            case "answer":
-                return self._asks
             case "move" if parameters[:1] in ARROWS and isinstance(self.focused, Arrowed | Input | OptionList | Select):
                 return False
             case "move" | "adjust" | "go":
                 return self.view.playback is not None
-            case "cancel":
-                return self.view.busy
             case "record" | "pause":
-                return source is not None
-            case "mark":
-                return source is not None and source.recorder is not None
-            case "cursor":
-                return any(isinstance(widget, Arrowed) for widget in self.focus_chain)
+                return self.view.source is not None
             case "leave":
                 return self.view.close is None
             case "close":
@@ -437,15 +430,16 @@ class Frame(Screen[None]):
         return True
 
     def why_not(self, action: str) -> str:
-        """Why check_action() says no to an action of this screen, in a few words; nothing where another binding has the key."""
+        """Why an action can do nothing now, in a few words; empty where it can, or where another binding has the key."""
+        source = self.view.source
         match action:
-            case "cancel":
+            case "cancel" if not self.view.busy:
                 return "nothing is going that could be cancelled"
-            case "mark":
+            case "mark" if source is None or source.recorder is None:
                 return f"nothing is being recorded that a marker could be left in; {self.key_of('record')} records"
-            case "cursor":
+            case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
                 return "there is nothing here now that the arrows could move"
-            case "answer":
+            case "answer" if not self._asks:
                 return "no marker that asks a question stands here"
         return ""
 

@@ -18,19 +18,9 @@ from fwtui.tui.widgets.readout import meter
 LABEL = 20
 
 
-class Keys(NamedTuple):
-    """How the keys are called that the page speaks of."""
-
-    on: str
-    run: str
-    course: str
-    step: str
-
-
 class Lesson(NamedTuple):
     page: Page
-    keys: Keys
-    matrix: bool  # whether the matrix stands beside it
+    hint: str  # which keys go on from here
 
 
 class CourseWords(Drawn["Lesson | None"]):
@@ -49,8 +39,7 @@ class CourseWords(Drawn["Lesson | None"]):
         rows += answer_lines(page, width) if page.answer is not None else [line(f"  {choice.words}") for choice in page.choices]
         rows += _here(page, width)
         rows += _climbed(page)
-        rows += [line(""), *line((_hint(subject), MUTED)).wrap(width)]
-        return rows
+        return [*rows, line(""), *line((subject.hint, MUTED)).wrap(width)]
 
 
 def answer_lines(page: Page, width: int) -> list[Content]:
@@ -66,14 +55,13 @@ def answer_lines(page: Page, width: int) -> list[Content]:
 
 
 def _numbers(page: Page, width: int) -> list[Content]:
-    assert page.kind is not None and page.answer is not None
-    told: list[tuple[str, float]] = []
-    if isinstance(page.guess, float):
-        told.append(("your guess", page.guess))
+    assert page.kind is not None and page.answer is not None and page.cited is not None
+    told = [("your guess", page.guess)] if isinstance(page.guess, float) else []
     told.append(("the recorded run", page.answer.number or 0.0))
-    here = page.here.answer if page.here is not None else None
-    if here is not None and here.number is not None and page.here is not None and _alike(page):
-        told.append((f"here, n {page.here.n}", here.number))
+    here = page.here
+    alike = here is not None and (page.kind.name != "seconds" or here.n == page.cited.run.n)  # times of another n are not
+    if alike and here.answer is not None and here.answer.number is not None:
+        told.append((f"here, n {here.n}", here.answer.number))
     whole = 1.0 if page.kind.say is units.percent else 0.0  # shares stand on a scale of their own
     most = max(whole, *(number for _, number in told)) or 1.0
     room = max(LEAST_BAR, min(MOST_BAR, width - LABEL - WORDS))
@@ -95,11 +83,6 @@ def _climbed(page: Page) -> list[Content]:
     return rows
 
 
-def _alike(page: Page) -> bool:
-    """Whether a run of this machine may stand among the bars: times of another n may not."""
-    return page.here is not None and page.kind is not None and (page.kind.name != "seconds" or page.here.n == page.n)
-
-
 def _here(page: Page, width: int) -> list[Content]:
     here = page.here
     if here is None:
@@ -108,12 +91,3 @@ def _here(page: Page, width: int) -> list[Content]:
     if not words:
         words = "done; guess, and it stands beside the recorded run"
     return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width)]
-
-
-def _hint(subject: Lesson) -> str:
-    page, keys = subject.page, subject.keys
-    last = page.number == page.of
-    words = [] if last and page.answer is not None else [f"{keys.on}: {'guess' if page.answer is None else 'next step'}"]
-    words.append(f"{keys.run}: run it here")
-    words.append(f"{keys.step}: follow the matrix" if subject.matrix else f"{keys.course}: how it moves data, and its source")
-    return " · ".join(words)

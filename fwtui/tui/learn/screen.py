@@ -33,10 +33,8 @@ from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
 SECONDS = 0.6  # of one k while it plays
-
-
 OF_COURSE = ("guess", "run_here")
-OF_MATRIX = ("by_k", "by_step", "by_round", "to", "walk", "weight", "size", "another", "compare", "kernel")
+OF_MATRIX = ("by_k", "by", "to", "walk", "weight", "size", "another", "compare", "kernel")
 
 
 class LearnScreen(Frame):
@@ -73,16 +71,17 @@ class LearnScreen(Frame):
         *COURSE_KEYS,
         bound(".", "by_k(1)", "k on", "the next k", id="learn.on"),
         hidden("comma", "by_k(-1)", "k back", "one k back", id="learn.back"),
-        bound("]", "by_step(1)", "Step", "to the next step", id="learn.step"),
-        hidden("[", "by_step(-1)", "Step back", "a step back", id="learn.step.back"),
-        hidden("}", "by_round(1)", "Round", "to the next round", id="learn.round"),
-        hidden("{", "by_round(-1)", "Round back", "a round back", id="learn.round.back"),
+        bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
+        hidden("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
+        hidden("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
+        hidden("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
         hidden("home", "to(0)", "Beginning", "to the graph itself", id="learn.home"),
         hidden("end", "to(1)", "End", "to the distances", id="learn.end"),
         bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
         bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
-        replace(
-            hidden("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight", id="learn.enter"),
+        hidden(
+            *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
+            id="learn.enter",
             key_display="Enter",
         ),
         hidden("n", "size", "Size", "another number of vertices", id="learn.size"),
@@ -102,7 +101,7 @@ class LearnScreen(Frame):
         super().__init__(view)
         self.stepping: Stepping = stepping()
         self.guide = CourseGuide(self, self._follow_step, self._course_shown)
-        self._agreement: tuple[int, Agreement] | None = None  # of an edition
+        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # of an edition
         self._comparing: int | None = None  # the edition that is being compared
         self._stop = Event()
 
@@ -146,10 +145,9 @@ class LearnScreen(Frame):
         self.query_one(CourseWords).show(lesson)
         self.query_one(StepWords).show(self._place)
         self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
-        beside = self.guide.cited if self._matrix_seen else None
-        self.query_one(MatrixPicture).show(
-            beside.run if beside else None, beside.entrant.model.t if beside else 0.0, self.view.motion
-        )
+        cited = lesson.page.cited if lesson is not None and self._matrix_seen else None
+        run, t = (cited.run, cited.entrant.model.t) if cited is not None else (None, 0.0)
+        self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
     def _follow_step(self, step: Step) -> None:
@@ -181,8 +179,8 @@ class LearnScreen(Frame):
 
     @property
     def _place(self) -> Place:
-        s, found = self.stepping, self._agreement
-        agreement = found[1] if found is not None and found[0] == s.edition else None
+        s, (edition, found) = self.stepping, self._agreement
+        agreement = found if edition == s.edition else None
         return Place(s, (s.edition, s.position, s.row, s.column), agreement, self._comparing == s.edition)
 
     def on_distance_grid_marked(self, event: DistanceGrid.Marked) -> None:
@@ -192,11 +190,8 @@ class LearnScreen(Frame):
     def action_by_k(self, count: int) -> None:
         self._go(self.stepping.position + count)
 
-    def action_by_step(self, direction: int) -> None:
-        self._go(self.stepping.trace.next_step(self.stepping.position, direction))
-
-    def action_by_round(self, direction: int) -> None:
-        self._go(self.stepping.trace.next_round(self.stepping.position, direction))
+    def action_by(self, part: str, direction: int) -> None:
+        self._go(self.stepping.trace.next_of(part, self.stepping.position, direction))
 
     def action_to(self, end: int) -> None:
         self._go(end * len(self.stepping.trace.moments))
@@ -267,15 +262,9 @@ class LearnScreen(Frame):
         if self._comparing == s.edition:
             return
         self._comparing, self._stop = s.edition, Event()
-        compare = partial(self._compare, partial(real.compare, s.trace, s.experiment, self._stop))
+        compare = partial(real.compare, s.trace, s.experiment, self._stop)
         in_background(self, compare, partial(self._compared, s.edition), "compare")
         self.update()
-
-    def _compare(self, compare: Callable[[], Agreement]) -> Agreement:
-        try:
-            return compare()
-        except Exception as error:
-            return Agreement(reason=str(error))
 
     def _compared(self, edition: int, agreement: Agreement) -> None:
         """The kernel itself has run on the graph of that edition."""
@@ -285,24 +274,13 @@ class LearnScreen(Frame):
             self._comparing = None
         self.update()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "motion":
-            return self.guide.open and self._matrix_seen
-        if action == "lesson":
-            return self.guide.begun
-        if action in OF_COURSE:
-            return self.guide.open
-        if action in OF_MATRIX and not self._matrix_seen:
-            return False
-        return super().check_action(action, parameters)
-
     def why_not(self, action: str) -> str:
         course = self.key_of("learn.course")
-        if action in ("lesson", *OF_COURSE) and not self.guide.open:
+        if (action in OF_COURSE and not self.guide.open) or (action == "lesson" and not self.guide.begun):
             return f"the course is not open; {course} opens it"
         if not self._matrix_seen and action in ("motion", *OF_MATRIX):
             return f"the matrix has no room beside the course; {course} shows it"
-        if action == "motion":
+        if action == "motion" and not self.guide.open:
             return f"only the course has a picture here; {course} opens it"
         return super().why_not(action)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -16,7 +15,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.run.large_figures import Figures
 from fwtui.tui.widgets import readout
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.drawn import Drawn, Told
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import Subject
 
@@ -27,55 +26,18 @@ LARGE = (110, 34)
 class Part(Drawn["Subject | None"]):
     """One part of a run in the words of fwtui.tui.widgets.readout; nothing where there is no run."""
 
-    said: ClassVar[Callable[[Subject, int], Sequence[Content]]]
+    def __init__(self, said: Callable[[Subject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
+        super().__init__(None, id=id, classes=classes)
+        self._said = said
 
     def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else type(self).said(subject, width)
-
-
-class Title(Part):
-    """Which run, and its verdict."""
-
-    said = staticmethod(lambda subject, width: [readout.title(subject, width)])
-
-
-class Headline(Part):
-    """The numbers that matter most, and what it is doing."""
-
-    said = staticmethod(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)])
-
-
-class Phases(Part):
-    said = staticmethod(readout.phases)
-
-
-class Outside(Part):
-    said = staticmethod(readout.outside)
-
-
-class Meters(Part):
-    said = staticmethod(readout.meters)
-
-
-class Checked(Part):
-    said = staticmethod(readout.checked)
-
-
-class Empty(Drawn[tuple[str, ...]]):
-    """What to do first."""
-
-    def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
-        first, *others = subject or ("",)
-        lines = [*line((first, STRONG)).wrap(width)]
-        for other in others:
-            lines += line((other, MUTED)).wrap(width)
-        return lines
+        return [] if subject is None else self._said(subject, width)
 
 
 class RunPanel(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
-    RunPanel Headline, RunPanel Phases, RunPanel Outside, RunPanel Meters, RunPanel Checked { margin-top: 1; }
+    RunPanel .total, RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
     RunPanel #row Vertical { width: 1fr; height: auto; }
@@ -89,20 +51,20 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
-        yield Empty(())
-        yield Title(None)
+        yield Told(())
+        yield Part(lambda subject, width: [readout.title(subject, width)])
         yield Figures()
-        yield Headline(None)
+        yield Part(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)], classes="total")
         with Horizontal(id="row"):
             with Vertical():
-                yield Phases(None)
-                yield Outside(None, id="beside")
-                yield Meters(None, id="besides")
+                yield Part(readout.phases, classes="phases")
+                yield Part(readout.outside, id="beside", classes="outside")
+                yield Part(readout.meters, id="besides", classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
-        yield Meters(None, id="meters")
-        yield Outside(None, id="below")
-        yield Checked(None)
+        yield Part(readout.meters, id="meters", classes="meters")
+        yield Part(readout.outside, id="below", classes="outside")
+        yield Part(readout.checked, classes="check")
 
     def on_resize(self, event: events.Resize) -> None:
         # the picture goes first where there is little room
@@ -116,12 +78,10 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence = model.evidence(run) if run.backend == "cuda" else None
             subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit_of(model, run))
         self.query_one(Banner).show(model.fault)
-        empty = self.query_one(Empty)
-        empty.show(advice)
-        empty.set_class(subject is not None, "-empty")
-        for part in self.query(Drawn):
-            if isinstance(part, Banner | Empty):
-                continue
+        told = self.query_one(Told)
+        told.show(advice)
+        told.set_class(subject is not None, "-empty")
+        for part in self.query(Part):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)

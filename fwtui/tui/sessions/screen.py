@@ -213,24 +213,17 @@ class SessionsScreen(Frame):
         self.read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        match action:
-            case "rename" | "annotate" | "delete":
-                return self.marked is not None and self.marked.own
-            case "undo":
-                return self._shelf.can_undo
-            case "compare":
-                return self.marked is not None and any(tab.name == BESIDE for tab in self.view.tabs)
-            case "back":
-                return self.has_class("-filtering") or super().check_action(action, parameters)
-        return super().check_action(action, parameters)
+        if action == "compare" and all(tab.name != BESIDE for tab in self.view.tabs):
+            return False
+        return (action == "back" and self.has_class("-filtering")) or super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
         marked = self.marked
         match action:
             case "rename" | "annotate" | "delete" | "compare" if marked is None:
                 return "no session is marked"
-            case "rename" | "annotate" | "delete" if marked is not None:
+            case "rename" | "annotate" | "delete" if marked is not None and not marked.own:
                 return f"{marked.name} came with fwtui and stays as it is"
-            case "undo":
+            case "undo" if not self._shelf.can_undo:
                 return "nothing was changed that could be taken back"
         return super().why_not(action)

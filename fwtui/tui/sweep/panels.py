@@ -7,38 +7,19 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from fwtui.campaigns.sweep.running import Sweep
-from fwtui.campaigns.sweep.squares import NOTHING, Square, Squares
+from fwtui.campaigns.sweep.squares import Square, Squares
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
 from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 STATUS_BAR = 24  # cells of the bar
 
 
-class Told(Drawn[tuple[str, ...]]):
-    """Sentences, each on lines of its own; the first one matters most."""
-
-    def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
-        first, *others = subject or ("",)
-        lines = list(line((first, STRONG)).wrap(width)) if first else []
-        for other in others:
-            lines += line((other, MUTED)).wrap(width)
-        return lines
-
-
-class Where(Drawn[str]):
-    """What is under the cursor, in one line."""
-
-    def draw(self, subject: str, width: int) -> Sequence[Content]:
-        return [line((subject, MUTED))]
-
-
-class Status(Drawn[tuple[Sweep | None, tuple[object, ...]]]):
+class Status(Drawn[tuple[Sweep | None, object]]):
     """How far the sweep is. The second part of its subject is whatever changes while the sweep stays the same object."""
 
-    def draw(self, subject: tuple[Sweep | None, tuple[object, ...]], width: int) -> Sequence[Content]:
+    def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
         sweep = subject[0]
         if sweep is None:
             return [line(("runs of this session", MUTED))]
@@ -55,9 +36,9 @@ class Status(Drawn[tuple[Sweep | None, tuple[object, ...]]]):
 
 def described(square: Square, squares: Squares, model: Model) -> str:
     """Everything about one square in a line."""
-    run: Run | None = square.run
+    run = square.run
     if run is None or run.state != "done":
-        return square.why or (wording.outcome(run) if run is not None else square.state or NOTHING or "not run")
+        return square.why or (wording.outcome(run) if run is not None else square.state or "not run")
     best = squares.best_rate
     words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
     words.append(units.rate(run.rate))
