@@ -26,12 +26,9 @@ class Here(NamedTuple):
 
 
 class Rung(NamedTuple):
-    """A kernel of the course in its looking back: against the first one, at its n."""
+    """The run of a kernel in the course's looking back, and how many times as fast it is as the first one."""
 
-    title: str
-    n: int
-    seconds: float
-    rate: float | None
+    run: Run
     times: float
 
 
@@ -109,7 +106,6 @@ class CourseProgress:
         self._runs[self._for] = tuple(self._begun)
 
     def give_up(self) -> None:
-        """No further run."""
         self._waiting = []
 
     def page(self, model: Model) -> Page:
@@ -124,7 +120,7 @@ class CourseProgress:
         cited = [self.lessons.cited(step).run for step in self.lessons.course]
         runs = list({run.experiment.kernel: run for run in cited if run.n == cited[0].n and run.seconds}.values())
         first = runs[0].seconds or 0.0
-        return tuple(Rung(run.title, run.n, run.seconds or 0.0, run.rate, first / (run.seconds or 1.0)) for run in runs)
+        return tuple(Rung(run, first / (run.seconds or 1.0)) for run in runs)
 
     def _made(self, model: Model, runs: Sequence[Run | None]) -> Page:
         step, lessons = self.step, self.lessons

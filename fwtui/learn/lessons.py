@@ -56,7 +56,6 @@ class Lessons:
         return f"From {placeholders.counted(rates[0])} to {placeholders.counted(max(rates))} relaxations a second"
 
     def cited(self, step: Step) -> Cited:
-        """The step's recorded run."""
         wanted = step.written.recorded
         path = session_path(self._sessions, wanted.session)
         model = _model(path, path.stat().st_mtime_ns)

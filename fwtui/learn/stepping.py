@@ -48,12 +48,10 @@ class Stepping:
 
     @property
     def cell(self) -> Cell | None:
-        """What happened last to the marked cell."""
         return self.trace.relaxed(self.position - 1, self.row, self.column) if self.position else None
 
     @property
     def path(self) -> tuple[int, ...]:
-        """The path of the marked cell that is known by now."""
         return self.trace.path(self.position, self.row, self.column)
 
     @property

@@ -10,7 +10,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widget import Widget
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
@@ -71,6 +70,7 @@ class CompareScreen(Frame):
     """
     AUTO_FOCUS = "CompareTable"
     PLACE = "compare"
+    PANEL = "#deltas"
     BINDINGS: ClassVar = [
         bound("b", "pin", "Baseline", "the marked run is what all others are compared with", id="compare.baseline"),
         bound("o", "bring", "Open", "runs of another session beside those of this one", id="compare.open"),
@@ -105,9 +105,6 @@ class CompareScreen(Frame):
                     yield Deltas(None)
                 yield Chart()
             yield Track("")
-
-    def panel(self) -> Widget:
-        return self.query_one("#deltas")
 
     def state(self) -> object:
         race = self._clock
@@ -146,7 +143,7 @@ class CompareScreen(Frame):
         baseline = self.baseline(entrants)
         table = self.query_one(CompareTable)
         table.show(self._lines(entrants, baseline), self.app.size.width - 2)
-        self._marked = table.marked or ""
+        self._marked = table.key or ""
         entrant = next((e for e in entrants if e.label == self._marked), None)
         pair = None
         if entrant is not None and baseline is not None and entrant.label != baseline.label:
@@ -188,7 +185,7 @@ class CompareScreen(Frame):
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
-        label = self.query_one(CompareTable).marked or ""  # a key in an empty table is told as well, without a row
+        label = self.query_one(CompareTable).key or ""  # a key in an empty table is told as well, without a row
         if label != self._marked:
             self._marked = label
             self._clock.end()
@@ -199,7 +196,7 @@ class CompareScreen(Frame):
         event.stop()
 
     def action_pin(self) -> None:
-        label = self.query_one(CompareTable).marked
+        label = self.query_one(CompareTable).key
         entrant = next((e for e in self.entrants if e.label == label), None)
         if entrant is None:
             return

@@ -142,7 +142,6 @@ class OccupancyPanel(Vertical):
 
     @property
     def op(self) -> str:
-        """The operation whose occupancy is shown."""
         return self._said.op
 
     @property
@@ -161,7 +160,6 @@ class OccupancyPanel(Vertical):
         self._say(Said(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
 
     def reset(self) -> None:
-        """Back to what was compiled."""
         self._say(self._said._replace(choice=_compiled_choice(self._said.compiled)))
 
     def _say(self, said: Said) -> None:

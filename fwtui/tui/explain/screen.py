@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widget import Widget
 from textual.widgets import Static
 
 from fwtui.analysis.ledger import ledger, roofs
@@ -47,6 +46,7 @@ class ExplainScreen(Frame):
     ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
     """
     PLACE = "explain"
+    PANEL = "#ledger"
     AUTO_FOCUS = ""
     WORDS = (
         ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
@@ -90,9 +90,6 @@ class ExplainScreen(Frame):
 
     def on_mount(self) -> None:
         self.query_one(OccupancyPanel).add_class("panel")
-
-    def panel(self) -> Widget:
-        return self.query_one("#ledger")
 
     @property
     def _single(self) -> str:

@@ -61,7 +61,7 @@ class Frame(Screen[None]):
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
     - `why_not()`: why a key can do nothing now; empty where it can (ask super() for all others);
-    - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
+    - where it applies: `PANEL` (the selector of what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
       words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
 
@@ -77,6 +77,7 @@ class Frame(Screen[None]):
     """
     COMMANDS: ClassVar = {palette.Commands}
     PLACE: ClassVar[str] = ""
+    PANEL: ClassVar[str] = ""
     STRIP: ClassVar = True
     WORDS: ClassVar[Words] = ()
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
@@ -125,7 +126,7 @@ class Frame(Screen[None]):
 
     def panel(self) -> Widget | None:
         """What the page keys scroll."""
-        return None
+        return self.query_one(self.PANEL) if self.PANEL else None
 
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""

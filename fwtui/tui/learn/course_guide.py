@@ -55,7 +55,6 @@ class CourseGuide:
 
     @property
     def page(self) -> Page | None:
-        """What the course shows now."""
         return self.progress.page(self._source.model) if self.open else None
 
     def lesson(self, matrix: bool) -> Lesson | None:
@@ -119,7 +118,6 @@ class CourseGuide:
             self._screen.app.push_screen(AskScreen(page.ask, placeholder=hint), take)
 
     def run_here(self) -> None:
-        """Run the step's kernel on this machine."""
         with self._screen.saying():
             if self._view.busy:
                 raise Refused("something is running already; cancel it or wait for its end")

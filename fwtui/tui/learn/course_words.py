@@ -76,10 +76,10 @@ def _climbed(page: Page) -> list[Content]:
     """Looking back at the end: every kernel of the course."""
     if not page.climbed:
         return []
-    rows = [line(""), line((f"All of it, n {page.climbed[0].n}", STRONG))]
+    rows = [line(""), line((f"All of it, n {page.climbed[0].run.n}", STRONG))]
     for rung in page.climbed:
-        numbers = f"{units.duration(rung.seconds):>10}{units.rate(rung.rate):>18}{units.gain(rung.times):>9}"
-        rows.append(line(f"  {shortened(rung.title, 30):<30}", (numbers, "$text-primary")))
+        numbers = f"{units.duration(rung.run.seconds):>10}{units.rate(rung.run.rate):>18}{units.gain(rung.times):>9}"
+        rows.append(line(f"  {shortened(rung.run.title, 30):<30}", (numbers, "$text-primary")))
     return rows
 
 

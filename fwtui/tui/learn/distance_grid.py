@@ -63,7 +63,6 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
         self._strips: list[Strip] = []
 
     def show(self) -> None:
-        """Agree with the stepping."""
         size = Size(LABELS + CELL * self._stepping.trace.n, 1 + self._stepping.trace.n)
         if size != self.virtual_size:
             self.virtual_size = size

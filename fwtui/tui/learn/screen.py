@@ -11,7 +11,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
-from textual.widget import Widget
 
 from fwtui.common.errors import Refused
 from fwtui.learn import real
@@ -55,6 +54,7 @@ class LearnScreen(Frame):
     LearnScreen.-narrow.-course LessonWords { display: none; }
     """
     PLACE = "learn"
+    PANEL = "#right"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
     WORDS = (
@@ -123,9 +123,6 @@ class LearnScreen(Frame):
 
     def on_unmount(self) -> None:
         self._stop.set()
-
-    def panel(self) -> Widget:
-        return self.query_one("#right")
 
     @property
     def _matrix_seen(self) -> bool:

@@ -55,11 +55,9 @@ class HistoryTable(RunTable):
 
     @property
     def marked(self) -> int | None:
-        """The run under the cursor."""
         return int(self.key) if self.key else None
 
     def show(self, model: Model, baseline: Run | None, width: int) -> None:
-        """Agree with the model."""
         shown = columns(width)
         if shown != self._columns_shown:
             self.begin(shown)

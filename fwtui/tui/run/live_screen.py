@@ -202,7 +202,6 @@ class RunScreen(SessionScreen):
         self.query_one(FormPanel).edit()
 
     def choose(self, kernel: str) -> None:
-        """Put a kernel into the form."""
         self.draft.set("kernel", kernel)
         self.query_one(FormPanel).sync()
 

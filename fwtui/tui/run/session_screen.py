@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
 from fwtui.analysis.answers import answers_of
+from fwtui.common.text import shortened
+from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
+from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
+from fwtui.tui.widgets.draft import titled
+from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
@@ -51,6 +58,7 @@ class SessionScreen(Frame):
     """
     AUTO_FOCUS = "HistoryTable"
     PLACE = "run"
+    PANEL = "RunPanel"
     MOVES: ClassVar = ("Table of runs", bindings.MOVES)
 
     def body(self) -> ComposeResult:
@@ -61,15 +69,11 @@ class SessionScreen(Frame):
             yield HistoryTable()
 
     def left(self) -> Widget:
-        """The left panel."""
         raise NotImplementedError
 
     def advice(self) -> tuple[str, ...]:
         """What to do where there is no run yet."""
         raise NotImplementedError
-
-    def panel(self) -> Widget:
-        return self.query_one(RunPanel)
 
     def show(self) -> None:
         baseline = self.view.baseline_run
@@ -130,3 +134,49 @@ class SessionScreen(Frame):
             case "counters" if not run.counted:
                 return f"run {run.id} was recorded without hardware counters"
         return super().why_not(action)
+
+
+class Shown(Drawn["Run | None"]):
+    """The experiment of a run, read-only: the form's rows."""
+
+    def draw(self, subject: Run | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return [line(("no run yet", MUTED))]
+        e = subject.experiment
+        rows = [("Kernel", subject.title or e.kernel)]
+        for field in FIELDS[1:]:
+            text = field.show(e)
+            if text and not (field.name == "tile" and not e.tile):
+                rows.append((titled(field), text))
+            if field.name == "tile":
+                rows += [(name.replace("_", " ").capitalize(), str(value)) for name, value in e.options.items()]
+        return [line((f"{shortened(title, 12):<13}", MUTED), text) for title, text in rows]
+
+
+class ReplayScreen(SessionScreen):
+    DEFAULT_CSS = """
+    ReplayScreen #what { height: auto; }
+    """
+    BINDINGS: ClassVar = [
+        *bindings.TRANSPORT,
+        *(bindings.BASELINE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
+        *bindings.COMMON,
+    ]
+
+    def left(self) -> Widget:
+        return VerticalScroll(
+            Static(Content("WHAT WAS RUN"), classes="heading", markup=False), Shown(None, id="what"), id="left", can_focus=False
+        )
+
+    def advice(self) -> tuple[str, ...]:
+        playing = self.view.playback is not None and self.view.playback.player.playing
+        state = "It is playing." if playing else f"Press {self.key_of('play')} to play it."
+        keys = f"{self.key_of('run.next')} goes to where the next run begins, {self.key_of('help')} shows every key."
+        return ("No run has begun yet at this position.", "", f"{state} {keys}")
+
+    def state(self) -> object:
+        return self.view.playback is not None and self.view.playback.player.playing
+
+    def show(self) -> None:
+        self.query_one(Shown).show(self.view.run)
+        super().show()

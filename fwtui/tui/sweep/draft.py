@@ -71,11 +71,9 @@ class SweepDraft:
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def text(self, key: str) -> str:
-        """What the row shows."""
         return self._texts.get(key.removeprefix(OPTION), "")
 
     def set(self, key: str, text: str) -> None:
-        """The user changed a row."""
         self._texts[key.removeprefix(OPTION)] = text
         self.last = key
 

@@ -65,7 +65,6 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 
     @property
     def square(self) -> Square | None:
-        """The square under the cursor."""
         squares, (row, column) = self.subject.squares, self.cursor
         return squares.rows[row].squares[column] if squares is not None and squares.rows else None
 

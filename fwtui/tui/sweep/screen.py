@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widget import Widget
+from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
 
 from fwtui.campaigns.sweep.axis import amounts
 from fwtui.campaigns.sweep.findings import Findings, findings
-from fwtui.campaigns.sweep.squares import Squares, of_runs, of_sweep
+from fwtui.campaigns.sweep.running import Sweep
+from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
+from fwtui.common import units
+from fwtui.stream.model import Model
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import bound
@@ -22,15 +26,34 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
-from fwtui.tui.sweep.panels import Status, described, saved
-from fwtui.tui.widgets.drawn import MUTED, Told, line
+from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, line
 
+STATUS_BAR = 24  # cells of the bar
 LOOKS = (
     bound("a", "across", "Across", "another axis across", id="sweep.across"),
     bound("u", "measure", "Unit", "rate, time, or share of the best", id="sweep.measure"),
     bound("v", "view", "View", "the map or the curves, where there is no room for both", id="sweep.view"),
     bindings.CURSOR,
 )
+
+
+class Status(Drawn[tuple[Sweep | None, object]]):
+    """How far the sweep is. The second part of its subject is whatever changes while the sweep stays the same object."""
+
+    def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
+        sweep = subject[0]
+        if sweep is None:
+            return [line(("runs of this session", MUTED))]
+        total = len(sweep.grid.order)
+        state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
+        pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
+        pieces += readout.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
+        pieces.append(f"{sweep.done:>5} of {total}")
+        pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
+        if sweep.left_out:
+            pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
+        return [line(*pieces)]
 
 
 class SweepScreen(Frame):
@@ -56,6 +79,7 @@ class SweepScreen(Frame):
     """
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
+    PANEL = "#said"
     MOVES = ("Map of runs", tuple(b for b in HeatMap.BINDINGS if isinstance(b, Binding)))
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
@@ -88,11 +112,7 @@ class SweepScreen(Frame):
                     yield Told((), id="found")
 
     def left(self) -> ComposeResult:
-        """What stands left of the map."""
         yield from ()
-
-    def panel(self) -> Widget:
-        return self.query_one("#said")
 
     def state(self) -> object:
         if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
@@ -106,7 +126,7 @@ class SweepScreen(Frame):
         squares = self.squares()
         if squares is None:
             return ()
-        rows = [(row.name, *(saved(square) for square in row.squares)) for row in squares.rows]
+        rows = [(row.name, *(_saved(square) for square in row.squares)) for row in squares.rows]
         return [(squares.across.name, *squares.across.values), *rows]
 
     @property
@@ -163,7 +183,7 @@ class SweepScreen(Frame):
         squares, square, (row, column), words = heat.subject.squares, heat.square, heat.cursor, ""
         if squares is not None and square is not None:
             name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
-            words = f"{name}: {described(square, squares, self.model)}"
+            words = f"{name}: {_described(square, squares, self.model)}"
         self.query_one("#where", Static).update(line((words, MUTED)))
 
     def on_heat_map_moved(self, event: HeatMap.Moved) -> None:
@@ -210,3 +230,24 @@ class RecordedSweepScreen(SweepScreen):
     """A recording's runs: nothing is started here."""
 
     BINDINGS: ClassVar = [*LOOKS, *bindings.SHARED]
+
+
+def _described(square: Square, squares: Squares, model: Model) -> str:
+    """Everything about one square in a line."""
+    run = square.run
+    if run is None or run.state != "done":
+        return square.why or (wording.outcome(run) if run is not None else square.state or "not run")
+    best = squares.best_rate
+    words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
+    words.append(units.rate(run.rate))
+    if run.rate and best:
+        words.append(f"{units.percent(run.rate / best)} of the best")
+    return " · ".join([*words, wording.outcome(run, model)])
+
+
+def _saved(square: Square) -> str:
+    """A square in a saved table: its time and rate with what is to be kept in mind, or why there are none."""
+    run = square.run
+    if run is None or run.state != "done":
+        return square.state
+    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.doubtful(run) else "")

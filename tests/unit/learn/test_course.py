@@ -153,7 +153,7 @@ class TestAttending:
         here.guess("")
         page = here.page(Model())
         assert page.guess is None and page.answer is not None and not page.verdict and page.afterwards
-        assert [rung.title for rung in page.climbed] == ["Naive", "Katz-Kider"]
+        assert [rung.run.title for rung in page.climbed] == ["Naive", "Katz-Kider"]
         assert page.climbed[1].times == page.answer.number
         assert here.go(0) and here.page(Model()).guess == 0.5, "guesses are kept"
 
