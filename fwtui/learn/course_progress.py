@@ -9,7 +9,7 @@ from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import Step
-from fwtui.learn.lessons import Cited, Lessons, recorded_words
+from fwtui.learn.lessons import Cited, Lessons
 from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -39,7 +39,6 @@ class Page(NamedTuple):
     of: int
     title: str
     kind: Kind | None = None
-    where: str = ""
     cited: Cited | None = None
     text: tuple[str, ...] = ()
     ask: str = ""
@@ -131,7 +130,6 @@ class CourseProgress:
             page = first._replace(
                 title=lessons.title(step),
                 kind=step.kind,
-                where=recorded_words(cited),
                 text=tuple(lessons.text(step)),
                 ask=lessons.ask(step),
                 choices=lessons.choices(step),

@@ -35,11 +35,12 @@ class Cited(NamedTuple):
         return self.entrant.run
 
     @property
-    def where(self) -> str:
-        """recorded on NVIDIA H200, 2026-11-20"""
+    def words(self) -> str:
+        """Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20"""
         header = self.entrant.model.header
         day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
-        return f"recorded on {clean(self.entrant.device) or 'a machine without a name'}{day}"
+        where = f"recorded on {clean(self.entrant.device) or 'a machine without a name'}{day}"
+        return f"{clean(self.run.title)}, n {self.run.n}, {where}"
 
 
 class Lessons:
@@ -146,11 +147,6 @@ def session_path(folder: Path, name: str) -> Path:
     if not dated:
         raise Refused(f"the course cites the session {shown(name)}, which is not here; record it or install the program again")
     return stems[dated[-1]]
-
-
-def recorded_words(cited: Cited) -> str:
-    """Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20"""
-    return f"{clean(cited.run.title)}, n {cited.run.n}, {cited.where}"
 
 
 def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:

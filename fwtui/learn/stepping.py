@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Stepping:
     row: int = 0  # the marked cell
     column: int = 0
     edition: int = 0
-    edited: bool = field(default=False)  # whether a weight was changed by hand
+    edited: bool = False  # whether a weight was changed by hand
 
     @property
     def moment(self) -> Moment | None:

@@ -124,8 +124,8 @@ class OccupancyPanel(Vertical):
     OccupancyPanel .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(self, *, id: str | None = None):
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__(id="occupancy", classes="panel")
         self._said = Said(None, "", None, None, Choice(), None, False)
         self._varied = REGISTERS
 

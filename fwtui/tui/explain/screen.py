@@ -84,12 +84,9 @@ class ExplainScreen(Frame):
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(hint="← → or the mouse: runs · Enter: explain that run", id="roof")
-                yield OccupancyPanel(id="occupancy")
+                yield OccupancyPanel()
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
-
-    def on_mount(self) -> None:
-        self.query_one(OccupancyPanel).add_class("panel")
 
     @property
     def _single(self) -> str:

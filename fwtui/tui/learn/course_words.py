@@ -31,8 +31,7 @@ class CourseWords(Drawn["Lesson | None"]):
         rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
         if page.problem:
             return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
-        rows += line((page.where, MUTED)).wrap(width)
-        rows.append(line(""))
+        rows += [*line((page.cited.words if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += Content(part).wrap(width) if part else [line("")]
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
@@ -59,8 +58,9 @@ def _numbers(page: Page, width: int) -> list[Content]:
     told = [("your guess", page.guess)] if isinstance(page.guess, float) else []
     told.append(("the recorded run", page.answer.number or 0.0))
     here = page.here
-    alike = here is not None and (page.kind.name != "seconds" or here.n == page.cited.run.n)  # times of another n are not
-    if alike and here.answer is not None and here.answer.number is not None:
+    if here is not None and page.kind.name == "seconds" and here.n != page.cited.run.n:
+        here = None  # times of another n do not stand among the bars
+    if here is not None and here.answer is not None and here.answer.number is not None:
         told.append((f"here, n {here.n}", here.answer.number))
     whole = 1.0 if page.kind.say is units.percent else 0.0  # shares stand on a scale of their own
     most = max(whole, *(number for _, number in told)) or 1.0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.learn.kernel_source import Source, source
+from fwtui.learn.kernel_source import source
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping
 from fwtui.tui.learn.distance_grid import shown
@@ -96,7 +96,7 @@ class Shown(NamedTuple):
 
 
 class LessonWords(Drawn[Shown]):
-    """What the kernel's idea is and why the hardware likes it, with its compiled source."""
+    """What the kernel's idea is and why the hardware likes it, with its compiled source: relaxations have a bar and a colour."""
 
     def draw(self, subject: Shown, width: int) -> Sequence[Content]:
         from kernels import registry
@@ -106,15 +106,10 @@ class LessonWords(Drawn[Shown]):
         if subject.whole:
             rows += [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
             rows += [*Content(kernel.lesson).wrap(width), line("")]
-        return [*rows, *source_lines(source(subject.kernel))]
-
-
-def source_lines(code: Source) -> list[Content]:
-    """The source with line numbers; the lines that matter are marked by a bar and by colour."""
-    indent = min((len(text) - len(text.lstrip()) for text in code.lines if text.strip()), default=0)
-    rows = [line((code.file, MUTED))]
-    for number, text in enumerate(code.lines, code.first):
-        marked = number in code.marked
-        sign = ("▌" if marked else " ", "$primary")
-        rows.append(line((f"{number:>4} ", MUTED), sign, (text[indent:], "$text-primary" if marked else "")))
-    return rows
+        code = source(subject.kernel)
+        indent = min((len(text) - len(text.lstrip()) for text in code.lines if text.strip()), default=0)
+        rows.append(line((code.file, MUTED)))
+        for number, text in enumerate(code.lines, code.first):
+            sign, style = ("▌", "$text-primary") if number in code.marked else (" ", "")
+            rows.append(line((f"{number:>4} ", MUTED), (sign, "$primary"), (text[indent:], style)))
+        return rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log10
-from typing import NamedTuple
 
 from textual.content import Content
 from textual.geometry import Size
@@ -15,7 +14,7 @@ from fwtui.common import units
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text, seconds_text
-from fwtui.tui.sweep.heat_map import cut, measured, number
+from fwtui.tui.sweep.heat_map import Shown, cut, measured, number
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 MOST_SERIES = 10  # more lines than that are a thicket
@@ -63,17 +62,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-class Ranked(NamedTuple):
-    """One row of a map, and the marked column."""
-
-    squares: Squares | None
-    measure: str
-    row: int
-    column: int
-    height: int
-
-
-class DotPlot(Drawn[Ranked]):
+class DotPlot(Drawn[Shown]):
     """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins what has no order."""
 
     ALLOW_SELECT = False
@@ -82,10 +71,10 @@ class DotPlot(Drawn[Ranked]):
     """
 
     def __init__(self, *, id: str | None = None):
-        super().__init__(Ranked(None, "", 0, 0, 0), id=id)
+        super().__init__(Shown(None, "", (0, 0), 0), id=id)
 
     def take(self, squares: Squares | None, measure: str, cursor: tuple[int, int]) -> None:
-        self.show(Ranked(squares, measure, *cursor, self.size.height))
+        self.show(Shown(squares, measure, cursor, self.size.height))
 
     def on_resize(self) -> None:
         self.show(self.subject._replace(height=self.size.height))
@@ -93,11 +82,11 @@ class DotPlot(Drawn[Ranked]):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return container.height
 
-    def draw(self, subject: Ranked, width: int) -> Sequence[Content]:
-        squares, room = subject.squares, width - NAME - NUMBER - STEP
+    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+        squares, (marked, column), room = subject.squares, subject.cursor, width - NAME - NUMBER - STEP
         if squares is None or not squares.rows or room < LEAST or subject.height < 2:
             return []
-        best, row = squares.best_rate, squares.rows[min(max(subject.row, 0), len(squares.rows) - 1)]
+        best, row = squares.best_rate, squares.rows[min(max(marked, 0), len(squares.rows) - 1)]
         runs = _counted(row)
         amounts = [number(run, subject.measure, best) for run in runs]
         told = [amount for amount in amounts if amount]
@@ -107,7 +96,7 @@ class DotPlot(Drawn[Ranked]):
         before: dict[str, float] = {}  # by number type: half the bytes are another problem
         lines = []
         for place, (name, run, amount) in enumerate(zip(squares.across.values, runs, amounts, strict=True)):
-            here = place == subject.column
+            here = place == column
             label = f"{cut(name, NAME - 1):<{NAME - 1}} "
             if run is None or amount is None:
                 lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
@@ -129,7 +118,7 @@ class DotPlot(Drawn[Ranked]):
             before[run.experiment.dtype] = amount
         head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
-        return [title, *_window(lines, subject.column, subject.height - 1)]
+        return [title, *_window(lines, column, subject.height - 1)]
 
 
 def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:

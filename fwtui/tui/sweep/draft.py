@@ -58,16 +58,14 @@ class SweepDraft:
         """A text for every axis that the kernels have, and the time."""
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
-        helps = {f.name: f.help for f in FIELDS} | {o.name: o.help for k in registry().values() for o in k.options} | HELP
+        options = {o.name: o.help for kernel in registry().values() for o in kernel.options}
+        helps = {f.name: f"{f.help}; several with commas, or all" for f in FIELDS}
+        helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
         rows: list[Row] = []
         for name in names():
-            option = any(o.name == name for kernel in registry().values() for o in kernel.options)
-            there = name in offered or not option
-            if name == "tile":
-                there = any(kernel.tiles for kernel in kernels)
-            title = name.replace("_", " ").capitalize()
-            several = helps[name] if name == "n" else f"{helps[name]}; several with commas, or all"
-            rows.append(Row((OPTION if option else "") + name, title, several, self._texts[name], None, there, OPEN))
+            there = any(kernel.tiles for kernel in kernels) if name == "tile" else name in offered or name not in options
+            key, title = (OPTION if name in options else "") + name, name.replace("_", " ").capitalize()
+            rows.append(Row(key, title, helps[name], self._texts[name], None, there, OPEN))
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def text(self, key: str) -> str:

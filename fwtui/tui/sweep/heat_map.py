@@ -130,9 +130,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         self._width = -1
         self.refresh()
 
-    def on_blur(self) -> None:
-        self._width = -1
-        self.refresh()
+    on_blur = on_focus
 
     def draw(self, subject: Shown, width: int) -> Sequence[Content]:
         squares = subject.squares

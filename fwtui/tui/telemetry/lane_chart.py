@@ -8,7 +8,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events as ui
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -50,13 +49,6 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     LaneChart .lanes--cursor { color: $foreground; text-style: bold reverse; }
     """
     COMPONENT_CLASSES: ClassVar = {f"lanes--{part}" for part in PARTS}
-
-    class Held(Message):
-        """A key set the cursor, so the window should stay where it is; or the cursor is gone."""
-
-        def __init__(self, on: bool):
-            super().__init__()
-            self.on = on
 
     def __init__(self, view: View):
         super().__init__()
@@ -118,14 +110,14 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         strip = Strip([Segment(text, self.get_component_rich_style(f"lanes--{kind}")) for text, kind in row])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
-    def action_cursor(self, direction: int) -> None:
+    async def action_cursor(self, direction: int) -> None:
         latest = self.window.column(self._view.model.t)
         self._point(latest if self.at is None else self.window.column(self.at) + direction)
-        self.post_message(self.Held(True))
+        await self.run_action("screen.hold(True)")
 
-    def action_cursor_to(self, place: int) -> None:
+    async def action_cursor_to(self, place: int) -> None:
         self._point(0 if place == 0 else self.window.column(self._view.model.t))
-        self.post_message(self.Held(True))
+        await self.run_action("screen.hold(True)")
 
     def _point(self, column: int) -> None:
         if self.columns and self._bins is not None:
@@ -147,14 +139,15 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         if self.at is not None:
             self.at = None
             self._draw()
-            self.post_message(self.Held(False))
 
-    def on_blur(self) -> None:
-        self.release()
-
-    def on_leave(self) -> None:
-        if not self.has_focus:
+    async def on_blur(self) -> None:
+        if self.at is not None:
             self.release()
+            await self.run_action("screen.hold(False)")
+
+    async def on_leave(self) -> None:
+        if not self.has_focus:
+            await self.on_blur()
 
     def on_mouse_move(self, event: ui.MouseEvent) -> None:
         offset = event.get_content_offset(self)

@@ -43,36 +43,26 @@ class Window(NamedTuple):
         return int(t / self.seconds) - self.first
 
 
-class Stretch(NamedTuple):
-    """A run on the clock, in columns, half-open."""
-
-    run: int
-    words: str
-    low: int
-    high: int
-
-
 class Lanes:
-    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without."""
+    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without.
+
+    `shown` is the run that is shown on all screens.
+    """
 
     def __init__(self, model: Model, shown: int | None, bins: Bins, window: Window, heights: Sequence[int], at: float | None):
-        self.model = model
-        self.shown = shown  # the run that is shown on all screens
-        self.bins = bins
-        self.window = window
-        self.heights = heights
+        self.model, self.shown = model, shown
+        self.bins, self.window, self.heights = bins, window, heights
         self.at = at
         column = window.column(at) if at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
-        self.stretches = [stretch for run in model.runs.values() if (stretch := self._stretch(run)).low < stretch.high]
-        self.during = [False] * window.columns
-        for stretch in self.stretches:
-            self.during[stretch.low : stretch.high] = [True] * (stretch.high - stretch.low)
-
-    def _stretch(self, run: Run) -> Stretch:
-        end = run.finished if run.finished is not None else self.model.t
-        low, high = self.window.column(run.started), self.window.column(end) + 1
-        return Stretch(run.id, f"{run.id} {run.experiment.kernel}", max(0, low), min(self.window.columns, high))
+        self.during = [False] * window.columns  # whether a run was going
+        self.stretches: list[tuple[Run, int, int]] = []  # runs on the clock, with their columns, half-open
+        for run in model.runs.values():
+            low = max(0, window.column(run.started))
+            high = min(window.columns, window.column(model.t if run.finished is None else run.finished) + 1)
+            if low < high:
+                self.stretches.append((run, low, high))
+                self.during[low:high] = [True] * (high - low)
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
@@ -94,14 +84,14 @@ class Lanes:
 
     def _runs(self) -> Row:
         cells = [(" ", "run")] * self.window.columns
-        for stretch in self.stretches:
-            room = stretch.high - stretch.low
-            words = f" {stretch.words} " if room >= len(stretch.words) + 4 else f"{stretch.run}"
+        for run, low, high in self.stretches:
+            room, words = high - low, f" {run.id} {run.experiment.kernel} "
+            if room < len(words) + 2:
+                words = str(run.id)
             text = words.center(room, "━") if room >= len(words) + 2 else "━" * room
             if len(text) > 1:
                 text = "┣" + text[1:-1] + "┫"
-            kind = "shown" if stretch.run == self.shown else "run"
-            cells[stretch.low : stretch.high] = [(character, kind) for character in text]
+            cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
         return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
 
     def _lane(self, lane: int, height: int) -> list[Row]:

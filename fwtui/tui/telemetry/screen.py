@@ -189,9 +189,9 @@ class TelemetryScreen(Frame):
         self.view.selected = run
         self.update()
 
-    def on_lane_chart_held(self, event: LaneChart.Held) -> None:
-        event.stop()
-        self._held = (self._held or self.model.t) if event.on else None
+    def action_hold(self, on: bool) -> None:
+        """Let the window stay where it is while a key has set the cursor."""
+        self._held = (self._held or self.model.t) if on else None
         self.update()
 
     def why_not(self, action: str) -> str:
