@@ -9,7 +9,7 @@ from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import Step
-from fwtui.learn.lessons import Cited, Lessons
+from fwtui.learn.lessons import Lessons
 from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -39,7 +39,7 @@ class Page(NamedTuple):
     of: int
     title: str
     kind: Kind | None = None
-    cited: Cited | None = None
+    cited: Entrant | None = None
     text: tuple[str, ...] = ()
     ask: str = ""
     choices: tuple[Choice, ...] = ()
@@ -130,7 +130,7 @@ class CourseProgress:
             page = first._replace(
                 title=lessons.title(step),
                 kind=step.kind,
-                text=tuple(lessons.text(step)),
+                text=tuple(lessons.lines(step, step.written.text)),
                 ask=lessons.ask(step),
                 choices=lessons.choices(step),
                 here=_here(step, model, runs, bool(self._waiting) and self._for == step.name),
@@ -138,7 +138,7 @@ class CourseProgress:
             if self.told:
                 answer, guess = lessons.answer(step), self._guesses[step.name]
                 said = "" if guess is None else verdict(step.kind, guess, answer)
-                after = tuple(lessons.afterwards(step))
+                after = tuple(lessons.lines(step, step.written.afterwards))
                 page = page._replace(answer=answer, guess=guess, verdict=said, afterwards=after)
                 if step.number == len(lessons.course):
                     page = page._replace(climbed=self._climbed())
@@ -155,12 +155,11 @@ def _here(step: Step, model: Model, runs: Sequence[Run | None], more: bool) -> H
         return Here(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
     if not _usable(run):
         return Here(run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances")
-    before = runs[0] if len(runs) > 1 else None
+    before = Entrant(model, runs[0]) if len(runs) > 1 and runs[0] is not None else None
     try:
-        answer = step.kind.answer(Entrant(model, run), Entrant(model, before) if before is not None else None)
+        return Here(run.n, step.kind.answer(Entrant(model, run), before))
     except Refused as refusal:
         return Here(run.n, None, str(refusal))
-    return Here(run.n, answer)
 
 
 def _usable(run: Run | None) -> bool:

@@ -28,8 +28,6 @@ THREADS, REGISTERS, SHARED = "threads", "registers", "shared"
 
 
 class Range(NamedTuple):
-    """What a slider goes through."""
-
     title: str
     low: int
     high: int
@@ -53,8 +51,6 @@ class Choice(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the lines of the panel depend on."""
-
     run: int | None
     op: str
     capability: tuple[int, int] | None

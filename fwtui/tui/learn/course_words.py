@@ -11,6 +11,7 @@ from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.course import MOST_COLUMNS
 from fwtui.learn.course_progress import Page
+from fwtui.learn.lessons import recorded_words
 from fwtui.tui.widgets.answer_bars import LEAST_BAR, MOST_BAR, WORDS, parts_lines
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 from fwtui.tui.widgets.readout import meter
@@ -31,7 +32,7 @@ class CourseWords(Drawn["Lesson | None"]):
         rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
         if page.problem:
             return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
-        rows += [*line((page.cited.words if page.cited is not None else "", MUTED)).wrap(width), line("")]
+        rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += Content(part).wrap(width) if part else [line("")]
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]

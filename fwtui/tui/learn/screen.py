@@ -130,7 +130,7 @@ class LearnScreen(CourseScreen):
         self.query_one(StepWords).show(self._place)
         self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
         cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
-        run, t = (cited.run, cited.entrant.model.t) if cited is not None else (None, 0.0)
+        run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
         self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 

@@ -31,8 +31,6 @@ LEAST_NAME, MOST_NAME = 6, 34
 
 
 class Shown(NamedTuple):
-    """Everything that the map depends on."""
-
     squares: Squares | None
     measure: str
     cursor: tuple[int, int]  # row, column

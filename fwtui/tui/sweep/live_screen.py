@@ -40,7 +40,8 @@ class LiveSweepScreen(SweepScreen):
         super().__init__(view)
         assert view.source is not None
         self.source = view.source
-        self.draft = SweepDraft(self._usual(), lambda: self._settled)
+        usual = defaults(False) if self._simulated(view.experiment) else view.experiment
+        self.draft = SweepDraft(usual, lambda: self._settled)
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -62,9 +63,6 @@ class LiveSweepScreen(SweepScreen):
             "Several values with commas, all of them with `all`, sizes that double with 64..512.",
             "Small sizes run first; what would not fit into the time is left out.",
         )
-
-    def _usual(self) -> Experiment:
-        return defaults(False) if self._simulated(self.view.experiment) else self.view.experiment
 
     def _simulated(self, experiment: Experiment) -> bool:
         return kernel_named(experiment.kernel).backend == "cuda" and not self.view.has_gpu

@@ -30,8 +30,6 @@ LIVE_SPAN = 60.0  # seconds that a live session begins with
 
 
 class Heading(NamedTuple):
-    """What part of the session is seen."""
-
     start: float
     end: float
     state: str
@@ -82,10 +80,8 @@ class LanesScreen(Dialog):
         self._shown = set(shown)
 
     def body(self) -> ComposeResult:
-        choices: list[Selection[str]] = []
-        for key, quantity in QUANTITIES.items():
-            choices.append(Selection(Content(f"{quantity.title:<11}{quantity.meaning}"), key, key in self._shown))
-        yield Choices(*choices)
+        words = {key: Content(f"{quantity.title:<11}{quantity.meaning}") for key, quantity in QUANTITIES.items()}
+        yield Choices(*(Selection(told, key, key in self._shown) for key, told in words.items()))
 
     def on_mount(self) -> None:
         chosen = self.query_one(Choices)
