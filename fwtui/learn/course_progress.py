@@ -83,8 +83,9 @@ class CourseProgress:
 
     def guess(self, text: str) -> None:
         """Take a guess: a choice's key, or a number as it was typed; an empty one only shows the answer. Raises Refused."""
-        kind = self.step.kind
-        guess = parse_guess(kind, text) if kind.hint and text.strip() else text.strip() or None
+        guess: Guess = text.strip() or None
+        if guess is not None and self.step.kind.hint:
+            guess = parse_guess(self.step.kind, text)
         self._guesses[self.step.name] = guess
 
     def plan(self, gpu: bool) -> None:

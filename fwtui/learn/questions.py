@@ -169,7 +169,7 @@ _UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit"
 
 
 def parse_guess(kind: Kind, text: str) -> float:
-    """A guess that somebody typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
+    """A guess as it was typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
     found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
     if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
         raise Refused(f"{shown(text)} is no guess here; give {kind.hint}")

@@ -1,4 +1,4 @@
-"""Step mode: a small graph, a kernel, and the place in its plan that somebody looks at."""
+"""Step mode: a small graph, a kernel, and the place in its plan that is looked at."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def generated(experiment: Experiment) -> np.ndarray:
 
 
 def parse_weight(text: str) -> float:
-    """A weight that somebody typed; nothing, `-` and `inf` are no edge. Raises Refused."""
+    """A weight as it was typed; nothing, `-` and `inf` are no edge. Raises Refused."""
     text = text.strip().lower()
     if text in ("", "-", "inf", "∞"):
         return np.inf

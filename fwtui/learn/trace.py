@@ -67,10 +67,6 @@ class Trace:
     def n(self) -> int:
         return self.shape.n
 
-    @property
-    def rounds(self) -> int:
-        return self.moments[-1].round if self.moments else 0
-
     def changed(self, moment: int) -> np.ndarray:
         """(n, n) bool: the cells that became shorter at that moment."""
         return self.distances[moment + 1] < self.distances[moment]

@@ -15,8 +15,7 @@ from fwtui.learn.course import load_course
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
-from fwtui.tui.learn.course_screen import GuessScreen
-from fwtui.tui.learn.course_words import CourseWords
+from fwtui.tui.learn.course_screen import CourseWords, GuessScreen
 from fwtui.tui.learn.distance_grid import DistanceGrid
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.widgets.matrix import MatrixPicture

@@ -172,7 +172,8 @@ class CompareScreen(Frame):
         told = [*ours[: MOST_ROWS - len(others) - 1], *others]
         if baseline is None:
             return [Line(e, None) for e in told]
-        told += [baseline] * all(e.label != baseline.label for e in told)
+        if all(e.label != baseline.label for e in told):
+            told.append(baseline)
         return [Line(e, self._found(e, baseline)) if e.label != baseline.label else Line(e, None, True) for e in told]
 
     def _found(self, entrant: Entrant, baseline: Entrant) -> Comparison:

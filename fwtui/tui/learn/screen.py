@@ -23,8 +23,7 @@ from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
-from fwtui.tui.learn.course_screen import COURSE_KEYS, CourseScreen
-from fwtui.tui.learn.course_words import CourseWords
+from fwtui.tui.learn.course_screen import COURSE_KEYS, CourseScreen, CourseWords
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture

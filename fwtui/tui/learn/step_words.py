@@ -49,7 +49,7 @@ def _where(s: Stepping) -> list[Content]:
     rows = [line((" · ".join(what), STRONG))]
     if moment is None:
         return [*rows, line(("the graph itself: direct edges, ∞ where there is none", MUTED))]
-    at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.rounds} · "
+    at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.moments[-1].round} · "
     return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), f" · k = {moment.k}")]
 
 

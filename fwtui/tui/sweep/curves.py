@@ -14,7 +14,7 @@ from fwtui.common import units
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text, seconds_text
-from fwtui.tui.sweep.heat_map import Shown, cut, measured, number
+from fwtui.tui.sweep.heat_map import Shown, cut, first_shown, measured, number
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 MOST_SERIES = 10  # more lines than that are a thicket
@@ -37,7 +37,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     if squares is None:
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
-    first = max(0, min(row - MOST_SERIES // 2, len(squares.rows) - MOST_SERIES))
+    first = first_shown(row, len(squares.rows), MOST_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
     for shown in squares.rows[first : first + MOST_SERIES]:
@@ -123,7 +123,7 @@ class DotPlot(Drawn[Shown]):
 
 def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:
     """At most so many lines around one of them, the first and the last of which say how many more there are."""
-    first = max(0, min(here - most // 2, len(lines) - most))
+    first = first_shown(here, len(lines), most)
     shown, below = list(lines[first : first + most]), len(lines) - first - most
     if most < LEAST_MARKED:
         return shown

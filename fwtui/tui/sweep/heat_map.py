@@ -111,7 +111,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
             return
         name, first, count = _columns(squares, self.size.width, self.cursor[1])
         column = (offset.x - name - GAP) // (CELL + GAP)
-        row = offset.y - 1 + _first_row(self.cursor[0], len(squares.rows), self.size.height - 1)
+        row = offset.y - 1 + first_shown(self.cursor[0], len(squares.rows), self.size.height - 1)
         if 0 <= column < count and row < len(squares.rows):
             event.stop()
             if (row, first + column) == self.cursor:
@@ -138,7 +138,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         name, first, count = _columns(squares, width, column)
         values = squares.across.values[first : first + count]
         height = (subject.height or self._natural) - 1
-        top = _first_row(row, len(squares.rows), height)
+        top = first_shown(row, len(squares.rows), height)
         head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
         below = len(squares.rows) - top - max(height, 0)  # rows without room
         signs = " ".join(f"{sign}{rows}" for sign, rows in (("↑", top), ("↓", below)) if rows > 0)
@@ -165,12 +165,12 @@ def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
     if room < count:  # the signs for it stand beside the axis' name
         name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
         room = max(1, (width - name) // (CELL + GAP))
-    first = max(0, min(column - room // 2, count - room))
-    return name, first, min(room, count)
+    return name, first_shown(column, count, room), min(room, count)
 
 
-def _first_row(row: int, count: int, height: int) -> int:
-    return max(0, min(row - height // 2, count - height)) if height > 0 else 0
+def first_shown(here: int, count: int, room: int) -> int:
+    """The first of `count` things that is shown where only `room` of them can be, with `here` in their middle if possible."""
+    return max(0, min(here - room // 2, count - room)) if room > 0 else 0
 
 
 def _square(square: Square, measure: str, best: float | None, marked: bool) -> list[Piece]:

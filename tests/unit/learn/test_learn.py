@@ -69,7 +69,7 @@ def test_the_same_is_read_and_written_whichever_matrix_it_is_in(two: str, one: s
 def test_positions_go_by_k_by_step_and_by_round_both_ways() -> None:
     s = stepping(changed(FIRST, n=8))  # two tiles: two rounds of three steps of four k
     trace = s.trace
-    assert (len(trace.moments), trace.rounds, trace.ends) == (24, 2, (4, 8, 12, 16, 20, 24))
+    assert (len(trace.moments), trace.moments[-1].round, trace.ends) == (24, 2, (4, 8, 12, 16, 20, 24))
     assert [trace.next_of("step", p, 1) for p in (0, 1, 4, 23, 24)] == [4, 4, 8, 24, 24]
     assert [trace.next_of("step", p, -1) for p in (24, 4, 3, 0)] == [20, 0, 0, 0]
     assert [trace.next_of("round", p, 1) for p in (0, 12, 24)] == [12, 24, 24]
