@@ -154,10 +154,9 @@ def _check(written: Written, file: str) -> None:
         raise Refused(f"{file} asks {shown(written.question.kind)}, which is no kind of question; choose {', '.join(KINDS)}")
     if not 1 <= written.follow <= MOST_N:
         raise Refused(f"{file} follows a graph of {written.follow} vertices; choose 1 to {MOST_N}")
-    if written.live is not None and not 1 <= written.live.n <= registry()[written.kernel].max_n:
-        raise Refused(
-            f"{file} runs n = {written.live.n}, which is outside 1 to {registry()[written.kernel].max_n}; choose between"
-        )
+    most = registry()[written.kernel].max_n
+    if written.live is not None and not 1 <= written.live.n <= most:
+        raise Refused(f"{file} runs n = {written.live.n}, which is outside 1 to {most}; choose between")
     for what, text in (("title", written.title), ("text", written.text)):
         if not text.strip():
             raise Refused(f"{file} has no {what}; write one")

@@ -1,4 +1,4 @@
-"""Somebody in the course: the step that is open, the guesses that were made, and the runs made on this machine."""
+"""A user's way through the course: the step that is open, the guesses that were made, and the runs made on this machine."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import Step
-from fwtui.learn.lessons import Lessons, recorded_words
+from fwtui.learn.lessons import Lessons
 from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-Guess = float | str | None  # a number, the key of a choice, or None where somebody only wanted the answer
-Planned = tuple[Step, Experiment]
+Guess = float | str | None  # a number, the key of a choice, or None where only the answer was wanted
 
 
 class Here(NamedTuple):
@@ -27,24 +26,20 @@ class Here(NamedTuple):
 
 
 class Rung(NamedTuple):
-    """A kernel of the course in its looking back: against the first one, at its n."""
+    """The run of a kernel in the course's looking back, and how many times as fast it is as the first one."""
 
-    title: str
-    n: int
-    seconds: float
-    rate: float | None
+    run: Run
     times: float
 
 
 class Page(NamedTuple):
-    """All that is shown of a step; `answer` is there once somebody has guessed."""
+    """All that is shown of a step; `answer` is there once the user has guessed."""
 
     number: int
     of: int
     title: str
     kind: Kind | None = None
-    where: str = ""
-    n: int = 0
+    cited: Entrant | None = None
     text: tuple[str, ...] = ()
     ask: str = ""
     choices: tuple[Choice, ...] = ()
@@ -58,14 +53,14 @@ class Page(NamedTuple):
 
 
 class CourseProgress:
-    """Where somebody is in the course; guesses are kept for as long as the program runs."""
+    """Where the user is in the course; guesses are kept for as long as the program runs."""
 
     def __init__(self, lessons: Lessons):
         self.lessons = lessons
         self.place = 0
         self._guesses: dict[str, Guess] = {}
         self._runs: dict[str, tuple[int, ...]] = {}  # by step: the runs of this machine, the one compared with first
-        self._waiting: list[Planned] = []
+        self._waiting: list[Experiment] = []
         self._begun: list[int] = []
         self._for = ""  # the step that is being run
         self._page: tuple[object, Page] | None = None
@@ -88,30 +83,21 @@ class CourseProgress:
 
     def guess(self, text: str) -> None:
         """Take a guess: a choice's key, or a number as it was typed; an empty one only shows the answer. Raises Refused."""
-        kind = self.step.kind
-        if not text.strip():
-            self._guesses[self.step.name] = None
-        elif kind.hint:
-            self._guesses[self.step.name] = parse_guess(kind, text)
-        else:
-            self._guesses[self.step.name] = text
+        guess: Guess = text.strip() or None
+        if guess is not None and self.step.kind.hint:
+            guess = parse_guess(self.step.kind, text)
+        self._guesses[self.step.name] = guess
 
     def plan(self, gpu: bool) -> None:
         """Have the open step's runs made on this machine, by next_run(). Raises Refused where nothing can be timed."""
-        against = self.step.against
-        experiments = self.lessons.here(self.step, gpu)
-        steps = [self.step] if len(experiments) == 1 or against is None else [self.lessons.course[against], self.step]
-        self._waiting = list(zip(steps, experiments, strict=True))
+        self._waiting = list(self.lessons.here(self.step, gpu))
         self._begun, self._for = [], self.step.name
 
     def next_run(self, model: Model) -> Experiment | None:
         """The next run to start, where none is going; None once all were made, or one did not come to its end."""
-        if not self._waiting:
-            return None
         if self._begun and not _usable(model.runs.get(self._begun[-1])):
-            self._waiting = []
-            return None
-        return self._waiting[0][1]
+            self.give_up()
+        return self._waiting[0] if self._waiting else None
 
     def began(self, run: int) -> None:
         """That run was started for next_run()."""
@@ -120,7 +106,6 @@ class CourseProgress:
         self._runs[self._for] = tuple(self._begun)
 
     def give_up(self) -> None:
-        """No further run."""
         self._waiting = []
 
     def page(self, model: Model) -> Page:
@@ -135,19 +120,18 @@ class CourseProgress:
         cited = [self.lessons.cited(step).run for step in self.lessons.course]
         runs = list({run.experiment.kernel: run for run in cited if run.n == cited[0].n and run.seconds}.values())
         first = runs[0].seconds or 0.0
-        return tuple(Rung(run.title, run.n, run.seconds or 0.0, run.rate, first / (run.seconds or 1.0)) for run in runs)
+        return tuple(Rung(run, first / (run.seconds or 1.0)) for run in runs)
 
     def _made(self, model: Model, runs: Sequence[Run | None]) -> Page:
         step, lessons = self.step, self.lessons
         first = Page(step.number, len(lessons.course), step.written.title)
         try:
             cited = lessons.cited(step)
+            first = first._replace(cited=cited)
             page = first._replace(
                 title=lessons.title(step),
                 kind=step.kind,
-                where=recorded_words(cited),
-                n=cited.run.n,
-                text=tuple(lessons.text(step)),
+                text=tuple(lessons.lines(step, step.written.text)),
                 ask=lessons.ask(step),
                 choices=lessons.choices(step),
                 here=_here(step, model, runs, bool(self._waiting) and self._for == step.name),
@@ -155,7 +139,7 @@ class CourseProgress:
             if self.told:
                 answer, guess = lessons.answer(step), self._guesses[step.name]
                 said = "" if guess is None else verdict(step.kind, guess, answer)
-                after = tuple(lessons.afterwards(step))
+                after = tuple(lessons.lines(step, step.written.afterwards))
                 page = page._replace(answer=answer, guess=guess, verdict=said, afterwards=after)
                 if step.number == len(lessons.course):
                     page = page._replace(climbed=self._climbed())
@@ -172,12 +156,11 @@ def _here(step: Step, model: Model, runs: Sequence[Run | None], more: bool) -> H
         return Here(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
     if not _usable(run):
         return Here(run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances")
-    before = runs[0] if len(runs) > 1 else None
+    before = Entrant(model, runs[0]) if len(runs) > 1 and runs[0] is not None else None
     try:
-        answer = step.kind.answer(Entrant(model, run), Entrant(model, before) if before is not None else None)
+        return Here(run.n, step.kind.answer(Entrant(model, run), before))
     except Refused as refusal:
         return Here(run.n, None, str(refusal))
-    return Here(run.n, answer)
 
 
 def _usable(run: Run | None) -> bool:

@@ -23,7 +23,7 @@ _ASKED = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
 
 
 class Cue(NamedTuple):
-    """A marker's words in parts. Without a kind nobody but the reader can answer the question."""
+    """A marker's words in parts. A question without a kind is answered by the reader alone."""
 
     words: str
     panel: str = ""

@@ -63,21 +63,17 @@ def _text(module: str) -> str:
 
 
 def _compiled(text: str) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef) and _is_compiled(node)]
-
-
-def _is_compiled(function: ast.FunctionDef) -> bool:
-    return any(_called(decorator) in COMPILED for decorator in function.decorator_list)
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return [f for f in functions if any(_called(decorator) in COMPILED for decorator in f.decorator_list)]
 
 
 def _relaxations(function: ast.FunctionDef) -> Iterator[int]:
     """Lines of the statements that relax."""
     for node in ast.walk(function):
+        relaxes = isinstance(node, ast.If) and _keeps_smaller(node)
         if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr):
-            calls = (inner for inner in ast.walk(node) if isinstance(inner, ast.Call))
-            if any(_called(call).startswith(RELAXING) for call in calls):
-                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        elif isinstance(node, ast.If) and _keeps_smaller(node):
+            relaxes = any(isinstance(inner, ast.Call) and _called(inner).startswith(RELAXING) for inner in ast.walk(node))
+        if relaxes and isinstance(node, ast.stmt):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused, why
@@ -24,24 +23,6 @@ from kernels import registry
 BUDGET = 2.0  # seconds of timed passes of a step's run on this machine
 
 
-class Cited(NamedTuple):
-    """A recorded run with the session it is in."""
-
-    entrant: Entrant
-    path: Path
-
-    @property
-    def run(self) -> Run:
-        return self.entrant.run
-
-    @property
-    def where(self) -> str:
-        """recorded on NVIDIA H200, 2026-11-20"""
-        header = self.entrant.model.header
-        day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
-        return f"recorded on {clean(self.entrant.device) or 'a machine without a name'}{day}"
-
-
 class Lessons:
     """A course and the folder of its recordings. Whatever cannot be said of a step raises Refused in one sentence."""
 
@@ -55,8 +36,7 @@ class Lessons:
         rates = [self.cited(step).run.rate or 0.0 for step in self.course]
         return f"From {placeholders.counted(rates[0])} to {placeholders.counted(max(rates))} relaxations a second"
 
-    def cited(self, step: Step) -> Cited:
-        """The step's recorded run."""
+    def cited(self, step: Step) -> Entrant:
         wanted = step.written.recorded
         path = session_path(self._sessions, wanted.session)
         model = _model(path, path.stat().st_mtime_ns)
@@ -66,31 +46,30 @@ class Lessons:
                 f"step {step.number} cites a run of {step.written.kernel} that {wanted.session} does not have; record it"
             )
         best = min(fitting, key=lambda run: run.seconds or 0.0)
-        return Cited(Entrant(model, best, path.name.removesuffix(SUFFIX)), path)
+        return Entrant(model, best, path.name.removesuffix(SUFFIX))
 
     def before(self, step: Step) -> Entrant | None:
         """The recorded run that this one is compared with."""
-        return self.cited(self.course[step.against]).entrant if step.against is not None else None
+        return self.cited(self.course[step.against]) if step.against is not None else None
 
-    def text(self, step: Step) -> list[str]:
-        """The step's text, its numbers filled in; an empty line between paragraphs."""
-        return self._lines(step, step.written.text)
+    def lines(self, step: Step, text: str) -> list[str]:
+        """A text of the step, its numbers filled in; an empty line between paragraphs."""
+        entrant = self.cited(step)
+        before = self.before(step) if _compares(text) else None
+        filled = [clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text)]
+        return [line for place, part in enumerate(filled) for line in ([""] * bool(place) + [part])]
 
     def title(self, step: Step) -> str:
-        return " ".join(self._lines(step, step.written.title))
+        return " ".join(self.lines(step, step.written.title))
 
     def ask(self, step: Step) -> str:
-        return " ".join(self._lines(step, step.ask))
-
-    def afterwards(self, step: Step) -> list[str]:
-        """What is said once the answer is known."""
-        return self._lines(step, step.written.afterwards)
+        return " ".join(self.lines(step, step.ask))
 
     def choices(self, step: Step) -> tuple[Choice, ...]:
-        return step.kind.choices(self.cited(step).entrant)
+        return step.kind.choices(self.cited(step))
 
     def answer(self, step: Step) -> Answer:
-        return step.kind.answer(self.cited(step).entrant, self.before(step) if step.kind.compares else None)
+        return step.kind.answer(self.cited(step), self.before(step) if step.kind.compares else None)
 
     def here(self, step: Step, gpu: bool) -> tuple[Experiment, ...]:
         """What to run on this machine, the run that it is compared with first. Raises Refused where nothing can be timed."""
@@ -113,20 +92,14 @@ class Lessons:
         for said in (self.title, self.ask, self.choices, self.answer):
             said(step)
         for what, lines, most in (
-            ("text", self.text(step), MOST_LINES),
-            ("text after the answer", self.afterwards(step), MOST_AFTERWARDS),
+            ("text", self.lines(step, step.written.text), MOST_LINES),
+            ("text after the answer", self.lines(step, step.written.afterwards), MOST_AFTERWARDS),
         ):
             wrapped = [line for part in lines for line in (textwrap.wrap(part, MOST_COLUMNS) or [""])]
             if len(wrapped) > most:
                 raise Refused(
                     f"step {step.number}'s {what} has {len(wrapped)} lines of {MOST_COLUMNS} columns; {most} are the most"
                 )
-
-    def _lines(self, step: Step, text: str) -> list[str]:
-        entrant = self.cited(step).entrant
-        before = self.before(step) if _compares(text) else None
-        filled = [clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text)]
-        return [line for place, part in enumerate(filled) for line in ([""] * bool(place) + [part])]
 
 
 def lessons(folder: Path | None = None) -> Lessons:
@@ -149,9 +122,12 @@ def session_path(folder: Path, name: str) -> Path:
     return stems[dated[-1]]
 
 
-def recorded_words(cited: Cited) -> str:
+def recorded_words(cited: Entrant) -> str:
     """Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20"""
-    return f"{clean(cited.run.title)}, n {cited.run.n}, {cited.where}"
+    header = cited.model.header
+    day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
+    where = f"recorded on {clean(cited.device) or 'a machine without a name'}{day}"
+    return f"{clean(cited.run.title)}, n {cited.run.n}, {where}"
 
 
 def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
@@ -161,7 +137,7 @@ def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
     for step in all_of_it.course:
         trouble = troubles.get(step.number, "")
         cited = all_of_it.cited(step) if not trouble else None
-        run = f"{clean(cited.entrant.session)}, n {cited.run.n}" if cited is not None else ""
+        run = f"{clean(cited.session)}, n {cited.run.n}" if cited is not None else ""
         title = all_of_it.title(step) if not trouble else step.written.title
         rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, trouble or "ready"))
     return rows
@@ -173,16 +149,9 @@ def _compares(text: str) -> bool:
 
 def _fits(run: Run, step: Step) -> bool:
     wanted, e = step.written.recorded, run.experiment
-    return (
-        e.kernel == step.written.kernel
-        and run.state == "done"
-        and bool(run.verified)
-        and bool(run.seconds)
-        and wanted.n in (0, run.n)
-        and wanted.tile in (0, e.tile)
-        and wanted.launch in ("", e.launch)
-        and wanted.dtype in ("", e.dtype)
-    )
+    told = ((wanted.n, run.n), (wanted.tile, e.tile), (wanted.launch, e.launch), (wanted.dtype, e.dtype))
+    counts = run.state == "done" and run.verified and run.seconds
+    return e.kernel == step.written.kernel and bool(counts) and all(want in (0, "", has) for want, has in told)
 
 
 @lru_cache(maxsize=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.limits import limit_of
@@ -16,45 +17,34 @@ from kernels.plan import ITEMSIZE
 BEFORE, PHASE = "before.", "phase."
 NAMED = re.compile(r"\{([a-z_.]+)\}", re.ASCII)
 Filled = Callable[[Entrant], "str | None"]
+T = TypeVar("T")
 
 
-def _theory(say: Callable[[events.Occupancy], str]) -> Filled:
+def _of(thing: Callable[[Entrant], T | None], say: Callable[[T], str | None]) -> Filled:
+    """What is said of a thing that the run has; nothing where it has none."""
+
     def fill(entrant: Entrant) -> str | None:
-        theory = entrant.run.main_occupancy
-        return say(theory) if theory is not None else None
+        found = thing(entrant)
+        return say(found) if found is not None else None
 
     return fill
 
 
-def _gpu(say: Callable[[events.Device], str | None]) -> Filled:
-    def fill(entrant: Entrant) -> str | None:
-        gpu = entrant.model.gpu_of(entrant.run)
-        return say(gpu) if gpu is not None else None
-
-    return fill
+def _theory(entrant: Entrant) -> events.Occupancy | None:
+    return entrant.run.main_occupancy
 
 
-def _machine(say: Callable[[events.Machine], str | None]) -> Filled:
-    return lambda entrant: say(entrant.model.header.machine) if entrant.model.header is not None else None
+def _gpu(entrant: Entrant) -> events.Device | None:
+    return entrant.model.gpu_of(entrant.run)
 
 
-def _answer(kind: str, say: Callable[[float], str]) -> Filled:
-    def fill(entrant: Entrant) -> str | None:
-        number = KINDS[kind].answer(entrant, None).number
-        return say(number) if number is not None else None
-
-    return fill
+def _machine(entrant: Entrant) -> events.Machine | None:
+    return entrant.model.header.machine if entrant.model.header is not None else None
 
 
-def _limit(entrant: Entrant) -> str | None:
-    limit = limit_of(entrant.model, entrant.run)
-    return counted(limit.relaxations_per_second) if limit is not None else None
-
-
-def _dram(entrant: Entrant) -> str | None:
+def _dram(entrant: Entrant) -> float | None:
     evidence = entrant.model.evidence(entrant.run)
-    known = evidence is not None and evidence.dram_utilisation is not None
-    return units.percent(evidence.dram_utilisation) if known and evidence is not None else None
+    return evidence.dram_utilisation if evidence is not None else None
 
 
 def counted(count: float) -> str:
@@ -72,22 +62,22 @@ FILLED: Mapping[str, Filled] = {
     "launches": lambda e: f"{e.run.steps:,}" if e.run.steps else None,
     "matrix": lambda e: units.memory(e.run.n**2 * ITEMSIZE[e.run.experiment.dtype]) if e.run.n else None,
     "bandwidth": lambda e: units.bandwidth(e.run.bandwidth) if e.run.bandwidth else None,
-    "peak": _gpu(lambda gpu: units.bandwidth(gpu.peak_bytes_per_second) if gpu.peak_bytes_per_second else None),
-    "peak.share": _answer("peak", units.percent),
-    "limit": _limit,
-    "limit.share": _answer("limit", units.percent),
-    "dram": _dram,
-    "occupancy": _theory(lambda o: units.percent(o.warps / o.max_warps) if o.max_warps else units.ABSENT),
-    "warps": _theory(lambda o: str(o.warps)),
-    "warps.most": _theory(lambda o: str(o.max_warps)),
-    "threads": _theory(lambda o: str(o.threads)),
-    "registers": _theory(lambda o: str(o.registers)),
-    "shared": _theory(lambda o: units.memory(o.shared_bytes)),
-    "gpu": _gpu(lambda gpu: gpu.name or None),
-    "multiprocessors": _gpu(lambda gpu: str(gpu.multiprocessors) if gpu.multiprocessors else None),
-    "cache": _gpu(lambda gpu: units.memory(gpu.l2_bytes) if gpu.l2_bytes else None),
-    "cpu": _machine(lambda machine: machine.cpu or None),
-    "cores": _machine(lambda machine: str(machine.cores) if machine.cores else None),
+    "peak": _of(_gpu, lambda gpu: units.bandwidth(gpu.peak_bytes_per_second) if gpu.peak_bytes_per_second else None),
+    "peak.share": _of(lambda e: KINDS["peak"].answer(e, None).number, units.percent),
+    "limit": _of(lambda e: limit_of(e.model, e.run), lambda limit: counted(limit.relaxations_per_second)),
+    "limit.share": _of(lambda e: KINDS["limit"].answer(e, None).number, units.percent),
+    "dram": _of(_dram, units.percent),
+    "occupancy": _of(_theory, lambda o: units.percent(o.warps / o.max_warps) if o.max_warps else units.ABSENT),
+    "warps": _of(_theory, lambda o: str(o.warps)),
+    "warps.most": _of(_theory, lambda o: str(o.max_warps)),
+    "threads": _of(_theory, lambda o: str(o.threads)),
+    "registers": _of(_theory, lambda o: str(o.registers)),
+    "shared": _of(_theory, lambda o: units.memory(o.shared_bytes)),
+    "gpu": _of(_gpu, lambda gpu: gpu.name or None),
+    "multiprocessors": _of(_gpu, lambda gpu: str(gpu.multiprocessors) if gpu.multiprocessors else None),
+    "cache": _of(_gpu, lambda gpu: units.memory(gpu.l2_bytes) if gpu.l2_bytes else None),
+    "cpu": _of(_machine, lambda machine: machine.cpu or None),
+    "cores": _of(_machine, lambda machine: str(machine.cores) if machine.cores else None),
 }
 
 
@@ -119,6 +109,6 @@ def _filled(name: str, entrant: Entrant, before: Entrant | None) -> str | None:
         return units.gain(ratio) if ratio is not None else None
     if name.startswith(PHASE):
         return next((units.percent(p.share) for p in entrant.run.phases if p.key == name.removeprefix(PHASE)), None)
-    if name.startswith(BEFORE):
-        return FILLED[name.removeprefix(BEFORE)](before) if before is not None and name.removeprefix(BEFORE) in FILLED else None
-    return FILLED[name](entrant) if name in FILLED else None
+    of = before if name.startswith(BEFORE) else entrant
+    filled = FILLED.get(name.removeprefix(BEFORE))
+    return filled(of) if filled is not None and of is not None else None

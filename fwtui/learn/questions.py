@@ -106,18 +106,12 @@ def _limiter(entrant: Entrant, before: Entrant | None) -> Answer:
     device = entrant.model.gpu_of(entrant.run)
     if theory is None or not (theory.limiters and theory.max_warps and theory.threads):
         raise Refused(f"{entrant.label} does not say what limits its occupancy; ask about a run on a GPU that does")
-    estimate = occupancy(
-        device.compute_capability if device is not None else None, theory.threads, theory.registers, theory.shared_bytes
-    )
+    capability = device.compute_capability if device is not None else None
+    estimate = occupancy(capability, theory.threads, theory.registers, theory.shared_bytes)
     per_block = -(-theory.threads // WARP)
-    allowed = dict(estimate.limits) if estimate is not None else {}
-    keys = dict.fromkeys((*ASKED, *theory.limiters))
-    parts = tuple(
-        Part(key, TITLES.get(key, key), warps, f"allow {warps} warps")
-        for key in keys
-        if key in allowed
-        for warps in [allowed[key] * per_block]
-    )
+    allowed = {key: blocks * per_block for key, blocks in estimate.limits.items()} if estimate is not None else {}
+    keys = [key for key in dict.fromkeys((*ASKED, *theory.limiters)) if key in allowed]
+    parts = tuple(Part(key, TITLES.get(key, key), allowed[key], f"allow {allowed[key]} warps") for key in keys)
     share = theory.warps / theory.max_warps
     words = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
     return Answer(words, None, theory.limiters, parts)
@@ -175,7 +169,7 @@ _UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit"
 
 
 def parse_guess(kind: Kind, text: str) -> float:
-    """A guess that somebody typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
+    """A guess as it was typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
     found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
     if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
         raise Refused(f"{shown(text)} is no guess here; give {kind.hint}")

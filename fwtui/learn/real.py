@@ -24,14 +24,16 @@ class Agreement(msgspec.Struct, frozen=True):
     wrong: int | None = None
     reason: str = ""
 
-    @property
-    def agrees(self) -> bool | None:
-        """None where it is not known."""
-        return None if self.reason or not self.looks else self.wrong is None
-
 
 def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     """Run the kernel on the trace's graph and compare after every step; blocks for seconds, less where `stop` is set."""
+    try:
+        return _compared(trace, experiment, stop)
+    except Exception as error:
+        return Agreement(reason=str(error))
+
+
+def _compared(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     weights = trace.distances[0]
     request = StepRequest(experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights))
     environment = worker_environment("simulator" if trace.kernel.backend == "cuda" else "real")
@@ -42,8 +44,7 @@ def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     if ended.code:
         return Agreement(reason=ended.last_words)
     looks = [msgspec.json.decode(line, type=DistancesAfter) for line in ended.stdout.splitlines()]
-    expected = trace.after_steps()
-    differing = (look.step for look in looks if not np.array_equal(_matrix(look), expected[look.step]))
+    differing = (look.step for look in looks if not np.array_equal(_matrix(look), trace.distances[trace.ends[look.step]]))
     return Agreement(len(looks), next(differing, None))
 
 

@@ -1,8 +1,8 @@
-"""Step mode: a small graph, a kernel, and the place in its plan that somebody looks at."""
+"""Step mode: a small graph, a kernel, and the place in its plan that is looked at."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Stepping:
     row: int = 0  # the marked cell
     column: int = 0
     edition: int = 0
-    edited: bool = field(default=False)  # whether a weight was changed by hand
+    edited: bool = False  # whether a weight was changed by hand
 
     @property
     def moment(self) -> Moment | None:
@@ -47,12 +47,10 @@ class Stepping:
 
     @property
     def cell(self) -> Cell | None:
-        """What happened last to the marked cell."""
         return self.trace.relaxed(self.position - 1, self.row, self.column) if self.position else None
 
     @property
     def path(self) -> tuple[int, ...]:
-        """The path of the marked cell that is known by now."""
         return self.trace.path(self.position, self.row, self.column)
 
     @property
@@ -106,7 +104,7 @@ def generated(experiment: Experiment) -> np.ndarray:
 
 
 def parse_weight(text: str) -> float:
-    """A weight that somebody typed; nothing, `-` and `inf` are no edge. Raises Refused."""
+    """A weight as it was typed; nothing, `-` and `inf` are no edge. Raises Refused."""
     text = text.strip().lower()
     if text in ("", "-", "inf", "∞"):
         return np.inf

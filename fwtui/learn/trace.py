@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +29,14 @@ class Moment(NamedTuple):
     k: int
     round: int
     phase: str
-    first: bool  # whether the step begins with it
     sources: tuple[Rect, ...]  # of the step: read, and not written
     targets: tuple[Rect, ...]  # of the step: written
+
+    def writes(self, i: int, j: int) -> bool:
+        return _within(self.targets, i, j)
+
+    def reads(self, i: int, j: int) -> bool:
+        return _within(self.sources, i, j)
 
 
 class Cell(NamedTuple):
@@ -60,14 +67,6 @@ class Trace:
     def n(self) -> int:
         return self.shape.n
 
-    @property
-    def rounds(self) -> int:
-        return self.moments[-1].round if self.moments else 0
-
-    def after_steps(self) -> list[np.ndarray]:
-        """The distances after each step of the plan."""
-        return [self.distances[end] for end in self.ends]
-
     def changed(self, moment: int) -> np.ndarray:
         """(n, n) bool: the cells that became shorter at that moment."""
         return self.distances[moment + 1] < self.distances[moment]
@@ -75,7 +74,7 @@ class Trace:
     def relaxed(self, moment: int, i: int, j: int) -> Cell | None:
         """What that moment does to cell (i, j); None where it leaves the cell alone."""
         at = self.moments[moment]
-        if not any(r.top <= i < r.bottom and r.left <= j < r.right for r in at.targets):
+        if not at.writes(i, j):
             return None
         before = self.distances[moment]
         return Cell(before[i, j], before[i, at.k], before[at.k, j], self.distances[moment + 1][i, j])
@@ -93,16 +92,10 @@ class Trace:
             return self.path(found, i, k)[:-1] + self.path(found, k, j)
         return (i,) if i == j else (i, j) if np.isfinite(self.distances[0][i, j]) else ()
 
-    def next_step(self, position: int, direction: int) -> int:
-        """The position where another step begins (or the end), on or back."""
-        return self._boundary(position, direction, [m for m, moment in enumerate(self.moments) if moment.first])
-
-    def next_round(self, position: int, direction: int) -> int:
-        """The position where another round begins (or the end), on or back."""
-        rounds = [0] + [m.round for m in self.moments]
-        return self._boundary(position, direction, [m for m in range(len(self.moments)) if rounds[m + 1] != rounds[m]])
-
-    def _boundary(self, position: int, direction: int, begins: Sequence[int]) -> int:
+    def next_of(self, part: str, position: int, direction: int) -> int:
+        """The position where another "step" or "round" begins (or the end), on or back."""
+        numbers = [None, *map(attrgetter(part), self.moments)]
+        begins = [place for place, (before, number) in enumerate(pairwise(numbers)) if number != before]
         if direction > 0:
             return next((b for b in begins if b > position), len(self.moments))
         return next((b for b in reversed(begins) if b < position), 0)
@@ -132,17 +125,20 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
             ends[index] = len(moments)
             continue
         step = plan[index]
-        first = not moments or moments[-1].step != index
         own = kernel.places(step.writes)
         targets = _clipped(own, n)
         sources = tuple(r for r in _clipped(kernel.places(step.reads), n) if r not in targets)
         relax(state, own, k)
         shorter = state[:n, :n] < distances[-1]
         shortened.append(np.where(shorter, len(moments), shortened[-1]))
-        moments.append(Moment(index, k, round_of[index], step.phase, first, sources, targets))
+        moments.append(Moment(index, k, round_of[index], step.phase, sources, targets))
         distances.append(state[:n, :n].copy())
         ends[index] = len(moments)
     return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened), tuple(ends))
+
+
+def _within(rects: Sequence[Rect], i: int, j: int) -> bool:
+    return any(r.top <= i < r.bottom and r.left <= j < r.right for r in rects)
 
 
 def _clipped(rects: Sequence[Rect], n: int) -> tuple[Rect, ...]:

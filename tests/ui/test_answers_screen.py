@@ -18,7 +18,7 @@ from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.run.answers_dialog import AnswersScreen, Histogram
+from fwtui.tui.run.dialogs import AnswersScreen, Histogram
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.heat import DistanceMap
 

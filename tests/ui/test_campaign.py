@@ -21,7 +21,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.claims import Answered, ClaimsScreen, whole
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.palette import Command
-from fwtui.tui.run.counters_dialog import CountersScreen
+from fwtui.tui.run.dialogs import CountersScreen
 from fwtui.tui.run.live_screen import RunScreen
 
 SIZE = (120, 40)

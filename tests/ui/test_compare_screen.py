@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from fwtui.analysis.compare import Entrant, compare
-from fwtui.analysis.race import SECONDS, by_time, course
+from fwtui.analysis.race import SECONDS, course
 from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
 from fwtui.stream import events
@@ -22,9 +22,10 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare import race_clock
-from fwtui.tui.compare.detail import Deltas, Pair, Race, Runner, Track, Verdict, _changed, passes
-from fwtui.tui.compare.screen import Brought, CompareScreen
+from fwtui.tui.compare import race
+from fwtui.tui.compare.detail import Deltas, Pair, Verdict, _changed, passes
+from fwtui.tui.compare.race import Race, Track
+from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareTable, Line, cells, columns
 from fwtui.tui.frame.dialogs import SessionsScreen
 from fwtui.tui.frame.recording import Recording, named
@@ -49,7 +50,7 @@ def app() -> FwtuiApp:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Time as the race sees it: its last element."""
     now = [100.0]
-    monkeypatch.setattr(race_clock, "monotonic", lambda: now[-1])
+    monkeypatch.setattr(race, "monotonic", lambda: now[-1])
     return now
 
 
@@ -146,7 +147,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
     async with app.run_test(size=WIDE) as pilot:
         await go(pilot)
         screen = shown_screen(app)
-        screen._bring(str(OTHER))
+        screen._brought(read(str(OTHER)))
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
         assert "UNCLEAR" in shown and "n = 1024 is" in shown and "h200-n1024-naive…:5" in shown
@@ -163,13 +164,13 @@ async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp
         assert app.screen.query_one(OptionList).option_count >= 2
         await go(pilot, "escape")
         screen = shown_screen(app)
-        screen._bring(str(tmp_path / "nothing.fwt.jsonl"))
+        screen._brought(read(str(tmp_path / "nothing.fwt.jsonl")))
         assert "cannot be opened" in await go(pilot)
         broken = tmp_path / "broken.fwt.jsonl"
         broken.write_text("hello\n")
-        screen._bring(str(broken))
+        screen._brought(read(str(broken)))
         assert "not a fwtui session" in await go(pilot)
-        screen.post_message(Brought("x", ValueError("[/] \x1b[31m")))
+        screen._brought(("x", "x could not be read: [/] \x1b[31m"))
         assert "x could not be read: [/]" in await go(pilot)
 
 
@@ -260,13 +261,12 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
             pair = Pair(entrant, baseline, compare(entrant, baseline))
             assert all(text.plain is not None for text in cells(Line(entrant, pair.found), 9).values())
             assert passes(pair).empty
-            courses = [c for e in (entrant, baseline) if (c := course(e.run)) is not None]
-            runners = tuple(Runner("x" * 60, c, p) for c, p in zip(courses, by_time(courses, 0.3), strict=True))
+            runners = tuple(("x" * 60, c) for e in (entrant, baseline) if (c := course(e.run)) is not None)
             for width in (1, 3, 20, 79, 300):
                 Verdict(pair).draw(pair, width)
                 Deltas(pair).draw(pair, width)
-                for by_round in (True, False):
-                    Track("").draw(Race(runners, by_round, 0.3, True, 1e-3, "g, t"), width)
+                for by_round in (True, False) if runners else ():
+                    Track("").draw(Race(runners, by_round, 0.3, True, "g, t"), width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
 
 

@@ -15,8 +15,7 @@ from fwtui.learn.course import load_course
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
-from fwtui.tui.learn.course_guide import GuessScreen
-from fwtui.tui.learn.course_words import CourseWords
+from fwtui.tui.learn.course_screen import CourseWords, GuessScreen
 from fwtui.tui.learn.distance_grid import DistanceGrid
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -54,7 +53,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         assert "the recorded run" not in text
         await go(pilot, "g")
         text = await typed(pilot, "6x")
-        answer = screen(app).guide.progress.lessons.answer(screen(app).guide.progress.step)  # type: ignore[union-attr]
+        answer = screen(app).progress.lessons.answer(screen(app).progress.step)
         assert answer.number is not None and answer.number > 6
         assert "your guess" in text and "6.00x" in text and answer.words in text and "times too low" in text
         assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
@@ -72,7 +71,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         await go(pilot, "g")
         assert "'soon' is no guess here" in await typed(pilot, "soon")
         await go(pilot, "g", "escape")
-        assert not screen(app).guide.progress.told, "Esc does not answer"  # type: ignore[union-attr]
+        assert not screen(app).progress.told, "Esc does not answer"
         await go(pilot, "g")
         text = await typed(pilot, "")
         assert "the recorded run" in text and "your guess" not in text
@@ -113,7 +112,7 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
     async with app.run_test(size=(80, 24)) as pilot:
         for number in range(1, STEPS + 1):
             text = await go(pilot)
-            page = screen(app).guide.page
+            page = screen(app).page
             assert page is not None and page.number == number
             assert page.title in text and page.ask.split("?")[0] in text and "Enter: guess" in text
             await pilot.press("greater_than_sign")
@@ -125,10 +124,9 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
         for number in range(1, STEPS + 1):
             await go(pilot)
             here = screen(app)
-            page = here.guide.page
+            page = here.page
             assert page is not None and page.number == number and not page.problem and page.text
-            assert here.guide.progress is not None
-            assert here.stepping.experiment.kernel == here.guide.progress.step.written.kernel
+            assert here.stepping.experiment.kernel == here.progress.step.written.kernel
             await pilot.press("greater_than_sign")
 
 
@@ -194,7 +192,7 @@ async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: p
     def gone() -> None:
         raise Refused("the course in course cannot be read: no such file or directory; install the program again")
 
-    monkeypatch.setattr("fwtui.tui.learn.course_guide.lessons", gone)
+    monkeypatch.setattr("fwtui.tui.learn.course_screen.lessons", gone)
     app = begun(live, "1")
     async with app.run_test(size=(80, 24)) as pilot:
         assert "the course in course cannot be read" in await go(pilot)
@@ -202,7 +200,7 @@ async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: p
 
 
 async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setattr("fwtui.tui.learn.course_guide.lessons", lambda: lessons_module.Lessons(load_course(), tmp_path))
+    monkeypatch.setattr("fwtui.tui.learn.course_screen.lessons", lambda: lessons_module.Lessons(load_course(), tmp_path))
     app = begun(live, "blocked")
     async with app.run_test(size=(80, 24)) as pilot:
         text = await go(pilot)

@@ -16,7 +16,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, FormScreen, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.run.replay_screen import ReplayScreen
+from fwtui.tui.run.session_screen import ReplayScreen
 
 
 async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:

@@ -12,6 +12,7 @@ from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
+from fwtui.learn.cue import PANELS
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
@@ -21,7 +22,6 @@ from fwtui.tui.frame.cue_card import CueCard
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording
 from fwtui.tui.frame.view import View
-from fwtui.tui.run.run_panel import Meters, Phases
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
 
@@ -51,7 +51,10 @@ async def at(pilot: Pilot[None], marker: int, *keys: str) -> str:
 
 
 def pointed(app: FwtuiApp) -> set[str]:
-    return {type(widget).__name__ for widget in app.screen.query(".-pointed")}
+    return {
+        next((name for name in widget.classes if name in PANELS), type(widget).__name__)
+        for widget in app.screen.query(".-pointed")
+    }
 
 
 @pytest.mark.parametrize("size", ONE_SIZE)
@@ -66,13 +69,13 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         assert "the meters: What share of the peak bandwidth" in text and "3 of 8" in text and card.region.area
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" not in text
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")
-        assert pointed(lecture) == {"Meters"}
+        assert pointed(lecture) == {"meters"}
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" not in await at(pilot, 3, "exclamation_mark"), "again: hidden"
         naive, blocked = (medians(LECTURE)[run] for run in (4, 8))
         answer = f"{naive / blocked:.2f}x as fast: {milliseconds(blocked)} against {milliseconds(naive)}"
         assert answer in await at(pilot, 5, "exclamation_mark")
         text = await at(pilot, 6)
-        assert "Which phase takes longest?" in text and pointed(lecture) == {"Phases"}
+        assert "Which phase takes longest?" in text and pointed(lecture) == {"phases"}
         text = await at(pilot, 6, "exclamation_mark")
         assert "✓ rest" in text and "rest: 92.6 % of the time" in text
         assert "warps and registers: 64 of 64 warps, 100 %" in await at(pilot, 7, "exclamation_mark")
@@ -86,7 +89,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
 async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
         await at(pilot, 7)
-        meters = next(m for m in lecture.screen.query(Meters) if m.display and m.region.area)
+        meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
         panel = lecture.screen.query_one("RunPanel")
         assert panel.region.intersection(meters.region).height >= min(meters.region.height, panel.region.height) - 1
 
@@ -148,6 +151,6 @@ async def test_other_recordings_play_over_their_markers(replay_of: Callable[...,
 def test_pictures(lecture: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await at(pilot, 6, "exclamation_mark")
-        assert pilot.app.screen.query_one(Phases).has_class("-pointed")
+        assert pilot.app.screen.query_one(".phases").has_class("-pointed")
 
     assert snap_compare(lecture, terminal_size=size, run_before=before)

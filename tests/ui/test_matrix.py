@@ -80,7 +80,7 @@ async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[...,
             await pilot.pause()
             shown = app.screen.query_one(RunPanel)
             assert bool(app.screen.query_one(MatrixPicture).region.area) is seen, size
-            for name in ("Outside", "Meters"):
+            for name in (".outside", ".meters"):
                 assert sum(bool(part.display and part.region.width) for part in shown.query(name)) == 1, (size, name)
 
 

@@ -12,7 +12,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import Hung
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.run.replay_screen import ReplayScreen
+from fwtui.tui.run.session_screen import ReplayScreen
 
 
 async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path) -> None:

@@ -16,7 +16,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
-from fwtui.tui.run.large_figures import NOTHING, Figure, figures
+from fwtui.tui.run.run_panel import NOTHING, Figure, figures
 from fwtui.tui.widgets.readout import Subject
 
 

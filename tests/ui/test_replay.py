@@ -19,7 +19,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.transport import Timeline
-from fwtui.tui.run.replay_screen import ReplayScreen
+from fwtui.tui.run.session_screen import ReplayScreen
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)

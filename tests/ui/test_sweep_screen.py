@@ -22,10 +22,9 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
-from fwtui.tui.sweep.curves import figure
-from fwtui.tui.sweep.dots import DotPlot, Ranked
+from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.draft import SweepDraft
-from fwtui.tui.sweep.heat_map import HeatMap, cut
+from fwtui.tui.sweep.heat_map import HeatMap, Shown, cut
 from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from kernels import registry
@@ -356,7 +355,7 @@ def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
     for odd in (None, squares, of_runs(model, "kernel"), of_runs(Model())):
         for width in (1, 20, 60, 300):
             for cursor in ((0, 0), (99, 99), (-5, 3)):
-                assert len(dots.draw(Ranked(odd, "time", *cursor, 4), width)) <= 4
+                assert len(dots.draw(Shown(odd, "time", cursor, 4), width)) <= 4
     assert len(figure(squares, "time", None, 0).series) == 3
 
 

@@ -152,7 +152,7 @@ LATE = (
         "fwtui.tui.app.session_opener",
         "fwtui.tui.frame.transport",
     ),
-    *("fwtui.tui.run.answers_dialog", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
+    *("fwtui.tui.run.dialogs", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
 )
 
 FIRST_FRAME = """

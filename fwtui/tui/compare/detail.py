@@ -1,4 +1,4 @@
-"""One run against the baseline: its phases side by side, its passes as curves, and a race."""
+"""One run against the baseline: its phases side by side, and its passes as curves."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant
-from fwtui.analysis.race import Course, Place
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
-from fwtui.tui.compare.table import short_label
-from fwtui.tui.widgets import readout
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 
 LABEL = 16
 NUMBER = 10
-NAME = 22  # of a runner
 STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning"}
 
 
@@ -98,68 +94,7 @@ def passes(pair: Pair | None) -> Figure:
         return Figure(empty="mark a run to see its passes over the baseline's")
     series: list[Series] = []
     for entrant in (pair.baseline, pair.entrant):
-        told = entrant.run.samples if not entrant.run.simulated else ()
-        xs, ys = tuple(float(i + 1) for i in range(len(told))), tuple(sample.seconds for sample in told)
-        series += [Series(entrant.label, xs, ys)] * bool(told)
+        times = tuple(sample.seconds for sample in entrant.run.samples)
+        if times and not entrant.run.simulated:
+            series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), times))
     return Figure(tuple(series), Axis("pass", whole=True), Axis("time", units.duration), empty="neither run has timed passes")
-
-
-class Runner(NamedTuple):
-    """Somebody in a race."""
-
-    label: str
-    course: Course
-    place: Place
-
-
-class Race(NamedTuple):
-    """All runners at one moment; `watched` is the share of the race that is over."""
-
-    runners: tuple[Runner, ...]
-    by_round: bool
-    watched: float
-    going: bool
-    slowed: float  # how many times slower than it was
-    keys: str  # that move it
-
-
-class Track(Drawn[Race | str]):
-    """A lane for each runner, or how to begin."""
-
-    def draw(self, subject: Race | str, width: int) -> Sequence[Content]:
-        if isinstance(subject, str):
-            return [line((subject, MUTED))]
-        how, means = (
-            ("by round", "all at the same point of the work") if subject.by_round else ("by time", "all at the same moment")
-        )
-        state = "going" if subject.going else "over" if subject.watched >= 1 else "paused"
-        slow = subject.slowed >= 1
-        speed = f"{units.times(subject.slowed if slow else 1 / subject.slowed)} {'slowed down' if slow else 'sped up'}"
-        heads = [f"{words}, {speed}   {state}   {subject.keys}" for words in (f"{how}: {means}", how)]
-        head = next((words for words in heads if len("RACE ") + len(words) <= width), heads[-1])
-        lines = [line(("RACE ", STRONG), (head, MUTED))]
-        room = max(6, width - NAME - 2 * NUMBER - 2)
-        first = min((r.place.seconds for r in subject.runners), default=0.0)
-        slowest = max((r.course.total for r in subject.runners), default=1.0)
-        for runner in subject.runners:
-            place = runner.place
-            took = units.duration(place.seconds)
-            if subject.by_round:
-                share = place.seconds / slowest
-                behind = f"+{units.duration(place.seconds - first)}" if place.seconds > first else ""
-                told = f"{took:>{NUMBER}}{behind:>{NUMBER}}"
-            else:
-                share = place.share
-                told = f"{_where(runner):>{NUMBER}}{took:>{NUMBER}}"
-            lines.append(line(f"{short_label(runner.label, NAME - 1):<{NAME}}", *readout.meter(share, room), "  ", told))
-        straight = [r.label for r in subject.runners if not r.course.sampled]
-        if straight:
-            lines.append(line((f"no rounds are known of {' and '.join(straight)}: taken as even", MUTED)))
-        return lines
-
-
-def _where(runner: Runner) -> str:
-    rounds, share = runner.course.rounds, runner.place.share
-    if share >= 1:
-        return "finished"
-    return f"round {int(share * rounds)}" if rounds else units.percent(share)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
-from textual.widget import Widget
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
@@ -24,11 +20,13 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import Deltas, Pair, Track, Verdict, passes
-from fwtui.tui.compare.race_clock import RaceClock
+from fwtui.tui.compare.detail import Deltas, Pair, Verdict, passes
+from fwtui.tui.compare.race import RaceClock, Track
 from fwtui.tui.compare.table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.frame import bindings, palette
+from fwtui.tui.frame.bindings import bound
 from fwtui.tui.frame.dialogs import SessionsScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.recording import named
@@ -38,12 +36,17 @@ from fwtui.tui.frame.view import View
 MOST_SESSIONS = 8  # beside this one
 
 
-class Brought(Message):
-    """Another session's runs, or why there are none."""
-
-    def __init__(self, name: str, outcome: Model | Exception):
-        super().__init__()
-        self.name, self.outcome = name, outcome
+def read(name: str) -> tuple[str, Model | str]:
+    """Another session by its name or path: what it is called, and its runs, or why there are none."""
+    told = clean(Path(name).name)
+    try:
+        path = resolve(name)
+        told = named(path)
+        return told, load_model(path)[0]
+    except Refused as refusal:
+        return told, str(refusal)
+    except Exception as error:
+        return told, f"{told} could not be read: {error}"
 
 
 class CompareScreen(Frame):
@@ -67,12 +70,13 @@ class CompareScreen(Frame):
     """
     AUTO_FOCUS = "CompareTable"
     PLACE = "compare"
+    PANEL = "#deltas"
     BINDINGS: ClassVar = [
-        Binding("b", "pin", "Baseline", id="compare.baseline", tooltip="the marked run is what all others are compared with"),
-        Binding("o", "bring", "Open", id="compare.open", tooltip="runs of another session beside those of this one"),
-        Binding("g", "race", "Race", id="compare.race", tooltip="the marked run and the baseline race; again: pause, go on"),
-        Binding("t", "align", "Align", id="compare.align", tooltip="race by time, or by round"),
-        Binding("v", "view", "View", id="compare.view", tooltip="phases or passes, where there is no room for both"),
+        bound("b", "pin", "Baseline", "the marked run is what all others are compared with", id="compare.baseline"),
+        bound("o", "bring", "Open", "runs of another session beside those of this one", id="compare.open"),
+        bound("g", "race", "Race", "the marked run and the baseline race; again: pause, go on", id="compare.race"),
+        bound("t", "align", "Align", "race by time, or by round", id="compare.align"),
+        bound("v", "view", "View", "phases or passes, where there is no room for both", id="compare.view"),
         bindings.CURSOR,
         *bindings.SHARED,
     ]
@@ -90,7 +94,7 @@ class CompareScreen(Frame):
         self._marked = ""  # label of the run that is looked at
         self._clock = RaceClock()
         self._pair: Pair | None = None
-        self._kept: dict[tuple[int, int], tuple[Run, Run, int, Comparison]] = {}
+        self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
     def body(self) -> ComposeResult:
         with Vertical(id="body"):
@@ -102,11 +106,9 @@ class CompareScreen(Frame):
                 yield Chart()
             yield Track("")
 
-    def panel(self) -> Widget:
-        return self.query_one("#deltas")
-
     def state(self) -> object:
-        return (tuple(self._others), self._pinned, self._marked, self._clock.state)
+        race = self._clock
+        return (tuple(self._others), self._pinned, self._marked, race.by_round, race.watched, race.going)
 
     def table(self) -> Table:
         """The verdicts with their reasons."""
@@ -119,10 +121,9 @@ class CompareScreen(Frame):
     @property
     def entrants(self) -> list[Entrant]:
         """Every run that has ended, the newest of this session first, then those of the others."""
-        ours = [Entrant(self.model, run) for run in reversed([*self.model.runs.values()]) if run.state != "running"]
-        return ours + [
-            Entrant(m, run, name) for name, m in self._others.items() for run in m.runs.values() if run.state != "running"
-        ]
+        ours = [Entrant(self.model, run) for run in reversed([*self.model.runs.values()])]
+        others = [Entrant(model, run, name) for name, model in self._others.items() for run in model.runs.values()]
+        return [entrant for entrant in ours + others if entrant.run.state != "running"]
 
     def baseline(self, entrants: Sequence[Entrant]) -> Entrant | None:
         """The pinned one, else the run that is the baseline elsewhere, else the first verified one of the newest run's size."""
@@ -133,11 +134,6 @@ class CompareScreen(Frame):
         same = [e for e in good if e.run.n == entrants[0].run.n]
         return pinned or next(iter(same if len(same) > 1 else good), None)
 
-    def marked(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> Entrant | None:
-        """The run under the cursor, unless that is the baseline itself."""
-        label = self.query_one(CompareTable).marked
-        return next((e for e in entrants if e.label == label and (baseline is None or label != baseline.label)), None)
-
     def update(self, forced: bool = False) -> None:
         self._clock.run()
         super().update(forced)
@@ -147,16 +143,18 @@ class CompareScreen(Frame):
         baseline = self.baseline(entrants)
         table = self.query_one(CompareTable)
         table.show(self._lines(entrants, baseline), self.app.size.width - 2)
-        self._marked = table.marked or ""
-        entrant = self.marked(entrants, baseline)
-        pair = Pair(entrant, baseline, self._found(entrant, baseline)) if entrant is not None and baseline is not None else None
+        self._marked = table.key or ""
+        entrant = next((e for e in entrants if e.label == self._marked), None)
+        pair = None
+        if entrant is not None and baseline is not None and entrant.label != baseline.label:
+            pair = Pair(entrant, baseline, self._found(entrant, baseline))
         self._pair = pair
         self.query_one(Verdict).show(pair or self._advice(entrants, baseline))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
         race, align = self.key_of("compare.race"), self.key_of("compare.align")
-        shown = self._clock.race(pair, f"{race}, {align}") or f"{race}: a race of the marked run and the baseline"
-        self.query_one(Track).show(shown)
+        how = f"{race}: a race of the marked run and the baseline"
+        self.query_one(Track).show(self._clock.race(pair, f"{race}, {align}") or how)
 
     def _advice(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
@@ -174,24 +172,21 @@ class CompareScreen(Frame):
         told = [*ours[: MOST_ROWS - len(others) - 1], *others]
         if baseline is None:
             return [Line(e, None) for e in told]
-        told += [baseline] * all(e.label != baseline.label for e in told)
+        if all(e.label != baseline.label for e in told):
+            told.append(baseline)
         return [Line(e, self._found(e, baseline)) if e.label != baseline.label else Line(e, None, True) for e in told]
 
     def _found(self, entrant: Entrant, baseline: Entrant) -> Comparison:
         """The comparison, made again only when one of the two runs changed, or others that may repeat them came."""
-        key = (id(entrant.run), id(baseline.run))
-        kept = self._kept.get(key)
-        others = len(entrant.model.runs) + len(baseline.model.runs)
-        if kept is None or kept[0] is not entrant.run or kept[1] is not baseline.run or kept[2] != others:
-            if len(self._kept) > 1000:
-                self._kept.clear()
-            kept = (entrant.run, baseline.run, others, compare(entrant, baseline))
-            self._kept[key] = kept
-        return kept[3]
+        key = (entrant.run, baseline.run, len(entrant.model.runs) + len(baseline.model.runs))
+        kept = self._kept.get(entrant.label)
+        if kept is None or kept[0] != key:
+            kept = self._kept[entrant.label] = key, compare(entrant, baseline)
+        return kept[1]
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
-        label = self.query_one(CompareTable).marked or ""  # a key in an empty table is told as well, without a row
+        label = self.query_one(CompareTable).key or ""  # a key in an empty table is told as well, without a row
         if label != self._marked:
             self._marked = label
             self._clock.end()
@@ -202,7 +197,7 @@ class CompareScreen(Frame):
         event.stop()
 
     def action_pin(self) -> None:
-        label = self.query_one(CompareTable).marked
+        label = self.query_one(CompareTable).key
         entrant = next((e for e in self.entrants if e.label == label), None)
         if entrant is None:
             return
@@ -224,75 +219,42 @@ class CompareScreen(Frame):
         self.toggle_class("-curves")
 
     def action_bring(self) -> None:
-        def chosen(name: str | None) -> None:
-            if name:
-                self.bring(name)
-
-        self.app.push_screen(SessionsScreen([named(path) for path in paths()]), chosen)
+        self.app.push_screen(SessionsScreen([named(path) for path in paths()]), lambda name: self.bring(name) if name else None)
 
     def bring(self, name: str) -> None:
         """Read another session, by its name or path, in the background."""
         self.say(f"opening {clean(Path(name).name)}")
-        # a daemon thread: leaving must not wait for a big file
-        Thread(target=self._bring, args=(name,), name="reader", daemon=True).start()
+        in_background(self, partial(read, name), self._brought, "reader")
 
-    def _bring(self, name: str) -> None:
-        told = clean(Path(name).name)
-        try:
-            path = resolve(name)
-            told = named(path)
-            outcome: Model | Exception = load_model(path)[0]
-        except Exception as error:
-            outcome = error
-        with contextlib.suppress(RuntimeError):
-            self.post_message(Brought(told, outcome))
-
-    def on_brought(self, event: Brought) -> None:
-        event.stop()
-        if isinstance(event.outcome, Exception):
-            sentence = (
-                str(event.outcome) if isinstance(event.outcome, Refused) else f"{event.name} could not be read: {event.outcome}"
-            )
-            self.say(clean(sentence), "error")
-        elif not event.outcome.runs:
-            self.say(f"{event.name} holds no runs", "warning")
-        elif len(self._others) >= MOST_SESSIONS and event.name not in self._others:
-            self.say(
-                f"{MOST_SESSIONS} sessions are open beside this one, the limit; leave and come back to begin anew", "warning"
-            )
+    def _brought(self, found: tuple[str, Model | str]) -> None:
+        name, model = found
+        if isinstance(model, str):
+            self.say(clean(model), "error")
+        elif not model.runs:
+            self.say(f"{name} holds no runs", "warning")
+        elif len(self._others) >= MOST_SESSIONS and name not in self._others:
+            limit = f"{MOST_SESSIONS} sessions are open beside this one, the limit"
+            self.say(f"{limit}; leave and come back to begin anew", "warning")
         else:
-            self._others[event.name] = event.outcome
-            runs = len(event.outcome.runs)
-            self.say(f"{runs} run{'s' * (runs != 1)} of {event.name}")
+            self._others[name] = model
+            self.say(f"{len(model.runs)} run{'s' * (len(model.runs) != 1)} of {name}")
 
     def commands(self) -> Iterator[palette.Command]:
         yield from super().commands()
         for path in paths():
             yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        match action:
-            case "pin":
-                return bool(self.entrants)
-            case "race":
-                pair = self._pair
-                return pair is not None and all(course(e.run) is not None for e in (pair.entrant, pair.baseline))
-            case "align":
-                return self._clock.begun and self._pair is not None
-            case "view":
-                return self.narrow
-        return super().check_action(action, parameters)
-
     def why_not(self, action: str) -> str:
+        pair = self._pair
         match action:
-            case "pin":
+            case "pin" if not self.entrants:
                 return "no run has ended yet"
-            case "race" | "align" if self._pair is None:
+            case "race" | "align" if pair is None:
                 return "a race needs a baseline and another run that is marked"
-            case "race":
+            case "race" if pair is not None and not (course(pair.entrant.run) and course(pair.baseline.run)):
                 return "only runs that have a time can race"
-            case "align":
+            case "align" if self._clock.watched is None:
                 return f"no race has begun; {self.key_of('compare.race')} starts it"
-            case "view":
+            case "view" if not self.narrow:
                 return "phases and passes are both shown"
         return super().why_not(action)

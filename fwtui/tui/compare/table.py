@@ -51,16 +51,11 @@ def short_label(label: str, width: int) -> str:
 
 
 class CompareTable(RunTable):
-    """The runs in the order in which they are given."""
+    """The runs in the order in which they are given; its keys are their labels."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lines: tuple[Line, ...] = ()
-
-    @property
-    def marked(self) -> str | None:
-        """Label of the run under the cursor."""
-        return self.key
 
     def show(self, lines: Sequence[Line], width: int) -> None:
         """These runs in this order; nothing is done where that is what is shown."""
@@ -69,10 +64,10 @@ class CompareTable(RunTable):
             return
         self._lines = tuple(lines)
         labels = [line.entrant.label for line in lines]
-        marked, at = self.marked, self.cursor_row
+        marked, at = self.key, self.cursor_row
         if shown != self._columns_shown or labels != list(self._shown):
             self.begin(shown)
         for line in lines:
             self.write(line.entrant.label, cells(line, shown[0][1]))
-        if labels and at and self.marked != marked:  # at the top it follows the newest
+        if labels and at and self.key != marked:  # at the top it follows the newest
             self.move_cursor(row=labels.index(marked) if marked in labels else min(at, len(labels) - 1), scroll=False)

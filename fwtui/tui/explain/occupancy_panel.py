@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widgets import Static
 
 from fwtui.analysis.occupancy import KIB, MAX_REGISTERS, MAX_THREADS, STATIC_SHARED, TABLE, Estimate, occupancy
 from fwtui.common import units
@@ -24,8 +25,21 @@ from kernels.plan import WARP
 
 LABEL = 11
 THREADS, REGISTERS, SHARED = "threads", "registers", "shared"
-TITLES = {THREADS: "threads/block", REGISTERS: "registers/thread", SHARED: "shared/block"}
-STEPS = {THREADS: WARP, REGISTERS: 1, SHARED: 1}
+
+
+class Range(NamedTuple):
+    title: str
+    low: int
+    high: int
+    step: int = 1
+    text: str = "{:.0f}"
+
+
+RANGES = {
+    THREADS: Range("threads/block", WARP, MAX_THREADS, WARP),
+    REGISTERS: Range("registers/thread", 16, MAX_REGISTERS),
+    SHARED: Range("shared/block", 0, STATIC_SHARED // KIB, text="{:.0f} KiB"),  # GPUs that are known say how much further
+}
 
 
 class Choice(NamedTuple):
@@ -35,13 +49,8 @@ class Choice(NamedTuple):
     registers: int = 32
     shared: int = 0
 
-    def changed(self, name: str, value: int) -> Choice:
-        return self._replace(**{name: value})
-
 
 class Said(NamedTuple):
-    """What the lines of the panel depend on."""
-
     run: int | None
     op: str
     capability: tuple[int, int] | None
@@ -58,25 +67,16 @@ def estimate(capability: tuple[int, int] | None, choice: Choice) -> Estimate | N
 @lru_cache(maxsize=32)
 def curve(capability: tuple[int, int] | None, choice: Choice, varied: str, most: int) -> Figure:
     """Occupancy against one of the three, the other two as they are."""
-    low = {THREADS: WARP, REGISTERS: 16, SHARED: 0}[varied]
-    found = [(value, estimate(capability, choice.changed(varied, value))) for value in range(low, most + 1, STEPS[varied])]
-    points = [(value, one) for value, one in found if one is not None]
+    title, low, _, step, text = RANGES[varied]
+    found = {value: estimate(capability, choice._replace(**{varied: value})) for value in range(low, most + 1, step)}
+    points = {float(value): one.fraction for value, one in found.items() if one is not None}
     if not points:
         return Figure(empty="no table for this compute capability")
-    text = {THREADS: "{:.0f}".format, REGISTERS: "{:.0f}".format, SHARED: "{:.0f} KiB".format}[varied]
-    series = Series(
-        "occupancy",
-        tuple(float(value) for value, _ in points),
-        tuple(one.fraction for _, one in points),
-        points=False,
-        listed=False,
-    )
-    now = getattr(choice, varied)
     return Figure(
-        (series,),
-        Axis(TITLES[varied], text, low=float(low), high=float(most)),
+        (Series("occupancy", tuple(points), tuple(points.values()), points=False, listed=False),),
+        Axis(title, text.format, low=float(low), high=float(most)),
         Axis("occupancy", units.percent, low=0.0, high=1.0),
-        (Rule(float(now), "", vertical=True),),
+        (Rule(float(getattr(choice, varied)), "", vertical=True),),
     )
 
 
@@ -92,15 +92,12 @@ class OccupancyLines(Drawn[Said | None]):
             return [line(("this GPU's compute capability is in no table, so nothing is estimated", MUTED))]
         one = estimate(subject.capability, subject.choice)
         compiled = subject.compiled
+        share = compiled.warps / compiled.max_warps if compiled is not None and compiled.max_warps else None
         rows = [
-            _bar("what if", one.fraction if one is not None else None, width, f"{one.warps}/{one.max_warps} warps" if one else "")
+            _bar("what if", one.fraction if one else None, width, f"{one.warps}/{one.max_warps} warps" if one else ""),
+            _bar("compiled", share, width, f"by {compiled.source}" if compiled is not None else ""),
+            _bar("measured", subject.measured, width, "GPM"),
         ]
-        if compiled is not None:
-            share = compiled.warps / compiled.max_warps if compiled.max_warps else None
-            rows.append(_bar("compiled", share, width, f"by {compiled.source}"))
-        else:
-            rows.append(_bar("compiled", None, width, ""))
-        rows.append(_bar("measured", subject.measured, width, "GPM"))
         if one is not None:
             rows.append(line((f"{'limited by':<{LABEL}}", MUTED), (" and ".join(one.limiters), STRONG)))
             rows += hanging("blocks/SM", LABEL, [f"{name} {blocks}" for name, blocks in one.limits.items()], width)
@@ -114,36 +111,34 @@ def _bar(label: str, share: float | None, width: int, words: str) -> Content:
     return line((f"{label:<{LABEL}}", MUTED), *meter(share, room), (f"{units.percent(share):>9}", STRONG), (f" {words}", MUTED))
 
 
-class Heading(Drawn[tuple[str, str]]):
-    def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
-        return [line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (subject[0], STRONG), (subject[1], MUTED))]
-
-
 class OccupancyPanel(Vertical):
     """Three sliders, what they lead to, and the curve over the one that was moved last."""
 
     DEFAULT_CSS = """
     OccupancyPanel { padding: 0 1; }
     OccupancyPanel Chart { margin-top: 1; }
+    OccupancyPanel .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
-    BINDINGS: ClassVar = []
 
-    def __init__(self, *, id: str | None = None):
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__(id="occupancy", classes="panel")
         self._said = Said(None, "", None, None, Choice(), None, False)
         self._varied = REGISTERS
 
     def compose(self) -> ComposeResult:
-        yield Heading(("", ""))
-        yield Slider(TITLES[THREADS], WARP, MAX_THREADS, STEPS[THREADS], str, id=THREADS)
-        yield Slider(TITLES[REGISTERS], 16, MAX_REGISTERS, STEPS[REGISTERS], str, id=REGISTERS)
-        yield Slider(TITLES[SHARED], 0, STATIC_SHARED // KIB, STEPS[SHARED], "{} KiB".format, id=SHARED)
+        yield Static(id="block", classes="title", markup=False)
+        for name, (title, low, high, step, text) in RANGES.items():
+            yield Slider(title, low, high, step, text.format, id=name)
         yield OccupancyLines(None)
         yield Chart(id="curve")
 
     @property
     def choice(self) -> Choice:
         return self._said.choice
+
+    @property
+    def op(self) -> str:
+        return self._said.op
 
     @property
     def changed(self) -> bool:
@@ -161,7 +156,6 @@ class OccupancyPanel(Vertical):
         self._say(Said(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
 
     def reset(self) -> None:
-        """Back to what was compiled."""
         self._say(self._said._replace(choice=_compiled_choice(self._said.compiled)))
 
     def _say(self, said: Said) -> None:
@@ -170,9 +164,11 @@ class OccupancyPanel(Vertical):
         has = TABLE.get(said.capability) if said.capability is not None else None
         usable = said.cuda and has is not None
         hint = "" if not usable else "changed; u: as compiled" if self.changed else "what if: x, then the arrows"
-        self.query_one(Heading).show((f"{said.op}  " if said.op else "", hint))
-        shared = max(has.shared_per_block if has is not None else 0, STATIC_SHARED) // KIB
-        most = {THREADS: MAX_THREADS, REGISTERS: MAX_REGISTERS, SHARED: shared}
+        title = line(("OCCUPANCY  ", f"{STRONG} $text-primary"), (f"{said.op}  " if said.op else "", STRONG), (hint, MUTED))
+        self.query_one("#block", Static).update(title)
+        most = {name: limits.high for name, limits in RANGES.items()}
+        if has is not None:
+            most[SHARED] = max(most[SHARED], has.shared_per_block // KIB)
         for slider in self.query(Slider):
             slider.disabled = not usable
             slider.show(getattr(said.choice, slider.id or ""), most[slider.id or ""])
@@ -183,12 +179,12 @@ class OccupancyPanel(Vertical):
 
     def on_slider_changed(self, event: Slider.Changed) -> None:
         self._varied = event.slider.id or THREADS
-        self._say(self._said._replace(choice=self.choice.changed(self._varied, event.slider.value)))
+        self._say(self._said._replace(choice=self.choice._replace(**{self._varied: event.slider.value})))
 
 
 def _compiled_choice(found: events.Occupancy | None) -> Choice:
     """What was compiled, as far as the sliders reach."""
     if found is None:
         return Choice()
-    threads = min(max(found.threads, WARP), MAX_THREADS)
-    return Choice(threads, min(max(found.registers, 16), MAX_REGISTERS), min(-(-found.shared_bytes // KIB), 227))
+    threads, registers = min(max(found.threads, WARP), MAX_THREADS), min(max(found.registers, 16), MAX_REGISTERS)
+    return Choice(threads, registers, min(-(-found.shared_bytes // KIB), 227))

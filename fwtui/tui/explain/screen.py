@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widget import Widget
 from textual.widgets import Static
 
 from fwtui.analysis.ledger import ledger, roofs
@@ -19,24 +16,15 @@ from fwtui.tui.explain import roofline
 from fwtui.tui.explain.ledger_panel import LedgerTable, Subject
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
-PANELS = ("roofline", "ledger", "occupancy")
 TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
-WORDS = (
-    ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
-    ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
-    ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
-    ("shared memory", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
-    ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
-    ("of limits", "at limits / measured; above 100 % caches served what memory did not have to"),
-    ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
-    ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
-)
+PANELS = tuple(TITLES)
 
 
 class ExplainScreen(Frame):
@@ -58,18 +46,26 @@ class ExplainScreen(Frame):
     ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
     """
     PLACE = "explain"
+    PANEL = "#ledger"
     AUTO_FOCUS = ""
-    WORDS = WORDS
+    WORDS = (
+        ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
+        ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
+        ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
+        ("shared memory", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
+        ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
+        ("of limits", "at limits / measured; above 100 % caches served what memory did not have to"),
+        ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
+        ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
+    )
     MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
     BINDINGS: ClassVar = [
-        Binding("v", "panel", "View", id="explain.view", tooltip="one panel after the other over the whole screen, then all"),
+        bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
-        Binding("n", "other(-1)", "Run before", id="explain.older", show=False, tooltip="explain the run before this one"),
-        Binding(
-            "N", "other(1)", "Run after", id="explain.newer", key_display="N", show=False, tooltip="explain the run after it"
-        ),
-        Binding("o", "op", "Operation", id="explain.op", tooltip="occupancy of the next operation of this kernel"),
-        Binding("u", "undo", "Undo", id="explain.undo", tooltip="the sliders back to what was compiled"),
+        hidden("n", "other(-1)", "Run before", "explain the run before this one", id="explain.older"),
+        hidden("N", "other(1)", "Run after", "explain the run after it", id="explain.newer", key_display="N"),
+        bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
+        bound("u", "undo", "Undo", "the sliders back to what was compiled", id="explain.undo"),
         *bindings.SHARED,
     ]
 
@@ -79,7 +75,6 @@ class ExplainScreen(Frame):
         self._op = ""  # the operation whose occupancy is shown; nothing is the slowest
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
         self._key: tuple[object, ...] = ()  # what figure and ledger were made of
-        self._told = ""  # and for which panel
         self._known_at = 0.0  # and when, in session time
 
     def body(self) -> ComposeResult:
@@ -89,20 +84,19 @@ class ExplainScreen(Frame):
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(hint="← → or the mouse: runs · Enter: explain that run", id="roof")
-                yield OccupancyPanel(id="occupancy")
+                yield OccupancyPanel()
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
-
-    def on_mount(self) -> None:
-        self.query_one(OccupancyPanel).add_class("panel")
-
-    def panel(self) -> Widget:
-        return self.query_one("#ledger")
 
     @property
     def _single(self) -> str:
         """The panel that has the screen to itself; nothing where all are seen."""
-        return self._one or (PANELS[0] if self.narrow or self.app.size.height < 32 else "")
+        return self._one or (PANELS[0] if self._crowded else "")
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether there is room for one panel only."""
+        return self.narrow or self.app.size.height < 32
 
     def state(self) -> object:
         return (self._one, self._op, self.query_one(OccupancyPanel).changed)
@@ -129,19 +123,16 @@ class ExplainScreen(Frame):
     def _same(self, run: Run | None, single: str) -> bool:
         """Whether the last figure and ledger still hold; those of a run that is going are made four times a second."""
         model = self.model
-        key = (run, *model.runs.values(), model.limits, model.device)
-        same = len(key) == len(self._key) and all(map(operator.is_, key, self._key)) and single == self._told
-        going = run is not None and run.state == "running" and single == self._told and len(key) == len(self._key)
-        if same or (going and self._known_at <= model.t < self._known_at + SECONDS_BETWEEN):
+        key = (single, run, *model.runs.values(), model.limits, model.device)
+        going = run is not None and run.state == "running" and self._key[:1] == key[:1] and len(self._key) == len(key)
+        if key == self._key or (going and self._known_at <= model.t < self._known_at + SECONDS_BETWEEN):
             return True
-        self._key, self._told, self._known_at = key, single, model.t
+        self._key, self._known_at = key, model.t
         return False
 
     def action_panel(self) -> None:
-        crowded = self.narrow or self.app.size.height < 32
-        order = PANELS if crowded else ("", *PANELS)
-        place = order.index(self._single if crowded else self._one)
-        self._one = order[(place + 1) % len(order)]
+        order = PANELS if self._crowded else ("", *PANELS)
+        self._one = order[(order.index(self._single) + 1) % len(order)]
         self.set_focus(None)
         self.update()
 
@@ -162,15 +153,13 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_op(self) -> None:
-        ops = self._ops(self.view.run)
-        if ops:
-            main = self.view.run.main_occupancy if self.view.run is not None else None
-            now = self._op if self._op in ops else main.op if main is not None else ops[0]
-            self._op = ops[(ops.index(now) + 1) % len(ops)]
-            self.update()
+        ops, shown = self._ops, self.query_one(OccupancyPanel).op
+        self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
+        self.update()
 
-    @staticmethod
-    def _ops(run: Run | None) -> list[str]:
+    @property
+    def _ops(self) -> list[str]:
+        run = self.view.run
         return list(dict.fromkeys(o.op for o in run.occupancies)) if run is not None else []
 
     def action_undo(self) -> None:
@@ -187,22 +176,12 @@ class ExplainScreen(Frame):
     def on_slider_changed(self) -> None:
         self.update()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        match action:
-            case "op":
-                return len(self._ops(self.view.run)) > 1
-            case "undo":
-                return self.is_mounted and self.query_one(OccupancyPanel).changed
-            case "other":
-                return len(self.model.runs) > 1
-        return super().check_action(action, parameters)
-
     def why_not(self, action: str) -> str:
         match action:
-            case "op":
+            case "op" if len(self._ops) < 2:
                 return "there is no other operation whose occupancy is known"
-            case "undo":
+            case "undo" if not self.is_mounted or not self.query_one(OccupancyPanel).changed:
                 return "the sliders are where they began"
-            case "other":
+            case "other" if len(self.model.runs) < 2:
                 return "there is no other run"
         return super().why_not(action)

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.widgets.draft import Drafted
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.form import ExperimentForm
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
@@ -80,13 +80,7 @@ class Hung(Drawn[tuple[Row, ...]]):
     """Heads with words that go on under themselves."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
-        lines: list[Content] = []
-        for head, words in subject:
-            room = max(width - head.cell_length, 12)
-            first, *others = Content(words).wrap(room) or [Content("")]
-            lines.append(line(head, first))
-            lines += [line(" " * head.cell_length, other) for other in others]
-        return lines
+        return [part for head, words in subject for part in hung(head, words, width)]
 
 
 class Scrolled(VerticalScroll):

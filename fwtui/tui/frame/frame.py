@@ -59,8 +59,8 @@ class Frame(Screen[None]):
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
     - `why_not()`: why a key can do nothing now; empty where it can (ask super() for all others);
-    - where it applies: `panel()` (what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what its
-      words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
+    - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what
+      its words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
 
     Classes set by the app for style sheets: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
@@ -76,6 +76,7 @@ class Frame(Screen[None]):
     """
     COMMANDS: ClassVar = {palette.Commands}
     PLACE: ClassVar[str] = ""
+    PANEL: ClassVar[str] = ""
     STRIP: ClassVar = True
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
     MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
@@ -130,7 +131,8 @@ class Frame(Screen[None]):
         return None
 
     def panel(self) -> Widget | None:
-        return None
+        """What the page keys scroll."""
+        return self.query_one(self.PANEL) if self.PANEL else None
 
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""

@@ -68,7 +68,7 @@ def load(where: str) -> Any:
 
 
 PLACES: tuple[Place, ...] = (
-    Place("1", "¡", "run", "run and watch", "run.live_screen:RunScreen", "run.replay_screen:ReplayScreen", "Replay"),
+    Place("1", "¡", "run", "run and watch", "run.live_screen:RunScreen", "run.session_screen:ReplayScreen", "Replay"),
     Place(
         "2",
         "™",

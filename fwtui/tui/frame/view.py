@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
+from fwtui.machine import hardware
 from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
@@ -84,6 +85,11 @@ class View:
         if self.selected is not None and self.selected in self.model.runs:
             return self.model.runs[self.selected]
         return self.model.run
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether there is a GPU here, as far as that is known without waiting for the driver."""
+        return bool(self.found.gpus) if self.found is not None else hardware.driver_present()
 
     @property
     def marker(self) -> tuple[int, int, events.Marker] | None:

@@ -16,7 +16,6 @@ from textual.strip import Strip
 from fwtui.learn.stepping import Stepping
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.bindings import hidden
-from kernels.plan import Rect
 
 LABELS = 4  # cells of a row's own number
 NUMBER = 4  # of a distance, and one more for its sign
@@ -64,7 +63,6 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
         self._strips: list[Strip] = []
 
     def show(self) -> None:
-        """Agree with the stepping."""
         size = Size(LABELS + CELL * self._stepping.trace.n, 1 + self._stepping.trace.n)
         if size != self.virtual_size:
             self.virtual_size = size
@@ -114,9 +112,12 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
         for i in range(n):
             line = [Segment(f"{'k=' if i == k else ''}{i}".rjust(LABELS - 1) + " ", styles["head"])]
             for j in range(n):
-                part = "rest"
-                if moment is not None:
-                    part = "shorter" if changed[i, j] else _part(moment.targets, moment.sources, i, j)
+                if changed[i, j]:
+                    part = "shorter"
+                elif moment is None:
+                    part = "rest"
+                else:
+                    part = "written" if moment.writes(i, j) else "read" if moment.reads(i, j) else "rest"
                 style = styles[part]
                 if (i, j) == (s.row, s.column):
                     style = style + styles["marked"]
@@ -124,10 +125,3 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
                 line.append(Segment(SIGNS[part], styles[part]))
             strips.append(Strip(line))
         return strips
-
-
-def _part(targets: Sequence[Rect], sources: Sequence[Rect], i: int, j: int) -> str:
-    for rects, part in ((targets, "written"), (sources, "read")):
-        if any(r.top <= i < r.bottom and r.left <= j < r.right for r in rects):
-            return part
-    return "rest"

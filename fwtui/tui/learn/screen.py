@@ -11,7 +11,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
-from textual.widget import Widget
 
 from fwtui.common.errors import Refused
 from fwtui.learn import real
@@ -22,24 +21,19 @@ from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import AskScreen
-from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
-from fwtui.tui.learn.course_guide import COURSE_KEYS, CourseGuide
-from fwtui.tui.learn.course_words import CourseWords
+from fwtui.tui.learn.course_screen import COURSE_KEYS, CourseScreen, CourseWords
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
 SECONDS = 0.6  # of one k while it plays
+OF_MATRIX = ("by_k", "by", "to", "walk", "weight", "size", "another", "compare", "kernel")
 
 
-OF_COURSE = ("guess", "run_here")
-OF_MATRIX = ("by_k", "by_step", "by_round", "to", "walk", "weight", "size", "another", "compare", "kernel")
-
-
-class LearnScreen(Frame):
+class LearnScreen(CourseScreen):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
@@ -57,6 +51,7 @@ class LearnScreen(Frame):
     LearnScreen.-narrow.-course LessonWords { display: none; }
     """
     PLACE = "learn"
+    PANEL = "#right"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
     WORDS = (
@@ -73,16 +68,17 @@ class LearnScreen(Frame):
         *COURSE_KEYS,
         bound(".", "by_k(1)", "k on", "the next k", id="learn.on"),
         hidden("comma", "by_k(-1)", "k back", "one k back", id="learn.back"),
-        bound("]", "by_step(1)", "Step", "to the next step", id="learn.step"),
-        hidden("[", "by_step(-1)", "Step back", "a step back", id="learn.step.back"),
-        hidden("}", "by_round(1)", "Round", "to the next round", id="learn.round"),
-        hidden("{", "by_round(-1)", "Round back", "a round back", id="learn.round.back"),
+        bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
+        hidden("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
+        hidden("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
+        hidden("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
         hidden("home", "to(0)", "Beginning", "to the graph itself", id="learn.home"),
         hidden("end", "to(1)", "End", "to the distances", id="learn.end"),
         bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
         bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
-        replace(
-            hidden("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight", id="learn.enter"),
+        hidden(
+            *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
+            id="learn.enter",
             key_display="Enter",
         ),
         hidden("n", "size", "Size", "another number of vertices", id="learn.size"),
@@ -101,9 +97,7 @@ class LearnScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self.stepping: Stepping = stepping()
-        self.guide = CourseGuide(self, self._follow_step, self._course_shown)
-        self._agreement: tuple[int, Agreement] | None = None  # of an edition
-        self._comparing: int | None = None  # the edition that is being compared
+        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition, and what came of it; None: not yet
         self._stop = Event()
 
     def body(self) -> ComposeResult:
@@ -120,70 +114,41 @@ class LearnScreen(Frame):
         self._playing = self.set_interval(SECONDS, self._play_on, pause=True)
         self._plays = False
         if self.view.lesson:
-            self.guide.open_step(self.view.lesson)
+            self.open_step(self.view.lesson)
 
     def on_unmount(self) -> None:
         self._stop.set()
 
-    def panel(self) -> Widget:
-        return self.query_one("#right")
-
-    @property
-    def _matrix_seen(self) -> bool:
-        """Whether there is room for the matrix beside a lesson."""
-        return not self.guide.open or not self.has_class("-narrow")
-
     def state(self) -> object:
-        return (*self._place.at, self._agreement, self._comparing, self.guide.lesson(self._matrix_seen))
-
-    def update(self, forced: bool = False) -> None:
-        self.guide.advance()
-        super().update(forced)
+        return (*self._place.at, self._agreement, self.lesson)
 
     def show(self) -> None:
-        lesson = self.guide.lesson(self._matrix_seen)
+        lesson = self.lesson
         self.query_one(DistanceGrid).show()
         self.query_one(CourseWords).show(lesson)
         self.query_one(StepWords).show(self._place)
         self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
-        beside = self.guide.cited if self._matrix_seen else None
-        self.query_one(MatrixPicture).show(
-            beside.run if beside else None, beside.entrant.model.t if beside else 0.0, self.view.motion
-        )
+        cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
+        run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
+        self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
-    def _follow_step(self, step: Step) -> None:
+    def follow_step(self, step: Step) -> None:
         self._try(partial(self.stepping.choose, kernel=step.written.kernel, n=step.written.follow))
         self.stepping.go(0)
 
-    def _course_shown(self) -> None:
-        self.set_class(self.guide.open, "-course")
-        self.update(True)
-        self.refresh_bindings()
-
-    def action_course(self) -> None:
-        self.guide.toggle()
-
-    def action_lesson(self, direction: int) -> None:
-        self.guide.turn(direction)
-
-    def action_guess(self) -> None:
-        self.guide.ask()
-
-    def action_run_here(self) -> None:
-        self.guide.run_here()
-
     def action_enter(self) -> None:
-        if self.guide.open:
-            self.guide.go_on()
+        if self.course_open:
+            self.go_on()
         else:
             self.action_weight()
 
     @property
     def _place(self) -> Place:
-        s, found = self.stepping, self._agreement
-        agreement = found[1] if found is not None and found[0] == s.edition else None
-        return Place(s, (s.edition, s.position, s.row, s.column), agreement, self._comparing == s.edition)
+        s, (edition, found) = self.stepping, self._agreement
+        here = edition == s.edition
+        at = (s.edition, s.position, s.row, s.column)
+        return Place(s, at, found if here else None, here and found is None)
 
     def on_distance_grid_marked(self, event: DistanceGrid.Marked) -> None:
         event.stop()
@@ -192,11 +157,8 @@ class LearnScreen(Frame):
     def action_by_k(self, count: int) -> None:
         self._go(self.stepping.position + count)
 
-    def action_by_step(self, direction: int) -> None:
-        self._go(self.stepping.trace.next_step(self.stepping.position, direction))
-
-    def action_by_round(self, direction: int) -> None:
-        self._go(self.stepping.trace.next_round(self.stepping.position, direction))
+    def action_by(self, part: str, direction: int) -> None:
+        self._go(self.stepping.trace.next_of(part, self.stepping.position, direction))
 
     def action_to(self, end: int) -> None:
         self._go(end * len(self.stepping.trace.moments))
@@ -264,50 +226,28 @@ class LearnScreen(Frame):
 
     def action_compare(self) -> None:
         s = self.stepping
-        if self._comparing == s.edition:
+        if self._agreement == (s.edition, None):
             return
-        self._comparing, self._stop = s.edition, Event()
-        compare = partial(self._compare, partial(real.compare, s.trace, s.experiment, self._stop))
+        self._agreement, self._stop = (s.edition, None), Event()
+        compare = partial(real.compare, s.trace, s.experiment, self._stop)
         in_background(self, compare, partial(self._compared, s.edition), "compare")
         self.update()
 
-    def _compare(self, compare: Callable[[], Agreement]) -> Agreement:
-        try:
-            return compare()
-        except Exception as error:
-            return Agreement(reason=str(error))
-
     def _compared(self, edition: int, agreement: Agreement) -> None:
         """The kernel itself has run on the graph of that edition."""
-        if edition == self.stepping.edition:
+        if self._agreement == (edition, None):
             self._agreement = (edition, agreement)
-        if self._comparing == edition:
-            self._comparing = None
         self.update()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "motion":
-            return self.guide.open and self._matrix_seen
-        if action == "lesson":
-            return self.guide.begun
-        if action in OF_COURSE:
-            return self.guide.open
-        if action in OF_MATRIX and not self._matrix_seen:
-            return False
-        return super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
         course = self.key_of("learn.course")
-        if action in ("lesson", *OF_COURSE) and not self.guide.open:
-            return f"the course is not open; {course} opens it"
-        if not self._matrix_seen and action in ("motion", *OF_MATRIX):
+        if not self.matrix_seen and action in ("motion", *OF_MATRIX):
             return f"the matrix has no room beside the course; {course} shows it"
-        if action == "motion":
+        if action == "motion" and not self.course_open:
             return f"only the course has a picture here; {course} opens it"
         return super().why_not(action)
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        yield from self.guide.commands()
         for kernel in registry().values():
             yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)

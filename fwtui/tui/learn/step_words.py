@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.learn.kernel_source import Source, source
+from fwtui.learn.kernel_source import source
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping
 from fwtui.tui.learn.distance_grid import shown
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 
 LABEL = 8
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """All that the words depend on; the stepping itself changes in place."""
 
     stepping: Stepping
@@ -32,35 +31,26 @@ class StepWords(Drawn[Place]):
 
     def draw(self, subject: Place, width: int) -> Sequence[Content]:
         s = subject.stepping
-        rows = [*_where(s), line("")]
-        rows += [_labelled(label, words, style, width) for label, words, style in (*_cell(s), _path(s))]
+        said = [*_cell(s), _path(s)]
         if s.negative_cycle:
-            rows.append(
-                _labelled("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error", width)
-            )
-        rows += [line(""), _labelled("checked", _agreement(subject), "", width)]
-        return [part for row in rows for part in (row.wrap(width) if row.cell_length > width else [row])]
+            said.append(("cycle", "a cycle of negative length: there is no shortest path through it", "$text-error"))
+        rows = [part for row in _where(s) for part in row.wrap(width)]
+        told = [hung(line((f"{label:<{LABEL}}", MUTED)), words, width, style) for label, words, style in said]
+        checked = hung(line((f"{'checked':<{LABEL}}", MUTED)), _agreement(subject), width)
+        return [*rows, line(""), *chain(*told), line(""), *checked]
 
 
 def _where(s: Stepping) -> list[Content]:
     trace, moment = s.trace, s.moment
-    what = [s.trace.kernel.title, f"n {trace.n}"]
+    what = [trace.kernel.title, f"n {trace.n}"]
     if trace.kernel.tiles:
         what.append(f"tile {trace.shape.tile}")
     what.append("weights changed by hand" if s.edited else f"seed {s.experiment.seed}")
     rows = [line((" · ".join(what), STRONG))]
     if moment is None:
-        rows.append(line(("the graph itself: direct edges, ∞ where there is none", MUTED)))
-        return rows
-    title = trace.kernel.phases[moment.phase]
-    rows.append(
-        line(
-            f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.rounds} · ",
-            (title, "$text-primary"),
-            f" · k = {moment.k}",
-        )
-    )
-    return rows
+        return [*rows, line(("the graph itself: direct edges, ∞ where there is none", MUTED))]
+    at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.moments[-1].round} · "
+    return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), f" · k = {moment.k}")]
 
 
 def _cell(s: Stepping) -> list[tuple[str, str, str]]:
@@ -98,12 +88,6 @@ def _agreement(subject: Place) -> str:
     return f"✓ the kernel itself, {where}, has the same distances {after}"
 
 
-def _labelled(label: str, words: str, style: str, width: int) -> Content:
-    first, *others = Content(words).wrap(max(width - LABEL, 12)) or [Content("")]
-    rows = [line((f"{label:<{LABEL}}", MUTED), first.stylize(style)), *(line(" " * LABEL, o.stylize(style)) for o in others)]
-    return Content("\n").join(rows)
-
-
 class Shown(NamedTuple):
     """A kernel by its id, with its own lesson or (beside the course, which has words of its own) without."""
 
@@ -112,7 +96,7 @@ class Shown(NamedTuple):
 
 
 class LessonWords(Drawn[Shown]):
-    """What the kernel's idea is and why the hardware likes it, with its compiled source."""
+    """What the kernel's idea is and why the hardware likes it, with its compiled source: relaxations have a bar and a colour."""
 
     def draw(self, subject: Shown, width: int) -> Sequence[Content]:
         from kernels import registry
@@ -122,18 +106,10 @@ class LessonWords(Drawn[Shown]):
         if subject.whole:
             rows += [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
             rows += [*Content(kernel.lesson).wrap(width), line("")]
-        return [*rows, *source_lines(source(subject.kernel))]
-
-
-def source_lines(code: Source) -> list[Content]:
-    """The source with line numbers; the lines that matter are marked by a bar and by colour."""
-    indent = min((len(text) - len(text.lstrip()) for text in code.lines if text.strip()), default=0)
-    rows = [line((code.file, MUTED))]
-    for number, text in enumerate(code.lines, code.first):
-        marked = number in code.marked
-        rows.append(
-            line(
-                (f"{number:>4} ", MUTED), ("▌" if marked else " ", "$primary"), (text[indent:], "$text-primary" if marked else "")
-            )
-        )
-    return rows
+        code = source(subject.kernel)
+        indent = min((len(text) - len(text.lstrip()) for text in code.lines if text.strip()), default=0)
+        rows.append(line((code.file, MUTED)))
+        for number, text in enumerate(code.lines, code.first):
+            sign, style = ("▌", "$text-primary") if number in code.marked else (" ", "")
+            rows.append(line((f"{number:>4} ", MUTED), (sign, "$primary"), (text[indent:], style)))
+        return rows

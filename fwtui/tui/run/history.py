@@ -55,11 +55,9 @@ class HistoryTable(RunTable):
 
     @property
     def marked(self) -> int | None:
-        """The run under the cursor."""
         return int(self.key) if self.key else None
 
     def show(self, model: Model, baseline: Run | None, width: int) -> None:
-        """Agree with the model."""
         shown = columns(width)
         if shown != self._columns_shown:
             self.begin(shown)
@@ -75,7 +73,7 @@ class HistoryTable(RunTable):
         for number in newest:
             run = model.runs[number]
             known = (run, baseline, model.state.devices, model.state.measured)
-            if number not in self._known or any(a is not b for a, b in zip(self._known[number], known, strict=True)):
+            if self._known.get(number) != known:
                 self._known[number] = known
                 added |= self.write(str(number), cells(run, model, baseline))
         if added:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.widgets import Digits, Static
 
-from fwtui.analysis.limits import limit_of
+from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
-from fwtui.tui.run.large_figures import Figures
-from fwtui.tui.widgets import readout
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets.drawn import Drawn, Told
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import Subject
 
@@ -27,55 +29,93 @@ LARGE = (110, 34)
 class Part(Drawn["Subject | None"]):
     """One part of a run in the words of fwtui.tui.widgets.readout; nothing where there is no run."""
 
-    said: ClassVar[Callable[[Subject, int], Sequence[Content]]]
+    def __init__(self, said: Callable[[Subject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
+        super().__init__(None, id=id, classes=classes)
+        self._said = said
 
     def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
-        return [] if subject is None else type(self).said(subject, width)
+        return [] if subject is None else self._said(subject, width)
 
 
-class Title(Part):
-    """Which run, and its verdict."""
+class Figure(NamedTuple):
+    """One number with what it is; what has no number shows its words alone."""
 
-    said = staticmethod(lambda subject, width: [readout.title(subject, width)])
-
-
-class Headline(Part):
-    """The numbers that matter most, and what it is doing."""
-
-    said = staticmethod(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)])
+    number: str
+    words: str
+    doubtful: bool = False
 
 
-class Phases(Part):
-    said = staticmethod(readout.phases)
+NOTHING = Figure("", "")
 
 
-class Outside(Part):
-    said = staticmethod(readout.outside)
+def figures(s: Subject | None) -> tuple[Figure, Figure, Figure]:
+    """Total, rate, and how that compares with the baseline (else with the peak); progress until there is a time."""
+    if s is None:
+        return NOTHING, NOTHING, NOTHING
+    run = s.run
+    if run.simulated or run.seconds is None:
+        if run.state == "running" and run.progress is not None:
+            return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING
+        words = wording.SIMULATED if run.simulated else "no time yet" if run.state == "running" else "no time"
+        return Figure("", words), NOTHING, NOTHING
+    doubtful = wording.doubtful(run)
+    count = run.done.count if run.done is not None else len(run.samples)
+    around = f"{units.spread(run.done.spread)}, " if run.done is not None and run.done.spread is not None else "so far, "
+    how = "not to be trusted: " + wording.verdict(run)[0].lstrip("?✗ ") if doubtful else f"total, {around}{wording.passes(count)}"
+    number, _, unit = units.rate(run.rate).partition(" ")
+    rate = Figure(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations per second", doubtful)
+    return Figure(units.duration(run.seconds), how, doubtful), rate, _compared(s, doubtful)
 
 
-class Meters(Part):
-    said = staticmethod(readout.meters)
+def _compared(s: Subject, doubtful: bool) -> Figure:
+    ratio = wording.speedup(s.run, s.baseline)
+    if s.baseline is not None and ratio.endswith("x"):
+        return Figure(ratio, f"as fast as run {s.baseline.id}, {s.baseline.title}", doubtful)
+    share = share_of_peak(s.run, s.device)
+    if share is None:
+        return NOTHING
+    return Figure(units.percent(share), "of peak bandwidth (model)", doubtful)
 
 
-class Checked(Part):
-    said = staticmethod(readout.checked)
+class Figures(Horizontal):
+    """The headline numbers in large digits, for those who sit far from the screen."""
 
+    DEFAULT_CSS = """
+    Figures { height: auto; display: none; margin-top: 1; }
+    Figures Vertical { width: 1fr; height: auto; }
+    Figures Digits { height: 3; color: $text-primary; text-style: bold; }
+    Figures Static { height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    Figures .-doubtful { color: $text-error; text-style: strike; }
+    """
 
-class Empty(Drawn[tuple[str, ...]]):
-    """What to do first."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown = (NOTHING, NOTHING, NOTHING)
 
-    def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
-        first, *others = subject or ("",)
-        lines = [*line((first, STRONG)).wrap(width)]
-        for other in others:
-            lines += line((other, MUTED)).wrap(width)
-        return lines
+    def compose(self) -> ComposeResult:
+        for _ in self._shown:
+            with Vertical() as place:
+                place.display = False
+                yield Digits("")
+                yield Static(markup=False)
+
+    def show(self, subject: Subject | None) -> None:
+        """Show that run's numbers; what has not changed costs nothing."""
+        now = figures(subject)
+        for old, new, place in zip(self._shown, now, self.query(Vertical), strict=True):
+            if new != old:
+                place.display = new != NOTHING
+                place.query_one(Static).update(Content(new.words))
+                digits = place.query_one(Digits)
+                digits.update(new.number)
+                digits.set_class(new.doubtful, "-doubtful")
+        self._shown = now
 
 
 class RunPanel(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
-    RunPanel Headline, RunPanel Phases, RunPanel Outside, RunPanel Meters, RunPanel Checked { margin-top: 1; }
+    RunPanel .total, RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
     RunPanel #row Vertical { width: 1fr; height: auto; }
@@ -89,20 +129,20 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
-        yield Empty(())
-        yield Title(None)
+        yield Told(())
+        yield Part(lambda subject, width: [readout.title(subject, width)])
         yield Figures()
-        yield Headline(None)
+        yield Part(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)], classes="total")
         with Horizontal(id="row"):
             with Vertical():
-                yield Phases(None)
-                yield Outside(None, id="beside")
-                yield Meters(None, id="besides")
+                yield Part(readout.phases, classes="phases")
+                yield Part(readout.outside, id="beside", classes="outside")
+                yield Part(readout.meters, id="besides", classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
-        yield Meters(None, id="meters")
-        yield Outside(None, id="below")
-        yield Checked(None)
+        yield Part(readout.meters, id="meters", classes="meters")
+        yield Part(readout.outside, id="below", classes="outside")
+        yield Part(readout.checked, classes="check")
 
     def on_resize(self, event: events.Resize) -> None:
         # the picture goes first where there is little room
@@ -116,12 +156,10 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence = model.evidence(run) if run.backend == "cuda" else None
             subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit_of(model, run))
         self.query_one(Banner).show(model.fault)
-        empty = self.query_one(Empty)
-        empty.show(advice)
-        empty.set_class(subject is not None, "-empty")
-        for part in self.query(Drawn):
-            if isinstance(part, Banner | Empty):
-                continue
+        told = self.query_one(Told)
+        told.show(advice)
+        told.set_class(subject is not None, "-empty")
+        for part in self.query(Part):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)

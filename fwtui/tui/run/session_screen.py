@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
 from fwtui.analysis.answers import answers_of
+from fwtui.common.text import shortened
+from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
+from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.history import HistoryTable
-from fwtui.tui.run.large_figures import Figures
-from fwtui.tui.run.run_panel import Checked, Headline, Meters, Outside, Phases, RunPanel
+from fwtui.tui.run.run_panel import RunPanel
+from fwtui.tui.widgets.draft import titled
+from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.matrix import MatrixPicture
 
-POINTED: Mapping[str, tuple[type[Widget], ...]] = {  # by the name that a marker has for it
-    "total": (Headline, Figures),
-    "phases": (Phases,),
-    "meters": (Meters,),
-    "outside": (Outside,),
-    "check": (Checked,),
-    "matrix": (MatrixPicture,),
-    "runs": (HistoryTable,),
-    "telemetry": (TelemetryStrip,),
+POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
+    "total": ".total, Figures",
+    "matrix": "MatrixPicture",
+    "runs": "HistoryTable",
+    "telemetry": "TelemetryStrip",
 }
 
 
@@ -39,8 +39,7 @@ class SessionScreen(Frame):
     SessionScreen #left { width: 36; padding: 0 1; border-right: solid $border-blurred; }
     SessionScreen #body { height: 1fr; min-height: 4; border-bottom: solid $border-blurred; }
     SessionScreen #history { height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
-    SessionScreen.-short RunPanel Drawn { margin-top: 0; }
-    SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
+    SessionScreen.-short RunPanel Drawn, SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-high #history { height: 18; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
@@ -51,7 +50,7 @@ class SessionScreen(Frame):
     SessionScreen.-presenter #history { height: 5; }
     SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
     SessionScreen.-presenter Figures { display: block; }
-    SessionScreen.-presenter Headline, SessionScreen.-presenter Checked { display: none; }
+    SessionScreen.-presenter .total, SessionScreen.-presenter .check { display: none; }
     SessionScreen.-presenter RunPanel #beside, SessionScreen.-presenter RunPanel #below { display: none; }
     SessionScreen.-presenter RunPanel.-pictured #besides { display: block; }
     SessionScreen.-presenter RunPanel.-pictured #meters { display: none; }
@@ -59,6 +58,7 @@ class SessionScreen(Frame):
     """
     AUTO_FOCUS = "HistoryTable"
     PLACE = "run"
+    PANEL = "RunPanel"
     MOVES: ClassVar = ("Table of runs", bindings.MOVES)
 
     def body(self) -> ComposeResult:
@@ -69,15 +69,11 @@ class SessionScreen(Frame):
             yield HistoryTable()
 
     def left(self) -> Widget:
-        """The left panel."""
         raise NotImplementedError
 
     def advice(self) -> tuple[str, ...]:
         """What to do where there is no run yet."""
-        return ("Nothing has run yet.",)
-
-    def panel(self) -> Widget:
-        return self.query_one(RunPanel)
+        raise NotImplementedError
 
     def show(self) -> None:
         baseline = self.view.baseline_run
@@ -85,13 +81,11 @@ class SessionScreen(Frame):
         self.query_one(HistoryTable).show(self.model, baseline, self.app.size.width - 2)
 
     def point(self, panel: str) -> None:
-        for name, kinds in POINTED.items():
-            for kind in kinds:
-                for widget in self.query(kind):
-                    pointed = name == panel
-                    if pointed and not widget.has_class("-pointed"):
-                        self.call_after_refresh(widget.scroll_visible, animate=False)
-                    widget.set_class(pointed, "-pointed")
+        now = [*self.query(POINTED.get(panel, f".{panel}"))] if panel else []
+        for widget in (*self.query(".-pointed"), *now):
+            if widget in now and not widget.has_class("-pointed"):
+                self.call_after_refresh(widget.scroll_visible, animate=False)
+            widget.set_class(widget in now, "-pointed")
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()
@@ -102,16 +96,13 @@ class SessionScreen(Frame):
     def action_baseline(self) -> None:
         table = self.query_one(HistoryTable)
         view = self.view
-        run = table.marked if table.has_focus else (view.run.id if view.run is not None else None)
+        run = table.marked if table.has_focus else view.run.id if view.run is not None else None
         view.baseline = None if run == view.baseline else run
-        self.say(
-            "no baseline"
-            if view.baseline is None
-            else f"run {view.baseline} is the baseline; runs of the same n are compared with it"
-        )
+        pinned = f"run {view.baseline} is the baseline; runs of the same n are compared with it"
+        self.say("no baseline" if view.baseline is None else pinned)
 
     def action_counters(self) -> None:
-        from fwtui.tui.run.counters_dialog import CountersScreen
+        from fwtui.tui.run.dialogs import CountersScreen
 
         run = self.view.run
         if run is not None and run.counted:
@@ -123,34 +114,69 @@ class SessionScreen(Frame):
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
 
     def action_answers(self) -> None:
-        from fwtui.tui.run.answers_dialog import AnswersScreen
+        from fwtui.tui.run.dialogs import AnswersScreen
 
         if self.view.run is not None and self.told is not None:
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "motion":
-            run = self.view.run
-            return run is not None and run.padded > 0 and self.is_mounted and bool(self.query_one(MatrixPicture).region.area)
-        if action == "baseline":
-            return bool(self.model.runs)
-        if action == "answers":
-            return self.told is not None
-        if action == "counters":
-            return self.view.run is not None and bool(self.view.run.counted)
-        return super().check_action(action, parameters)
-
     def why_not(self, action: str) -> str:
         run = self.view.run
-        if run is None and action in ("motion", "baseline", "answers", "counters"):
-            return "no run has begun yet"
+        if run is None:
+            missing = action in ("motion", "baseline", "answers", "counters")
+            return "no run has begun yet" if missing else super().why_not(action)
         match action:
-            case "motion" if run is not None and run.padded:
-                return "the picture of the matrix has no room here; make the terminal larger"
-            case "motion" if run is not None:
+            case "motion" if not run.padded:
                 return f"the plan of run {run.id} is not known yet"
-            case "answers" if run is not None:
+            case "motion" if not self.is_mounted or not self.query_one(MatrixPicture).region.area:
+                return "the picture of the matrix has no room here; make the terminal larger"
+            case "answers" if self.told is None:
                 return f"run {run.id} was recorded without answers (fwtui run --answers)"
-            case "counters" if run is not None:
+            case "counters" if not run.counted:
                 return f"run {run.id} was recorded without hardware counters"
         return super().why_not(action)
+
+
+class Shown(Drawn["Run | None"]):
+    """The experiment of a run, read-only: the form's rows."""
+
+    def draw(self, subject: Run | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return [line(("no run yet", MUTED))]
+        e = subject.experiment
+        rows = [("Kernel", subject.title or e.kernel)]
+        for field in FIELDS[1:]:
+            text = field.show(e)
+            if text and not (field.name == "tile" and not e.tile):
+                rows.append((titled(field), text))
+            if field.name == "tile":
+                rows += [(name.replace("_", " ").capitalize(), str(value)) for name, value in e.options.items()]
+        return [line((f"{shortened(title, 12):<13}", MUTED), text) for title, text in rows]
+
+
+class ReplayScreen(SessionScreen):
+    DEFAULT_CSS = """
+    ReplayScreen #what { height: auto; }
+    """
+    BINDINGS: ClassVar = [
+        *bindings.TRANSPORT,
+        *(bindings.BASELINE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
+        *bindings.COMMON,
+    ]
+
+    def left(self) -> Widget:
+        return VerticalScroll(
+            Static(Content("WHAT WAS RUN"), classes="heading", markup=False), Shown(None, id="what"), id="left", can_focus=False
+        )
+
+    def advice(self) -> tuple[str, ...]:
+        playing = self.view.playback is not None and self.view.playback.player.playing
+        state = "It is playing." if playing else f"Press {self.key_of('play')} to play it."
+        keys = f"{self.key_of('run.next')} goes to where the next run begins, {self.key_of('help')} shows every key."
+        return ("No run has begun yet at this position.", "", f"{state} {keys}")
+
+    def state(self) -> object:
+        return self.view.playback is not None and self.view.playback.player.playing
+
+    def show(self) -> None:
+        self.query_one(Shown).show(self.view.run)
+        super().show()

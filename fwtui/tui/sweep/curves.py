@@ -1,15 +1,32 @@
-"""The rows of a map as curves over its axis, with what they say drawn in."""
+"""A map's rows in another form: curves over an axis of amounts, else a dot for each run of a row on one scale."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log10
+
+from textual.content import Content
+from textual.geometry import Size
+
 from fwtui.campaigns.sweep.findings import Findings, counts
-from fwtui.campaigns.sweep.squares import Squares
+from fwtui.campaigns.sweep.squares import Row, Squares
 from fwtui.common import units
+from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text
-from fwtui.tui.sweep.heat_map import number
+from fwtui.tui.sweep.heat_map import Shown, cut, first_shown, measured, number
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 MOST_SERIES = 10  # more lines than that are a thicket
+NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
+LEAST = 8  # cells of the scale
+LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
+DOT, WAY = "●", "·"
+
+
+def _counted(row: Row) -> list[Run | None]:
+    """The runs of a row whose times may be used."""
+    return [square.run if square.run is not None and counts(square.run) else None for square in row.squares]
 
 
 def figure(squares: Squares | None, measure: str, found: Findings | None, row: int) -> Figure:
@@ -20,12 +37,11 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     if squares is None:
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
-    first = max(0, min(row - MOST_SERIES // 2, len(squares.rows) - MOST_SERIES))
+    first = first_shown(row, len(squares.rows), MOST_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
     for shown in squares.rows[first : first + MOST_SERIES]:
-        runs = [square.run if square.run is not None and counts(square.run) else None for square in shown.squares]
-        ys = tuple(number(run, measure, squares.best_rate) if run is not None else None for run in runs)
+        ys = tuple(number(run, measure, squares.best_rate) for run in _counted(shown))
         if any(y is not None for y in ys):
             lines.append(Series(shown.name, xs, ys))
     doubling = name != "density" and min(xs) > 0 and max(xs) / min(xs) >= 4
@@ -44,3 +60,75 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+class DotPlot(Drawn[Shown]):
+    """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins what has no order."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    DotPlot { height: 1fr; margin-top: 1; }
+    """
+
+    def __init__(self, *, id: str | None = None):
+        super().__init__(Shown(None, "", (0, 0), 0), id=id)
+
+    def take(self, squares: Squares | None, measure: str, cursor: tuple[int, int]) -> None:
+        self.show(Shown(squares, measure, cursor, self.size.height))
+
+    def on_resize(self) -> None:
+        self.show(self.subject._replace(height=self.size.height))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return container.height
+
+    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+        squares, (marked, column), room = subject.squares, subject.cursor, width - NAME - NUMBER - STEP
+        if squares is None or not squares.rows or room < LEAST or subject.height < 2:
+            return []
+        best, row = squares.best_rate, squares.rows[min(max(marked, 0), len(squares.rows) - 1)]
+        runs = _counted(row)
+        amounts = [number(run, subject.measure, best) for run in runs]
+        told = [amount for amount in amounts if amount]
+        if not told:
+            return [line(("dots appear with the first verified results", MUTED))]
+        low, high = min(told), max(told)
+        before: dict[str, float] = {}  # by number type: half the bytes are another problem
+        lines = []
+        for place, (name, run, amount) in enumerate(zip(squares.across.values, runs, amounts, strict=True)):
+            here = place == column
+            label = f"{cut(name, NAME - 1):<{NAME - 1}} "
+            if run is None or amount is None:
+                lines.append(line((label, MUTED), f"{'':{room}}", (f"{units.ABSENT:>{NUMBER}}", MUTED)))
+                continue
+            at = round((room - 1) * log10(amount / low) / log10(high / low)) if high > low else room - 1
+            last = before.get(run.experiment.dtype)
+            gain = 0.0 if last is None else last / amount if subject.measure == "time" else amount / last
+            step = units.times(gain) if gain else ""
+            lines.append(
+                line(
+                    (label, STRONG if here else ""),
+                    (WAY * at, MUTED),
+                    (DOT, "$accent" if here else "$primary"),
+                    " " * (room - 1 - at),
+                    (f"{measured(run, subject.measure, best):>{NUMBER}}", STRONG if here else ""),
+                    (f"{step:>{STEP}}", MUTED),
+                )
+            )
+            before[run.experiment.dtype] = amount
+        head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
+        title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
+        return [title, *_window(lines, column, subject.height - 1)]
+
+
+def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:
+    """At most so many lines around one of them, the first and the last of which say how many more there are."""
+    first = first_shown(here, len(lines), most)
+    shown, below = list(lines[first : first + most]), len(lines) - first - most
+    if most < LEAST_MARKED:
+        return shown
+    if first:
+        shown[0] = line((f"… {first + 1} more above", MUTED))
+    if below > 0:
+        shown[-1] = line((f"… {below + 1} more below", MUTED))
+    return shown

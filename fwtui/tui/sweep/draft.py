@@ -58,27 +58,23 @@ class SweepDraft:
         """A text for every axis that the kernels have, and the time."""
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
-        helps = {f.name: f.help for f in FIELDS} | {o.name: o.help for k in registry().values() for o in k.options} | HELP
+        options = {o.name: o.help for kernel in registry().values() for o in kernel.options}
         titles = {f.name: f.title for f in FIELDS}
+        helps = {f.name: f"{f.help}; several with commas, or all" for f in FIELDS}
+        helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
         rows: list[Row] = []
         for name in names():
-            option = any(o.name == name for kernel in registry().values() for o in kernel.options)
-            there = name in offered or not option
-            if name == "tile":
-                there = any(kernel.tiles for kernel in kernels)
-            title = titles.get(name) or name.replace("_", " ").capitalize()
-            several = helps[name] if name == "n" else f"{helps[name]}; several with commas, or all"
-            text, key = self._texts[name], (OPTION if option else "") + name
-            rows.append(Row(key, title, several, text, None, there, OPEN, more=name not in MAIN, changed=bool(text)))
+            there = any(kernel.tiles for kernel in kernels) if name == "tile" else name in offered or name not in options
+            key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
+            text = self._texts[name]
+            rows.append(Row(key, title, helps[name], text, None, there, OPEN, more=name not in MAIN, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def text(self, key: str) -> str:
-        """What the row shows."""
         return self._texts.get(key.removeprefix(OPTION), "")
 
     def set(self, key: str, text: str) -> None:
-        """The user changed a row."""
         self._texts[key.removeprefix(OPTION)] = text
         self.last = key
 

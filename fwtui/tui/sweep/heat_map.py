@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
-from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -15,6 +14,7 @@ from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Squ
 from fwtui.common import units
 from fwtui.stream.run import Run
 from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
@@ -31,8 +31,6 @@ LEAST_NAME, MOST_NAME = 6, 34
 
 
 class Shown(NamedTuple):
-    """Everything that the map depends on."""
-
     squares: Squares | None
     measure: str
     cursor: tuple[int, int]  # row, column
@@ -47,32 +45,24 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
     HeatMap { height: 1fr; min-height: 3; }
     """
     BINDINGS: ClassVar = [
-        Binding("up", "move(-1, 0)", "Up", id="map.up", show=False, tooltip="the row above"),
-        Binding("down", "move(1, 0)", "Down", id="map.down", show=False, tooltip="the row below"),
-        Binding("left", "move(0, -1)", "Left", id="map.left", show=False, tooltip="the value before"),
-        Binding("right", "move(0, 1)", "Right", id="map.right", show=False, tooltip="the next value"),
-        Binding("home", "move(0, -1000)", "First", id="map.first", show=False, tooltip="the first value"),
-        Binding("end", "move(0, 1000)", "Last", id="map.last", show=False, tooltip="the last value"),
-        Binding("enter", "choose", "Show", id="map.choose", show=False, tooltip="show this run"),
+        hidden("up", "move(-1, 0)", "Up", "the row above", id="map.up"),
+        hidden("down", "move(1, 0)", "Down", "the row below", id="map.down"),
+        hidden("left", "move(0, -1)", "Left", "the value before", id="map.left"),
+        hidden("right", "move(0, 1)", "Right", "the next value", id="map.right"),
+        hidden("home", "move(0, -1000)", "First", "the first value", id="map.first"),
+        hidden("end", "move(0, 1000)", "Last", "the last value", id="map.last"),
+        hidden("enter", "choose", "Show", "show this run", id="map.choose"),
     ]
 
     class Moved(Message):
         """The cursor is on another square."""
 
-    class Picked(Message):
-        """The user wants to see this run."""
-
-        def __init__(self, run: int):
-            super().__init__()
-            self.run = run
-
-    def __init__(self, *, id: str | None = None):
-        super().__init__(Shown(None, "rate", (0, 0), 0), id=id)
-        self._placed = False  # whether somebody has put the cursor somewhere
+    def __init__(self) -> None:
+        super().__init__(Shown(None, "rate", (0, 0), 0))
+        self._placed = False  # whether the user has put the cursor somewhere
 
     @property
     def square(self) -> Square | None:
-        """The square under the cursor."""
         squares, (row, column) = self.subject.squares, self.cursor
         return squares.rows[row].squares[column] if squares is not None and squares.rows else None
 
@@ -86,8 +76,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 
     def take(self, squares: Squares | None, measure: str) -> None:
         """Show these squares; the cursor stays where it was put, and is on the best one of finished runs before."""
-        before = self._natural
-        cursor = self.subject.cursor
+        before, cursor = self._natural, self.subject.cursor
         if not self._placed and squares is not None and squares is not self.subject.squares:
             cursor = squares.best_place
         self.show(self.subject._replace(squares=squares, measure=measure, cursor=cursor))
@@ -110,23 +99,23 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         row, column = self.cursor
         self._put(row + rows, column + columns)
 
-    def action_choose(self) -> None:
+    async def action_choose(self) -> None:
         square = self.square
         if square is not None and square.run is not None:
-            self.post_message(self.Picked(square.run.id))
+            await self.run_action(f"screen.pick({square.run.id})")
 
-    def on_click(self, event: ui.Click) -> None:
+    async def on_click(self, event: ui.Click) -> None:
         offset = event.get_content_offset(self)
         squares = self.subject.squares
         if offset is None or squares is None or offset.y < 1:
             return
         name, first, count = _columns(squares, self.size.width, self.cursor[1])
         column = (offset.x - name - GAP) // (CELL + GAP)
-        row = offset.y - 1 + _first_row(self.cursor[0], len(squares.rows), self.size.height - 1)
+        row = offset.y - 1 + first_shown(self.cursor[0], len(squares.rows), self.size.height - 1)
         if 0 <= column < count and row < len(squares.rows):
             event.stop()
             if (row, first + column) == self.cursor:
-                self.action_choose()
+                await self.action_choose()
             self._put(row, first + column)
 
     def _put(self, row: int, column: int) -> None:
@@ -139,9 +128,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         self._width = -1
         self.refresh()
 
-    def on_blur(self) -> None:
-        self._width = -1
-        self.refresh()
+    on_blur = on_focus
 
     def draw(self, subject: Shown, width: int) -> Sequence[Content]:
         squares = subject.squares
@@ -151,9 +138,10 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         name, first, count = _columns(squares, width, column)
         values = squares.across.values[first : first + count]
         height = (subject.height or self._natural) - 1
-        top = _first_row(row, len(squares.rows), height)
+        top = first_shown(row, len(squares.rows), height)
         head = f"{'‹ ' if first else ''}{squares.across.name}{' ›' if first + count < len(squares.across.values) else ''}"
-        signs = _hidden(top, len(squares.rows) - top - max(height, 0))
+        below = len(squares.rows) - top - max(height, 0)  # rows without room
+        signs = " ".join(f"{sign}{rows}" for sign, rows in (("↑", top), ("↓", below)) if rows > 0)
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
         lines = [line((head, MUTED), *((f"{'':{GAP}}{cut(v, CELL):>{CELL}}", MUTED) for v in values))]
         best = squares.best_rate
@@ -177,17 +165,12 @@ def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
     if room < count:  # the signs for it stand beside the axis' name
         name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
         room = max(1, (width - name) // (CELL + GAP))
-    first = max(0, min(column - room // 2, count - room))
-    return name, first, min(room, count)
+    return name, first_shown(column, count, room), min(room, count)
 
 
-def _hidden(above: int, below: int) -> str:
-    """How many rows have no room, where there are any."""
-    return " ".join(f"{sign}{rows}" for sign, rows in (("↑", above), ("↓", below)) if rows > 0)
-
-
-def _first_row(row: int, count: int, height: int) -> int:
-    return max(0, min(row - height // 2, count - height)) if height > 0 else 0
+def first_shown(here: int, count: int, room: int) -> int:
+    """The first of `count` things that is shown where only `room` of them can be, with `here` in their middle if possible."""
+    return max(0, min(here - room // 2, count - room)) if room > 0 else 0
 
 
 def _square(square: Square, measure: str, best: float | None, marked: bool) -> list[Piece]:
@@ -203,8 +186,10 @@ def _square(square: Square, measure: str, best: float | None, marked: bool) -> l
     return [(shade, style), (f"{text:>{CELL - 2}}", f"{struck}{style}".strip()), (" ", style)]
 
 
-def number(run: Run, measure: str, best: float | None) -> float | None:
+def number(run: Run | None, measure: str, best: float | None) -> float | None:
     """What the run comes to in one of MEASURES; `best` is the greatest rate of all."""
+    if run is None:
+        return None
     if measure == "time":
         return run.seconds
     if measure == "rate":

@@ -7,47 +7,32 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, defaults, kernel_named, settle
-from fwtui.machine import hardware
 from fwtui.tui.frame import bindings, palette
-from fwtui.tui.frame.dialogs import FormScreen
+from fwtui.tui.frame.bindings import bound, hidden
+from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.draft import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
-from fwtui.tui.widgets.drawn import MUTED, line
-from fwtui.tui.widgets.form import ExperimentForm
 from kernels import registry
 
 
 class LiveSweepScreen(SweepScreen):
     DEFAULT_CSS = """
-    LiveSweepScreen #left { width: 36; padding: 0 1; border-right: solid $border-blurred; }
-    LiveSweepScreen #left ExperimentForm { height: 1fr; }
-    LiveSweepScreen #buttons { height: 1; margin-top: 1; }
-    LiveSweepScreen Button { margin-right: 1; min-width: 14; }
-    LiveSweepScreen #line { display: none; height: 1; padding: 0 1; }
     LiveSweepScreen.-narrow #left { display: none; }
-    LiveSweepScreen.-narrow #line { display: block; }
+    LiveSweepScreen.-narrow FormLine { display: block; }
     """
     BINDINGS: ClassVar = [
-        Binding(
-            "r,ctrl+r",
-            "sweep",
-            "Sweep",
-            id="sweep",
-            key_display="r",
-            tooltip="run what the form says; what is done is not run again",
+        bound(
+            *("r,ctrl+r", "run", "Sweep", "run what the form says; what is done is not run again"), id="sweep", key_display="r"
         ),
         *LOOKS,
-        Binding("f", "around", "From run", id="sweep.around", show=False, tooltip="put the run that is shown into the form"),
-        Binding("e", "edit", "Edit", id="sweep.edit", tooltip="the form, where the screen is too narrow to keep it open"),
+        hidden("f", "around", "From run", "put the run that is shown into the form", id="sweep.around"),
+        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", id="sweep.edit"),
         *bindings.SHARED,
     ]
 
@@ -55,31 +40,20 @@ class LiveSweepScreen(SweepScreen):
         super().__init__(view)
         assert view.source is not None
         self.source = view.source
-        self.draft = SweepDraft(self._usual(), lambda: self._settled)
-        self._errors: dict[str, str] = {}  # what the form says wrong
+        usual = defaults(False) if self._simulated(view.experiment) else view.experiment
+        self.draft = SweepDraft(usual, lambda: self._settled)
 
     def body(self) -> ComposeResult:
-        yield Static(id="line", markup=False)
+        yield FormLine()
         yield from super().body()
 
     def left(self) -> ComposeResult:
-        with Vertical(id="left"):
-            yield Static(Content("WHAT VARIES"), classes="heading", markup=False)
-            yield ExperimentForm(self.draft)
-            with Horizontal(id="buttons"):
-                yield Button(Content(f"Sweep  {self.key_of('sweep')}"), id="run", compact=True, variant="primary")
-                yield Button(Content(f"Cancel  {self.key_of('cancel')}"), id="cancel", compact=True)
-
-    def on_mount(self) -> None:
-        self._say_draft()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._say_draft)
+        yield FormPanel(self, "WHAT VARIES", self.draft, "sweep", "sweep.edit")
 
     def show(self) -> None:
         super().show()
         going = self.view.sweep is not None and self.view.sweep.going
-        self.query_one("#run", Button).disabled = self.view.busy or bool(self._errors)
+        self.query_one("#run", Button).disabled = self.view.busy or bool(self.query_one(FormPanel).errors)
         self.query_one("#cancel", Button).disabled = not going
 
     def advice(self) -> tuple[str, ...]:
@@ -90,14 +64,8 @@ class LiveSweepScreen(SweepScreen):
             "Small sizes run first; what would not fit into the time is left out.",
         )
 
-    def _usual(self) -> Experiment:
-        experiment = self.view.experiment
-        return defaults(False) if self._simulated(experiment) else experiment
-
     def _simulated(self, experiment: Experiment) -> bool:
-        if kernel_named(experiment.kernel).backend != "cuda":
-            return False
-        return not self.view.found.gpus if self.view.found is not None else not hardware.driver_present()
+        return kernel_named(experiment.kernel).backend == "cuda" and not self.view.has_gpu
 
     def _settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         if self._simulated(experiment):
@@ -106,41 +74,20 @@ class LiveSweepScreen(SweepScreen):
             return settle(experiment), False
         return self.source.settled(experiment)
 
-    def _say_draft(self) -> None:
-        self._errors = self.draft.errors()
-        words = next(iter(self._errors.values()), "") or self.draft.summary()
-        edit = f"   {self.key_of('sweep.edit')} edit"
-        self.query_one("#line", Static).update(line((words, "$text-error" if self._errors else ""), (edit, MUTED)))
+    def summary(self) -> tuple[str, ...]:
+        """What varies, in a line."""
+        return (self.draft.summary(),)
 
-    def _check(self) -> None:
-        self._say_draft()
-        self.query_one(ExperimentForm).say(self._errors)
+    def checked(self) -> None:
         self.update(True)
 
-    def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
-        event.stop()
-        if self.draft.last == "kernel":
-            self.query_one(ExperimentForm).sync()
-        self._check()
-
-    def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
-        event.stop()
-        self.action_sweep()
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        if event.button.id == "run":
-            self.action_sweep()
-        else:
-            self.action_cancel()
-
-    def action_sweep(self) -> None:
+    def action_run(self) -> None:
         try:
             if self.view.busy:
                 raise Refused("a run is still going; cancel it or wait for its end")
             sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
         except Refused as refusal:
-            self._check()
+            self.query_one(FormPanel).check()
             self.say(str(refusal), "warning")
             return
         self.view.sweep = sweep
@@ -153,18 +100,11 @@ class LiveSweepScreen(SweepScreen):
         run = self.view.run
         if run is not None:
             self.draft.take(run.experiment)
-            self.query_one(ExperimentForm).sync()
-            self._check()
+            self.query_one(FormPanel).sync()
             self.say(f"the form sweeps around run {run.id}")
 
     def action_edit(self) -> None:
-        def done(answer: str | None) -> None:
-            self.query_one(ExperimentForm).sync()
-            self._check()
-            if answer == "run":
-                self.action_sweep()
-
-        self.app.push_screen(FormScreen(self.draft), done)
+        self.query_one(FormPanel).edit()
 
     def commands(self) -> Iterator[palette.Command]:
         yield from super().commands()
@@ -175,25 +115,14 @@ class LiveSweepScreen(SweepScreen):
 
     def _toggle(self, kernel: str) -> None:
         self.draft.toggle(kernel)
-        self.query_one(ExperimentForm).sync()
-        self._check()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        match action:
-            case "sweep":
-                return not self.view.busy
-            case "around":
-                return self.view.run is not None
-            case "edit":
-                return self.narrow
-        return super().check_action(action, parameters)
+        self.query_one(FormPanel).sync()
 
     def why_not(self, action: str) -> str:
         match action:
-            case "sweep":
+            case "run" if self.view.busy:
                 return self.busy_words
-            case "around":
+            case "around" if self.view.run is None:
                 return "no run has begun yet that the form could be filled from"
-            case "edit":
+            case "edit" if not self.narrow:
                 return "the form is open already, on the left"
         return super().why_not(action)

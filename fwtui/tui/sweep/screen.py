@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widget import Widget
-from textual.widgets import ContentSwitcher
+from textual.content import Content
+from textual.widgets import ContentSwitcher, Static
 
 from fwtui.campaigns.sweep.axis import amounts
 from fwtui.campaigns.sweep.findings import Findings, findings
-from fwtui.campaigns.sweep.squares import Squares, of_runs, of_sweep
+from fwtui.campaigns.sweep.running import Sweep
+from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
+from fwtui.common import units
+from fwtui.stream.model import Model
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.bindings import bound
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
-from fwtui.tui.sweep.curves import figure
-from fwtui.tui.sweep.dots import DotPlot
+from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
-from fwtui.tui.sweep.panels import Status, Told, Where, described, saved
+from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, line
 
+STATUS_BAR = 24  # cells of the bar
 LOOKS = (
-    Binding("a", "across", "Across", id="sweep.across", tooltip="another axis across"),
-    Binding("u", "measure", "Unit", id="sweep.measure", tooltip="rate, time, or share of the best"),
-    Binding("v", "view", "View", id="sweep.view", tooltip="the map or the curves, where there is no room for both"),
+    bound("a", "across", "Across", "another axis across", id="sweep.across"),
+    bound("u", "measure", "Unit", "rate, time, or share of the best", id="sweep.measure"),
+    bound("v", "view", "View", "the map or the curves, where there is no room for both", id="sweep.view"),
     bindings.CURSOR,
 )
+
+
+class Status(Drawn[tuple[Sweep | None, object]]):
+    """How far the sweep is. The second part of its subject is whatever changes while the sweep stays the same object."""
+
+    def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
+        sweep = subject[0]
+        if sweep is None:
+            return [line(("runs of this session", MUTED))]
+        total = len(sweep.grid.order)
+        state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
+        pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
+        pieces += readout.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
+        pieces.append(f"{sweep.done:>5} of {total}")
+        pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
+        if sweep.left_out:
+            pieces.append((f"   {len(sweep.left_out)} left out", "$text-warning"))
+        return [line(*pieces)]
 
 
 class SweepScreen(Frame):
@@ -38,7 +62,7 @@ class SweepScreen(Frame):
     DEFAULT_CSS = """
     SweepScreen #body { height: 1fr; border-bottom: solid $border-blurred; }
     SweepScreen #right { padding: 0 1; }
-    SweepScreen Status, SweepScreen Where { height: 1; }
+    SweepScreen Status, SweepScreen #where { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     SweepScreen #charts { height: 1fr; margin-top: 1; }
     SweepScreen HeatMap { height: auto; max-height: 50%; }
     SweepScreen #lines { height: 1fr; }
@@ -55,6 +79,7 @@ class SweepScreen(Frame):
     """
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
+    PANEL = "#said"
     MOVES = ("Map of runs", tuple(b for b in HeatMap.BINDINGS if isinstance(b, Binding)))
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
@@ -82,16 +107,12 @@ class SweepScreen(Frame):
                     with ContentSwitcher(initial="curves", id="lines"):
                         yield Chart(id="curves")
                         yield DotPlot(id="dots")
-                yield Where("")
+                yield Static(id="where", markup=False)
                 with VerticalScroll(id="said", can_focus=False):
                     yield Told((), id="found")
 
     def left(self) -> ComposeResult:
-        """What stands left of the map."""
         yield from ()
-
-    def panel(self) -> Widget:
-        return self.query_one("#said")
 
     def state(self) -> object:
         if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
@@ -105,7 +126,7 @@ class SweepScreen(Frame):
         squares = self.squares()
         if squares is None:
             return ()
-        rows = [(row.name, *(saved(square) for square in row.squares)) for row in squares.rows]
+        rows = [(row.name, *(_saved(square) for square in row.squares)) for row in squares.rows]
         return [(squares.across.name, *squares.across.values), *rows]
 
     @property
@@ -117,7 +138,7 @@ class SweepScreen(Frame):
 
     def show(self) -> None:
         squares = self.squares()
-        self.query_one(Status).show((self.view.sweep, (self.state(),)))
+        self.query_one(Status).show((self.view.sweep, self.state()))
         self.query_one(HeatMap).take(squares, self._measure)
         self._say_where()
         self.query_one("#found", Told).show(self._sentences(squares))
@@ -159,22 +180,20 @@ class SweepScreen(Frame):
 
     def _say_where(self) -> None:
         heat = self.query_one(HeatMap)
-        squares, square = heat.subject.squares, heat.square
-        if squares is None or square is None:
-            self.query_one(Where).show("")
-            return
-        row, column = heat.cursor
-        name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
-        self.query_one(Where).show(f"{name}: {described(square, squares, self.model)}")
+        squares, square, (row, column), words = heat.subject.squares, heat.square, heat.cursor, ""
+        if squares is not None and square is not None:
+            name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
+            words = f"{name}: {_described(square, squares, self.model)}"
+        self.query_one("#where", Static).update(line((words, MUTED)))
 
     def on_heat_map_moved(self, event: HeatMap.Moved) -> None:
         event.stop()
         self._say_where()
         self._draw_curves(self.query_one(HeatMap).subject.squares)
 
-    def on_heat_map_picked(self, event: HeatMap.Picked) -> None:
-        event.stop()
-        self.view.selected = event.run
+    def action_pick(self, run: int) -> None:
+        """Show the run on the first place."""
+        self.view.selected = run
         self.post_message(TopBar.Chosen("run"))
 
     def action_across(self) -> None:
@@ -195,24 +214,14 @@ class SweepScreen(Frame):
         # dots have no cursor of their own, but follow the map's
         self.query_one(Chart if curves else HeatMap).focus()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        match action:
-            case "across":
-                squares = self.squares()
-                return squares is not None and len(squares.choices) > 1
-            case "view":
-                return self.has_class("-short") or self.has_class("-flat")
-            case "measure":
-                return self.squares() is not None
-        return super().check_action(action, parameters)
-
     def why_not(self, action: str) -> str:
+        squares = self.squares()
         match action:
-            case "across" | "measure" if self.squares() is None:
+            case "across" | "measure" if squares is None:
                 return "there is no map yet: no two runs differ"
-            case "across":
+            case "across" if squares is not None and len(squares.choices) < 2:
                 return "there is no other axis that could go across"
-            case "view":
+            case "view" if not (self.has_class("-short") or self.has_class("-flat")):
                 return "map and curves are both shown"
         return super().why_not(action)
 
@@ -221,3 +230,24 @@ class RecordedSweepScreen(SweepScreen):
     """A recording's runs: nothing is started here."""
 
     BINDINGS: ClassVar = [*LOOKS, *bindings.SHARED]
+
+
+def _described(square: Square, squares: Squares, model: Model) -> str:
+    """Everything about one square in a line."""
+    run = square.run
+    if run is None or run.state != "done":
+        return square.why or (wording.outcome(run) if run is not None else square.state or "not run")
+    best = squares.best_rate
+    words = [f"run {run.id}", f"{units.duration(run.seconds)} {units.spread(run.done.spread if run.done else None)}".strip()]
+    words.append(units.rate(run.rate))
+    if run.rate and best:
+        words.append(f"{units.percent(run.rate / best)} of the best")
+    return " · ".join([*words, wording.outcome(run, model)])
+
+
+def _saved(square: Square) -> str:
+    """A square in a saved table: its time and rate with what is to be kept in mind, or why there are none."""
+    run = square.run
+    if run is None or run.state != "done":
+        return square.state
+    return f"{units.duration(run.seconds)}, {units.rate(run.rate)}" + (", not verified" if wording.doubtful(run) else "")

@@ -7,28 +7,24 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
-from textual.binding import Binding
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, Lanes, Row, Window
 from fwtui.tui.widgets.lanes import Bins
 
 MOVES = (
-    Binding("right", "cursor(1)", "Later", id="lanes.later", show=False, tooltip="the cursor one column on"),
-    Binding("left", "cursor(-1)", "Earlier", id="lanes.earlier", show=False, tooltip="the cursor one column back"),
-    Binding("home", "cursor_to(0)", "First", id="lanes.first", show=False, tooltip="the cursor to the window's beginning"),
-    Binding("end", "cursor_to(-1)", "Last", id="lanes.last", show=False, tooltip="the cursor to the latest reading"),
-    Binding("enter", "choose", "Choose", id="lanes.choose", show=False, tooltip="show the run under the cursor on every screen"),
+    hidden("right", "cursor(1)", "Later", "the cursor one column on", id="lanes.later"),
+    hidden("left", "cursor(-1)", "Earlier", "the cursor one column back", id="lanes.earlier"),
+    hidden("home", "cursor_to(0)", "First", "the cursor to the window's beginning", id="lanes.first"),
+    hidden("end", "cursor_to(-1)", "Last", "the cursor to the latest reading", id="lanes.last"),
+    hidden("enter", "choose", "Choose", "show the run under the cursor on every screen", id="lanes.choose"),
 )
-PARTS = (
-    *("label", "title", "value", "past", "below", "run-past", "run-below"),
-    *("run", "shown", "axis", "throttled", "cursor"),
-)
+PARTS = ["label", "title", "value", "past", "below", "run-past", "run-below", "run", "shown", "axis", "throttled", "cursor"]
 
 
 class LaneChart(Arrowed, Widget, can_focus=True):
@@ -54,34 +50,13 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     """
     COMPONENT_CLASSES: ClassVar = {f"lanes--{part}" for part in PARTS}
 
-    class Chosen(Message):
-        """The user pointed at a run."""
-
-        def __init__(self, run: int):
-            super().__init__()
-            self.run = run
-
-    class Zoomed(Message):
-        """The wheel was turned: +1 is nearer."""
-
-        def __init__(self, direction: int):
-            super().__init__()
-            self.direction = direction
-
-    class Held(Message):
-        """A key set the cursor, so the window should stay where it is; or the cursor is gone."""
-
-        def __init__(self, on: bool):
-            super().__init__()
-            self.on = on
-
     def __init__(self, view: View):
         super().__init__()
         self._view = view
         self._names: tuple[str, ...] = ()
         self._start = self._end = 0.0
         self._bins: Bins | None = None
-        self._at: float | None = None
+        self.at: float | None = None  # session time under the cursor
         self._rows: list[Row] = []
 
     @property
@@ -94,11 +69,6 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         columns = max(self.columns, 1)
         seconds = max((self._end - self._start) / columns, 1e-3)
         return Window(seconds, int(self._end / seconds + 1e-6) - columns + (0 if self._start <= 0 else 1), columns)
-
-    @property
-    def at(self) -> float | None:
-        """Session time under the cursor."""
-        return self._at
 
     @property
     def heights(self) -> list[int]:
@@ -118,19 +88,18 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.refresh()
             return
         window = self.window
-        if self._bins is None or self._bins.seconds != window.seconds or self._bins.names != self._names:
+        if self._bins is None or (self._bins.seconds, self._bins.names) != (window.seconds, self._names):
             self._bins = Bins(window.seconds, self._names)
         self._bins.take(self._view.model.telemetry)
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(self._view.model, shown, self._bins, window, self.heights, self._at).rows()
+        self._rows = Lanes(self._view.model, shown, self._bins, window, self.heights, self.at).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return
-        width = self.outer_size.width
-        changed = [Region(0, y, width, 1) for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
+        changed = [y for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
         if changed:
-            self.refresh(*changed)
+            self.refresh(*(Region(0, y, self.outer_size.width, 1) for y in changed))
 
     def on_resize(self) -> None:
         self._rows = []  # the same text may be drawn in another width
@@ -141,60 +110,58 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         strip = Strip([Segment(text, self.get_component_rich_style(f"lanes--{kind}")) for text, kind in row])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
-    def action_cursor(self, direction: int) -> None:
+    async def action_cursor(self, direction: int) -> None:
         latest = self.window.column(self._view.model.t)
-        self._point(latest if self._at is None else self.window.column(self._at) + direction)
-        self.post_message(self.Held(True))
+        self._point(latest if self.at is None else self.window.column(self.at) + direction)
+        await self.run_action("screen.hold(True)")
 
-    def action_cursor_to(self, place: int) -> None:
+    async def action_cursor_to(self, place: int) -> None:
         self._point(0 if place == 0 else self.window.column(self._view.model.t))
-        self.post_message(self.Held(True))
+        await self.run_action("screen.hold(True)")
 
     def _point(self, column: int) -> None:
         if self.columns and self._bins is not None:
             window = self.window
             column = min(self.columns - 1, max(0, column))
-            self._at = max(0.0, (window.first + column + 0.5) * window.seconds)
+            self.at = max(0.0, (window.first + column + 0.5) * window.seconds)
             self._draw()
 
-    def action_choose(self) -> None:
-        at = self._at
+    async def action_choose(self) -> None:
+        at, model = self.at, self._view.model
         if at is not None:
-            runs = self._view.model.runs.values()
-            under = [r.id for r in runs if r.started <= at <= (r.finished if r.finished is not None else self._view.model.t)]
+            runs = model.runs.values()
+            under = [r.id for r in runs if r.started <= at <= (model.t if r.finished is None else r.finished)]
             if under:
-                self.post_message(self.Chosen(under[-1]))
+                await self.run_action(f"screen.pick({under[-1]})")
 
     def release(self) -> None:
         """Take the cursor away."""
-        if self._at is not None:
-            self._at = None
+        if self.at is not None:
+            self.at = None
             self._draw()
-            self.post_message(self.Held(False))
 
-    def on_blur(self) -> None:
-        self.release()
-
-    def on_leave(self) -> None:
-        if not self.has_focus:
+    async def on_blur(self) -> None:
+        if self.at is not None:
             self.release()
+            await self.run_action("screen.hold(False)")
 
-    def on_mouse_move(self, event: ui.MouseMove) -> None:
-        self._follow_mouse(event)
+    async def on_leave(self) -> None:
+        if not self.has_focus:
+            await self.on_blur()
 
-    def _follow_mouse(self, event: ui.MouseEvent) -> None:
+    def on_mouse_move(self, event: ui.MouseEvent) -> None:
         offset = event.get_content_offset(self)
         if offset is not None and offset.x >= GUTTER:
             self._point(offset.x - GUTTER)
 
-    def on_click(self, event: ui.Click) -> None:
-        self._follow_mouse(event)
-        self.action_choose()
+    async def on_click(self, event: ui.Click) -> None:
+        self.on_mouse_move(event)
+        await self.action_choose()
 
-    def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
+    async def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
         event.stop()
-        self.post_message(self.Zoomed(1))
+        await self.run_action("screen.zoom(1)")
 
-    def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
+    async def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
         event.stop()
-        self.post_message(self.Zoomed(-1))
+        await self.run_action("screen.zoom(-1)")

@@ -43,43 +43,31 @@ class Window(NamedTuple):
         return int(t / self.seconds) - self.first
 
 
-class Stretch(NamedTuple):
-    """A run on the clock, in columns, half-open."""
-
-    run: int
-    words: str
-    low: int
-    high: int
-
-
 class Lanes:
-    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without."""
+    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without.
+
+    `shown` is the run that is shown on all screens.
+    """
 
     def __init__(self, model: Model, shown: int | None, bins: Bins, window: Window, heights: Sequence[int], at: float | None):
-        self.model = model
-        self.shown = shown  # the run that is shown on all screens
-        self.bins = bins
-        self.window = window
-        self.heights = heights
+        self.model, self.shown = model, shown
+        self.bins, self.window, self.heights = bins, window, heights
         self.at = at
         column = window.column(at) if at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
-        self.stretches = [stretch for run in model.runs.values() if (stretch := self._stretch(run)).low < stretch.high]
-        self.during = [False] * window.columns
-        for stretch in self.stretches:
-            self.during[stretch.low : stretch.high] = [True] * (stretch.high - stretch.low)
-
-    def _stretch(self, run: Run) -> Stretch:
-        end = run.finished if run.finished is not None else self.model.t
-        low, high = self.window.column(run.started), self.window.column(end) + 1
-        return Stretch(run.id, f"{run.id} {run.experiment.kernel}", max(0, low), min(self.window.columns, high))
+        self.during = [False] * window.columns  # whether a run was going
+        self.stretches: list[tuple[Run, int, int]] = []  # runs on the clock, with their columns, half-open
+        for run in model.runs.values():
+            low = max(0, window.column(run.started))
+            high = min(window.columns, window.column(model.t if run.finished is None else run.finished) + 1)
+            if low < high:
+                self.stretches.append((run, low, high))
+                self.during[low:high] = [True] * (high - low)
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
-        found = [self._runs()]
-        for lane, height in enumerate(self.heights):
-            found += self._lane(lane, height)
-        return [*found, self._throttle(), self._axis(), self._clock()]
+        lanes = [row for lane, height in enumerate(self.heights) if height for row in self._lane(lane, height)]
+        return [self._runs(), *lanes, self._throttle(), self._axis(), self._clock()]
 
     def _row(self, gutter: Sequence[Piece], cells: list[Piece]) -> Row:
         """The gutter and the cells with the cursor through them, as few pieces as possible."""
@@ -96,28 +84,25 @@ class Lanes:
 
     def _runs(self) -> Row:
         cells = [(" ", "run")] * self.window.columns
-        for stretch in self.stretches:
-            room = stretch.high - stretch.low
-            words = f" {stretch.words} " if room >= len(stretch.words) + 4 else f"{stretch.run}"
+        for run, low, high in self.stretches:
+            room, words = high - low, f" {run.id} {run.experiment.kernel} "
+            if room < len(words) + 2:
+                words = str(run.id)
             text = words.center(room, "━") if room >= len(words) + 2 else "━" * room
             if len(text) > 1:
                 text = "┣" + text[1:-1] + "┫"
-            kind = "shown" if stretch.run == self.shown else "run"
-            cells[stretch.low : stretch.high] = [(character, kind) for character in text]
+            cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
         return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
 
     def _lane(self, lane: int, height: int) -> list[Row]:
-        if height < 1:
-            return []
         quantity = QUANTITIES[self.bins.names[lane]]
         means = self.bins.means(lane, self.window.first, self.window.columns)
         low, high = quantity.least, self._most(lane)
         # an eighth of the lane stays free, so that a full one does not touch the one above
-        eighths = [
-            0 if value is None else max(1, round(min(1.0, max(0.0, (value - low) / (high - low))) * (8 * height - 1)))
-            for value in means
-        ]
-        value = means[self.cursor] if self.cursor is not None else self._latest(lane)
+        shares = [None if value is None else min(1.0, max(0.0, (value - low) / (high - low))) for value in means]
+        eighths = [0 if share is None else max(1, round(share * (8 * height - 1))) for share in shares]
+        latest = getattr(self.model.reading, self.bins.names[lane], None)
+        value = means[self.cursor] if self.cursor is not None else latest
         text = units.ABSENT if value is None else quantity.unit.text(value)
         rows: list[Row] = []
         for row in range(height):
@@ -125,8 +110,8 @@ class Lanes:
             cells: list[Piece] = []
             for filled, during in zip(eighths, self.during, strict=True):
                 kind = "past" if filled <= under + 8 else "below"
-                text_of = " " if filled <= under else BARS[min(filled - under, 8) - 1]
-                cells.append((text_of, BAND[kind] if during else kind))
+                bar = " " if filled <= under else BARS[min(filled - under, 8) - 1]
+                cells.append((bar, BAND[kind] if during else kind))
             if row == 0:
                 said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
                 rows.append(self._row([(f"{quantity.title:<{TITLE}}", "title"), said], cells))
@@ -145,9 +130,6 @@ class Lanes:
         step = nice(greatest - quantity.least, 2)
         return quantity.least + step * -(-(greatest - quantity.least) // step)
 
-    def _latest(self, lane: int) -> float | None:
-        return getattr(self.model.reading, self.bins.names[lane], None)
-
     def _throttle(self) -> Row:
         masks = self.bins.masks(self.window.first, self.window.columns)
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
@@ -161,17 +143,16 @@ class Lanes:
 
     def _axis(self) -> Row:
         cells = ["─"] * self.window.columns
-        for t in self._moments():
-            cells[self.window.column(t + 1e-9)] = "┬"
+        for column, _ in self._moments():
+            cells[column] = "┬"
         return ((" " * (GUTTER - 1) + "└", "axis"), ("".join(cells), "axis"))
 
     def _clock(self) -> Row:
         """Labels of the clock's line; at the left, the time under the cursor."""
-        columns = self.window.columns
+        columns, end = self.window.columns, -1
         cells = [" "] * columns
-        end = -1
-        for t in self._moments():
-            column, text = self.window.column(t + 1e-9), moment_text(t, self.window.seconds * columns)
+        for column, t in self._moments():
+            text = moment_text(t, self.window.seconds * columns)
             start = min(max(0, column - len(text) // 2), max(0, columns - len(text)))
             if start > end and start + len(text) <= columns:
                 cells[start : start + len(text)] = text
@@ -179,10 +160,12 @@ class Lanes:
         at = f"at {moment_text(self.at, 1.0)}" if self.at is not None else ""
         return ((f"{at:<{GUTTER}}", "value"), ("".join(cells), "label"))
 
-    def _moments(self) -> list[float]:
+    def _moments(self) -> list[tuple[int, float]]:
+        """Round times, each after its column."""
         window = self.window
         found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
-        return [t for t in found if 0 <= window.column(t + 1e-9) < window.columns]
+        columns = [(window.column(t + 1e-9), t) for t in found]
+        return [(column, t) for column, t in columns if 0 <= column < window.columns]
 
 
 def moment_text(t: float, span: float) -> str:

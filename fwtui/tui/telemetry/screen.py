@@ -7,7 +7,6 @@ from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import SelectionList
@@ -17,6 +16,7 @@ from fwtui.common import units
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -27,18 +27,9 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 from fwtui.tui.widgets.lanes import SPANS, span_for, usual
 
 LIVE_SPAN = 60.0  # seconds that a live session begins with
-WORDS = (
-    ("util", "share of time in which any kernel ran (NVML); says nothing of how much of the GPU it used"),
-    ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
-    ("throttle", "█ while the GPU lowered its clocks, · while it did not, nothing where nobody asked"),
-    ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
-)
 
 
 class Heading(NamedTuple):
-    """What part of the session is seen."""
-
-    span: float
     start: float
     end: float
     state: str
@@ -53,8 +44,8 @@ class HeadingLine(Drawn[Heading | None]):
         if subject is None:
             return [line("")]
         window = f"{units.clock(subject.start)} to {units.clock(subject.end)}  "
-        hidden = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
-        left = line(("TELEMETRY  ", f"{STRONG} $text-primary"), (window, STRONG), (subject.state, MUTED), hidden)
+        gone = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
+        left = line(("TELEMETRY  ", f"{STRONG} $text-primary"), (window, STRONG), (subject.state, MUTED), gone)
         run = subject.run
         if run is None:
             return [left]
@@ -89,12 +80,8 @@ class LanesScreen(Dialog):
         self._shown = set(shown)
 
     def body(self) -> ComposeResult:
-        yield Choices(
-            *(
-                Selection(Content(f"{quantity.title:<11}{quantity.meaning}"), key, key in self._shown)
-                for key, quantity in QUANTITIES.items()
-            )
-        )
+        words = {key: Content(f"{quantity.title:<11}{quantity.meaning}") for key, quantity in QUANTITIES.items()}
+        yield Choices(*(Selection(told, key, key in self._shown) for key, told in words.items()))
 
     def on_mount(self) -> None:
         chosen = self.query_one(Choices)
@@ -109,18 +96,19 @@ class TelemetryScreen(Frame):
     PLACE = "telemetry"
     STRIP = False
     AUTO_FOCUS = ""
-    WORDS = WORDS
+    WORDS = (
+        ("util", "share of time in which any kernel ran (NVML); says nothing of how much of the GPU it used"),
+        ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
+        ("throttle", "█ while the GPU lowered its clocks, · while it did not, nothing where nobody asked"),
+        ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
+    )
     MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)
     BINDINGS: ClassVar = [
         bindings.CURSOR,
-        Binding("s", "lanes", "Series", id="telemetry.series", tooltip="choose which quantities are shown"),
-        Binding(
-            "plus,equals_sign", "zoom(1)", "Nearer", id="telemetry.nearer", key_display="+", tooltip="a shorter stretch of time"
-        ),
-        Binding(
-            "minus", "zoom(-1)", "Wider", id="telemetry.wider", key_display="-", show=False, tooltip="a longer stretch of time"
-        ),
-        Binding("0", "whole", "All", id="telemetry.all", show=False, tooltip="the whole session"),
+        bound("s", "lanes", "Series", "choose which quantities are shown", id="telemetry.series"),
+        bound("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
+        hidden("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-"),
+        hidden("0", "whole", "All", "the whole session", id="telemetry.all"),
         *bindings.SHARED,
     ]
 
@@ -143,7 +131,7 @@ class TelemetryScreen(Frame):
         chart = self.query_one(LaneChart)
         chart.show(names, start, end)
         hidden = sum(height == 0 for height in chart.heights)
-        self.query_one(HeadingLine).show(Heading(end - start, start, end, self._state_words(), self.view.run, hidden))
+        self.query_one(HeadingLine).show(Heading(start, end, self._state_words(), self.view.run, hidden))
 
     def _state_words(self) -> str:
         span = "all of it" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
@@ -166,9 +154,8 @@ class TelemetryScreen(Frame):
         return end - self._span, end
 
     def action_zoom(self, direction: int) -> None:
-        whole = self._whole
-        steps = [span for span in SPANS if span < whole]
-        now = len(steps) if self._span is None or self._span >= whole else steps.index(span_for(self._span))
+        steps = [span for span in SPANS if span < self._whole]
+        now = len(steps) if self._span is None or self._span >= self._whole else steps.index(span_for(self._span))
         place = now - direction
         if not 0 <= place <= len(steps):
             self.say(f"{units.duration(steps[0])} is the shortest stretch" if direction > 0 and steps else "this is all of it")
@@ -193,24 +180,17 @@ class TelemetryScreen(Frame):
 
         self.app.push_screen(LanesScreen(self._names or tuple(usual(self.model))), chosen)
 
-    def on_lane_chart_chosen(self, event: LaneChart.Chosen) -> None:
-        event.stop()
-        self.view.selected = event.run
+    def action_pick(self, run: int) -> None:
+        """Show the run on every screen."""
+        self.view.selected = run
         self.update()
 
-    def on_lane_chart_zoomed(self, event: LaneChart.Zoomed) -> None:
-        event.stop()
-        self.action_zoom(event.direction)
-
-    def on_lane_chart_held(self, event: LaneChart.Held) -> None:
-        event.stop()
-        self._held = (self._held or self.model.t) if event.on else None
+    def action_hold(self, on: bool) -> None:
+        """Let the window stay where it is while a key has set the cursor."""
+        self._held = (self._held or self.model.t) if on else None
         self.update()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "whole":
-            return self._span is not None or self._held is not None
-        return super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
-        return "this is all of it" if action == "whole" else super().why_not(action)
+        if action == "whole" and self._span is None and self._held is None:
+            return "this is all of it"
+        return super().why_not(action)

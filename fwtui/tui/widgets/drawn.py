@@ -59,13 +59,19 @@ def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: st
     return [line((f"{label if place == 0 else '':<{indent}}", MUTED), part.stylize(style)) for place, part in enumerate(lines)]
 
 
+def hung(head: Content, words: str, width: int, style: str = "") -> list[Content]:
+    """A head, and words that go on under themselves."""
+    first, *others = Content(words).wrap(max(width - head.cell_length, 12)) or [Content("")]
+    return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
+
+
 class Drawn(Widget, Generic[Subject]):
     """Shows one subject as lines. A subject equal to the one shown costs nothing."""
 
     DEFAULT_CSS = "Drawn { height: auto; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
 
-    def __init__(self, subject: Subject, *, id: str | None = None):
-        super().__init__(id=id)
+    def __init__(self, subject: Subject, *, id: str | None = None, classes: str | None = None):
+        super().__init__(id=id, classes=classes)
         self.subject = subject
         self._lines: list[Content] = []
         self._width = -1
@@ -103,3 +109,10 @@ class Drawn(Widget, Generic[Subject]):
             self._width = width
             self._lines = [part.truncate(width, ellipsis=True) for part in self.draw(self.subject, width)] if width > 0 else []
         return self._lines
+
+
+class Told(Drawn[tuple[str, ...]]):
+    """Sentences, each on lines of its own; the first one matters most."""
+
+    def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:
+        return [part for place, text in enumerate(subject) for part in line((text, MUTED if place else STRONG)).wrap(width)]

@@ -94,12 +94,14 @@ class TestRecorded:
         naive, blocked = model.runs[4], model.runs[8]  # launched as a graph
         assert both.cited(first).run == naive and both.cited(second).run == blocked
         assert naive.seconds and blocked.seconds and naive.bandwidth and model.gpu and model.gpu.peak_bytes_per_second
-        assert both.text(first) == [f"One launch for each of 4,096 k: {units.duration(naive.seconds)}."]
+        assert both.lines(first, first.written.text) == [f"One launch for each of 4,096 k: {units.duration(naive.seconds)}."]
         asks = f"{units.bandwidth(naive.bandwidth)} became {units.bandwidth(blocked.bandwidth)}"
-        assert both.text(second) == [f"Asks 32 times less: {asks}."]
+        assert both.lines(second, second.written.text) == [f"Asks 32 times less: {asks}."]
         rest = next(p.share for p in blocked.phases if p.key == "rest")
         ratio = naive.seconds / blocked.seconds
-        assert both.afterwards(second) == [f"{units.digits(ratio)}x, and {units.percent(rest)} of it in the rest."]
+        assert both.lines(second, second.written.afterwards) == [
+            f"{units.digits(ratio)}x, and {units.percent(rest)} of it in the rest."
+        ]
         assert both.answer(second).number == ratio
         assert both.answer(first).number == naive.bandwidth / model.gpu.peak_bytes_per_second
         assert list(both.problems()) == []
@@ -153,7 +155,7 @@ class TestAttending:
         here.guess("")
         page = here.page(Model())
         assert page.guess is None and page.answer is not None and not page.verdict and page.afterwards
-        assert [rung.title for rung in page.climbed] == ["Naive", "Katz-Kider"]
+        assert [rung.run.title for rung in page.climbed] == ["Naive", "Katz-Kider"]
         assert page.climbed[1].times == page.answer.number
         assert here.go(0) and here.page(Model()).guess == 0.5, "guesses are kept"
 

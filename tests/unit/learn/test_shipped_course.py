@@ -30,7 +30,7 @@ class TestShipped:
         for step in shipped.course:
             cited = shipped.cited(step)
             assert cited.run.verified and cited.run.seconds and cited.run.experiment.kernel == step.written.kernel
-            assert cited.path.parent == SHIPPED
+            assert (SHIPPED / f"{cited.session}.fwt.jsonl").is_file()
             answer = shipped.answer(step)
             assert answer.words and (answer.right or answer.number)
             if answer.right:
@@ -39,7 +39,10 @@ class TestShipped:
 
     def test_texts_fit_a_small_screen_and_have_no_numbers_of_their_own(self, shipped: Lessons) -> None:
         for step in shipped.course:
-            for lines, most in ((shipped.text(step), MOST_LINES), (shipped.afterwards(step), MOST_AFTERWARDS)):
+            for lines, most in (
+                (shipped.lines(step, step.written.text), MOST_LINES),
+                (shipped.lines(step, step.written.afterwards), MOST_AFTERWARDS),
+            ):
                 wrapped = [row for part in lines for row in (textwrap.wrap(part, MOST_COLUMNS) or [""])]
                 assert len(wrapped) <= most, step.name
                 assert not re.search(r"[{}]", " ".join(lines)), "every placeholder is filled"
@@ -66,7 +69,7 @@ class TestShipped:
         peak = shipped.answer(step_named(shipped.course, "memory")).number
         assert peak is not None and peak > 0.5 and blocked.bandwidth and naive.bandwidth
         memory = shipped.cited(step_named(shipped.course, "memory"))
-        evidence = memory.entrant.model.evidence(memory.run)
+        evidence = memory.model.evidence(memory.run)
         assert evidence is not None and evidence.dram_utilisation is not None, "GPM read it"
         assert evidence.dram_utilisation < peak * 0.6, "caches answered much"
         assert blocked.bandwidth < naive.bandwidth / 4, "memory is not what it waits for any more"

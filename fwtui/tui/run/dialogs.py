@@ -1,4 +1,4 @@
-"""What a run's distances say: diameter, radius and the like, how many pairs are how far apart, and where in the matrix."""
+"""What opens over a run: what its distances say, and its hardware counters."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from textual.widgets import Static
 
 from fwtui.analysis import answers
 from fwtui.common import units
+from fwtui.live.counters import METRICS, PROFILED, shown
 from fwtui.stream import events
 from fwtui.stream.run import Run
-from fwtui.tui.frame.dialogs import FRAME, Dialog, Hung
+from fwtui.tui.frame.dialogs import Dialog, Hung, Scrolled
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.heat import DistanceMap
 
 LABEL = 19  # cells of a fact's name
 BESIDE = 116  # columns of the screen from which on the map stands beside the words
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+COUNTER, VALUE = 36, 14  # cells of a counter's name and of its value for an operation
 
 
 class Histogram(Drawn[events.Answers]):
@@ -89,14 +91,9 @@ class AnswersScreen(Dialog):
         return facts
 
     def on_mount(self) -> None:
-        self._fit()
         self.query_one(VerticalScroll).focus()
 
     def on_resize(self, event: Resize) -> None:
-        self._fit()
-
-    def _fit(self) -> None:
-        self.query_one(VerticalScroll).styles.max_height = max(3, self.app.size.height - FRAME)
         self.set_class(self.app.size.width >= BESIDE, "-beside")
 
     def on_distance_map_moved(self, event: DistanceMap.Moved) -> None:
@@ -108,3 +105,20 @@ class AnswersScreen(Dialog):
     def action_cursor(self) -> None:
         for picture in self.query(DistanceMap):
             picture.focus()
+
+
+class CountersScreen(Dialog):
+    """Every counter that was measured, by operation. They come from a profiler and are never timings."""
+
+    def __init__(self, run: Run):
+        super().__init__(f"Counters · run {run.id} · {PROFILED}")
+        self._counters = run.counters
+
+    def body(self) -> ComposeResult:
+        ops = list(self._counters)
+        rows = [(line(" " * COUNTER, *((f"{op[: VALUE - 2]:>{VALUE}}", STRONG) for op in ops)), "")]
+        for metric in METRICS:
+            if any(metric.key in self._counters[op] for op in ops):
+                values = (f"{shown(metric, self._counters[op]):>{VALUE}}" for op in ops)
+                rows.append((line((f"{metric.title:<{COUNTER}}", MUTED), *values), ""))
+        yield Scrolled(rows)

@@ -1,0 +1,109 @@
+"""The form of a live screen: with its buttons at the left, or in a line where there is no room for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from fwtui.tui.frame.dialogs import FormScreen
+from fwtui.tui.widgets.draft import Drafted
+from fwtui.tui.widgets.drawn import MUTED, Drawn, line
+from fwtui.tui.widgets.form import ExperimentForm
+
+
+class FormHost(Protocol):
+    """A screen with such a form."""
+
+    def key_of(self, name: str) -> str: ...
+    def action_run(self) -> None: ...
+    def summary(self) -> tuple[str, ...]: ...  # of a form that can run, in a line, the longest first
+    def checked(self) -> None: ...  # what the form says, or what is wrong with it, has changed
+
+
+class Said(NamedTuple):
+    words: tuple[str, ...] = ("",)  # the first of them that has room is shown
+    wrong: bool = False
+    key: str = ""  # opens the form
+
+
+class FormLine(Drawn[Said]):
+    """What the form says in short, or what is wrong with it."""
+
+    DEFAULT_CSS = "FormLine { display: none; padding: 0 1; }"
+
+    def __init__(self) -> None:
+        super().__init__(Said())
+
+    def draw(self, subject: Said, width: int) -> Sequence[Content]:
+        edit = f"   {subject.key} edit"
+        words = next((words for words in subject.words if len(words) + len(edit) <= width), subject.words[-1])
+        return line((words, "$text-error" if subject.wrong else ""), (edit, MUTED)).wrap(width)[:1]
+
+
+class FormPanel(Vertical):
+    """The form and its buttons; `run` and `edit` are the ids of their bindings. Its screen also has a FormLine."""
+
+    DEFAULT_CSS = """
+    FormPanel { width: 36; padding: 0 1; border-right: solid $border-blurred; }
+    FormPanel ExperimentForm { height: 1fr; }
+    FormPanel #buttons { height: 1; margin-top: 1; }
+    FormPanel Button { margin-right: 1; min-width: 14; }
+    """
+
+    def __init__(self, host: FormHost, heading: str, draft: Drafted, run: str = "run", edit: str = "edit"):
+        super().__init__(id="left")
+        self.errors: dict[str, str] = {}  # what is wrong, by row
+        self._host = host
+        self._heading = heading
+        self._draft = draft
+        self._run, self._edit = run, edit
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(self._heading), classes="heading", markup=False)
+        yield ExperimentForm(self._draft)
+        with Horizontal(id="buttons"):
+            run, cancel = f"{self._run.capitalize()}  {self._host.key_of(self._run)}", f"Cancel  {self._host.key_of('cancel')}"
+            yield Button(Content(run), id="run", compact=True, variant="primary", action="screen.run")
+            yield Button(Content(cancel), id="cancel", compact=True, action="screen.cancel")
+
+    def on_mount(self) -> None:
+        self._read()
+
+    def _read(self) -> None:
+        self.errors = self._draft.errors()
+        words = (next(iter(self.errors.values())),) if self.errors else self._host.summary()
+        self.screen.query_one(FormLine).show(Said(words, bool(self.errors), self._host.key_of(self._edit)))
+
+    def check(self) -> None:
+        """Say what is wrong with the draft now."""
+        self._read()
+        self.query_one(ExperimentForm).say(self.errors)
+        self._host.checked()
+
+    def sync(self) -> None:
+        """Agree with the draft, which something else has changed."""
+        self.query_one(ExperimentForm).sync()
+        self.check()
+
+    def edit(self) -> None:
+        """Open the form over the screen."""
+
+        def done(answer: str | None) -> None:
+            self.sync()
+            if answer == "run":
+                self._host.action_run()
+
+        self.app.push_screen(FormScreen(self._draft), done)
+
+    def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
+        event.stop()
+        self.check()
+
+    def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
+        event.stop()
+        self._host.action_run()
