@@ -105,7 +105,7 @@ async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) 
     assert Watched.ran == 0
 
 
-@pytest.mark.parametrize("text", ESCAPES)
+@pytest.mark.parametrize("text", [ESCAPES[0], *(pytest.param(text, marks=pytest.mark.slow) for text in ESCAPES[1:])])
 def test_no_escape_sequence_reaches_a_picture(tmp_path: Path, text: str) -> None:
     path = scenes.write(tmp_path / "synthetic.fwt.jsonl", told(text))
     for name in ("out.txt", "out.svg"):

@@ -76,26 +76,17 @@ class TestKeys:
             await keyed(pilot, "end", "left_parenthesis")
             assert played.player.index == at
 
-    @pytest.mark.parametrize(
-        ("words", "moment"),
-        [
-            ("2.5", 2.5),
-            ("0:03", 3.0),
-            ("0:00:04.5", 4.5),
-            ("2 s", 2.0),
-            ("9999", None),
-            ("50 %", 0.5),
-            ("100%", None),
-            ("250%", None),
-        ],
-    )
-    async def test_places_that_are_times(self, replay_of: Replay, words: str, moment: float | None) -> None:
+    async def test_places_that_are_times(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
+        end = None
+        times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
         async with app.run_test(size=SIZE) as pilot:
-            await go(pilot, words)
-            player = playback(app).player
-            wanted = player.duration if moment is None else moment * player.duration if "%" in words else moment
-            assert player.position == pytest.approx(wanted)
+            for words, moment in times.items():
+                await keyed(pilot, "home")
+                await go(pilot, words)
+                player = playback(app).player
+                wanted = player.duration if moment is end else moment * player.duration if "%" in words else moment
+                assert player.position == pytest.approx(wanted), words
 
     async def test_places_that_have_names(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)

@@ -67,16 +67,14 @@ def test_the_largest_blocks_have_registers_enough(kernel: Kernel) -> None:
 
 
 def cases() -> Iterator[Any]:
-    """Every type at the tile that is used, on the newer GPU; the smallest tile on the older one; all else is made of the same
-    lines, and waits for -m slow.
-    """
+    """Every type at the tile that is used, on the newer GPU; all else is made of the same lines, and waits for -m slow."""
     _, new = CAPABILITIES
     for kernel in CUDA:
-        usual, smallest = kernel.default_tile, min(kernel.tiles, default=1)
+        usual = kernel.default_tile
         for tile in kernel.tiles or (1,):
             for dtype in kernel.dtypes if tile == usual else kernel.dtypes[:1]:
                 for cc in CAPABILITIES if dtype == kernel.dtypes[0] else (new,):
-                    quick = tile == usual if cc == new else tile == smallest
+                    quick = tile == usual and cc == new
                     name = f"{kernel.id}-{tile}-{dtype}-sm_{cc[0]}{cc[1]}"
                     yield pytest.param(kernel, tile, dtype, cc, id=name, marks=() if quick else pytest.mark.slow)
 
