@@ -208,6 +208,18 @@ async def test_nothing_typed_is_scrambled_on_a_busy_machine(
         assert field.value == typed and form.draft.text("n") == typed
 
 
+async def test_keys_in_a_burst_go_where_tab_has_gone(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        erased = ["backspace"] * 3
+        for key in ("tab", *erased, "6", "4", "tab", *erased, "1", "tab", "shift+tab", "shift+tab", "8"):
+            dashboard.post_message(Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        await pilot.pause()
+        fields = [dashboard.screen.query_one(f"#field-{name}", Input).value for name in ("n", "density")]
+        assert fields == ["648", "1"] and isinstance(dashboard.screen, RunScreen)
+
+
 async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         screen = dashboard.screen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +17,9 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.events import Event, Key
 from textual.filter import LineFilter
+from textual.message import Message
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widget import AwaitMount
@@ -45,6 +48,15 @@ if TYPE_CHECKING:
 
 TICKS_PER_SECOND = 10
 PAGING = ("page_up", "page_down")
+KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went away with it
+
+
+class Handled(Message):
+    """Follows a key through the same widgets: when it arrives here, the key has done what it does."""
+
+    def __init__(self, key: Key):
+        super().__init__()
+        self.key = key
 
 
 class FwtuiApp(App[None]):
@@ -97,6 +109,8 @@ class FwtuiApp(App[None]):
         self._lesson = lesson
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
+        self._keys: deque[Key] = deque()  # not handled yet; the first one is under way
+        self._key_since = 0.0
         self._ticking = False
         if still:
             self.animation_level = "none"
@@ -115,6 +129,37 @@ class FwtuiApp(App[None]):
         # here and not when mounted: the terminal's modes are still its own
         if not self.still:
             terminal.listen(self._leave, self._last_resort)
+
+    async def on_event(self, event: Event) -> None:
+        """Handle keys one after the other.
+
+        A key bubbles up before its binding acts, on what has the focus by then: of a burst, as a busy machine makes of quick
+        typing, letters would be typed before the backspace that came first, and into the field before the tab.
+        """
+        if not isinstance(event, Key) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._keys.append(event)
+        if len(self._keys) == 1:
+            await self._handle_key()
+        else:
+            await self._give_up_key()
+
+    async def _handle_key(self) -> None:
+        key, target, self._key_since = self._keys[0], self.focused or self.screen, time.monotonic()
+        await super().on_event(key)
+        if not target.post_message(Handled(key)):
+            await self.on_handled(Handled(key))
+
+    async def on_handled(self, message: Handled) -> None:
+        if self._keys and self._keys[0] is message.key:
+            self._keys.popleft()
+            if self._keys:
+                await self._handle_key()
+
+    async def _give_up_key(self) -> None:
+        if self._keys and time.monotonic() > self._key_since + KEY_LOST_AFTER:
+            await self.on_handled(Handled(self._keys[0]))
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)
@@ -278,6 +323,8 @@ class FwtuiApp(App[None]):
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
         if not self.is_running:  # the screens are being taken down
             return
+        if self._keys:
+            self.call_later(self._give_up_key)
         if self.source is not None:
             self.source.drain()
         else:
