@@ -41,7 +41,7 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
     backend = engine.target.backend
     name = engine.name if backend == "cuda" else hardware.machine().cpu  # type: ignore[attr-defined]
     told = events.Limits(t=now(), backend=backend, gpu=gpu, device=name)
-    for form in forms_of("cuda", engine.target.cc) if backend == "cuda" else forms_of("cpu"):
+    for form in forms_of(backend, engine.target.cc):
         rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
         found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         told = replace(told, t=now(), forms=(*told.forms, found))

@@ -79,7 +79,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         place.load(program, buffers, clock)
         launched = count()
         timed = engine.clean_pass(program, plan, buffers, "eager")
-        clock.take({"kernels": timed(lambda: tell(next(launched) / len(plan)))})
+        clock.take("kernels", timed(lambda: tell(next(launched) / len(plan))))
         raw, far = place.result(program, buffers), far_of(facts, dtype)
         largest, diagonal = place.look(raw, far)
         _check_cycles(source.whole, facts, diagonal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
@@ -39,11 +39,10 @@ class Clock:
             self._add("compile", Clock.compiling)
         self._last, Clock.compiling = now, 0.0
 
-    def take(self, told: Mapping[str, float]) -> None:
-        """Since the last call there were these stages; the rest of the time is "prepare"."""
-        for stage, seconds in told.items():
-            self._add(stage, seconds)
-        self._last += sum(told.values())
+    def take(self, stage: str, seconds: float) -> None:
+        """Since the last call that stage took so many seconds, by another clock; the rest of the time is "prepare"."""
+        self._add(stage, seconds)
+        self._last += seconds
         self.lap("prepare")
 
     def _add(self, stage: str, seconds: float) -> None:
