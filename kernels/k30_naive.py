@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel, Option, Program, Shape, Step, Target
+from kernels.plan import Cost, Option, Program, Shape, Step, Target
 
 cuda: Any
 
@@ -41,7 +41,7 @@ def build(shape: Shape, target: Target) -> Program:
     return by_vertex.program(shape, target, relax, shape.option("threads"), columns=columns)
 
 
-KERNEL = Kernel(
+KERNEL = by_vertex.rung(
     id="naive",
     title="Naive",
     papers=(
@@ -62,11 +62,7 @@ KERNEL = Kernel(
         "serves crosses the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded "
         "so that each starts on a 128-byte boundary, and a warp's access is never split over one transaction more."
     ),
-    options=(
-        by_vertex.THREADS,
-        Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes"),
-    ),
-    launch_modes=("eager", "graph"),
+    options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes")),
     memories=("device", "pinned", "mapped", "managed"),
     preference=10,
 )

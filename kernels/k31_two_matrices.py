@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel, Program, Shape, Step, Target
+from kernels.plan import Cost, Program, Shape, Step, Target
 
 cuda: Any
 
@@ -40,7 +40,7 @@ def build(shape: Shape, target: Target) -> Program:
     return by_vertex.program(shape, target, relax, threads, buffers=sides, matrices=2, result=shape.n % 2)
 
 
-KERNEL = Kernel(
+KERNEL = by_vertex.rung(
     id="two-matrices",
     title="Naive, two matrices",
     papers=("A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (Thrust transform)",),
@@ -55,8 +55,5 @@ KERNEL = Kernel(
         "task asks for, so where the matrix is too large for the caches both rungs perform much alike. Where it fits, this one "
         "falls behind; GPM shows its integer units busier."
     ),
-    options=(by_vertex.THREADS,),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
     matrices=2,
 )

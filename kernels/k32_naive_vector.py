@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel, Program, Shape, Step, Target
+from kernels.plan import Cost, Program, Shape, Step, Target
 
 cuda: Any
 load4: Any
@@ -47,7 +47,7 @@ def build(shape: Shape, target: Target) -> Program:
     return by_vertex.program(shape, target, relax, shape.option("threads"), across=CELLS, columns=pitched(shape))
 
 
-KERNEL = Kernel(
+KERNEL = by_vertex.rung(
     id="naive-vector",
     title="Naive, vectorised",
     papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, section 2.2",),
@@ -62,7 +62,4 @@ KERNEL = Kernel(
         "padded in memory. What no instruction changes is that the whole matrix passes by once for every k."
     ),
     dtypes=("int16",),
-    options=(by_vertex.THREADS,),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
 )

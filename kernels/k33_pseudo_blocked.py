@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel, Option, Program, Shape, Step, Target
+from kernels.plan import Cost, Option, Program, Shape, Step, Target
 
 cuda: Any
 THREADS = 256
@@ -44,7 +44,7 @@ def build(shape: Shape, target: Target) -> Program:
     return by_vertex.program(shape, target, relax, THREADS, across=results, down=results, columns=pitched(shape))
 
 
-KERNEL = Kernel(
+KERNEL = by_vertex.rung(
     id="pseudo-blocked",
     title="Pseudo-blocked",
     papers=("A. S. Catinello, Parallel Floyd-Warshall, 2023, sections 2.3 and 3.3",),
@@ -60,6 +60,4 @@ KERNEL = Kernel(
         "undoes what coalescing gave."
     ),
     options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol
 
 WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
@@ -70,7 +70,6 @@ class Step:
     writes: tuple[Rect, ...]
     lane: int = 0  # stream; of two that are ready the higher one goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
-    device: int = 0  # of several GPUs, the one that runs it; an engine of one GPU ignores it
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +139,9 @@ class Program(Protocol):
 
     shape: Shape
     home: Literal["host", "device"] = "host"  # whose memory fill() writes and result() is in
+    in_parts: bool = False  # whether load() and unload() are made of copy_in() and pack(), unpack() and copy_out()
+    repeatable: bool = True  # whether a copy that is made again takes as long as the first
+    reorders: bool = False  # whether pack() and unpack() have something to do
 
     @abstractmethod
     def allocate(self) -> Buffers:
@@ -161,13 +163,29 @@ class Program(Protocol):
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         """The n x n result as a host array of the shape's dtype, sentinels as computed."""
 
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        """The n x n host matrix to where the kernels are, row by row; returns when it is there."""
+
+    def pack(self, buffers: Buffers, stream: Any) -> None:
+        """What was copied in, in the order of the kernel."""
+
+    def unpack(self, buffers: Buffers, stream: Any) -> None:
+        """The result, row by row."""
+
+    def copy_out(self, buffers: Buffers, stream: Any) -> Any:
+        """The n x n result, after unpack(), as a host array."""
+
     def resources(self) -> Mapping[str, Resources]:
         """Per op, after the first launch; empty where nothing is to be said (CPU)."""
         return {}
 
+    def prepare(self, buffers: Buffers, stream: Any) -> None:
+        """Compile whatever the parts of load() and unload() launch, and make the buffers ready for any launch."""
+        self.fill(lambda matrix: matrix.fill(0), buffers, stream)
+
     def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
         """Compile what the steps launch, one of each op, by launching them; what is in the buffers is lost."""
-        self.fill(lambda matrix: matrix.fill(0), buffers, stream)
+        self.prepare(buffers, stream)
         for step in steps:
             self.launch(step, buffers, stream)
 
@@ -190,36 +208,6 @@ class Program(Protocol):
     def weights(self, buffers: Buffers) -> Any | None:
         """The matrix as it was filled in, if it is still beside the result: n x n or larger, row-major, on the device."""
         return None
-
-
-@runtime_checkable
-class Copied(Protocol):
-    """A program whose matrix lives in another memory, or in another order: the parts of load() and unload(), timed apart."""
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether a copy that is made again takes as long as the first."""
-        ...
-
-    @property
-    def reorders(self) -> bool:
-        """Whether pack() and unpack() have something to do."""
-        ...
-
-    def prepare(self, buffers: Buffers, stream: Any) -> None:
-        """Compile whatever pack() and unpack() launch."""
-
-    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        """The n x n host matrix to where the kernels are, row by row; returns when it is there."""
-
-    def pack(self, buffers: Buffers, stream: Any) -> None:
-        """What was copied in, in the order of the kernel."""
-
-    def unpack(self, buffers: Buffers, stream: Any) -> None:
-        """The result, row by row."""
-
-    def copy_out(self, buffers: Buffers, stream: Any) -> Any:
-        """The n x n result, after unpack(), as a host array."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +243,11 @@ class Kernel:
     once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a graph that runs once, for solve
     # for a kernel whose tiles pass through the device: the shape in the tile to use with so many bytes there, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
+
+    @property
+    def defaults(self) -> tuple[tuple[str, int], ...]:
+        """Its options as a Shape has them, unless they are chosen."""
+        return tuple(sorted((option.name, option.default) for option in self.options))
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
         """Tile sizes to choose from; the simulator is slow, so it takes small ones."""

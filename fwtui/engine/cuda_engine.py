@@ -13,24 +13,13 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.engine.engine import Check, Pass, PhasePass, Stretch, Tell
 from fwtui.engine.generate_cuda import fill
+from fwtui.stream.events import Device
 from kernels.numba_door.device import cuda
+from kernels.numba_door.rectangles import CudaError, checked
 from kernels.plan import Buffers, Program, Step, Target
 
 GRAPH = "graph"
 TELL_EVERY = 0.05  # seconds between looks at a warm-up's progress
-
-
-class CudaError(RuntimeError):
-    """The driver refused or failed; a context that failed is lost, so the worker ends after this."""
-
-
-def checked(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call, or CudaError with the driver's own words."""
-    code, *values = result
-    if code != driver.CUresult.CUDA_SUCCESS:
-        _, text = driver.cuGetErrorString(code)
-        raise CudaError(f"{code.name}: {text.decode() if text else 'no description'}")
-    return values[0] if values else None
 
 
 class Timer:
@@ -103,6 +92,28 @@ class CudaEngine:
             cc=tuple(gpu.compute_capability),
             multiprocessors=gpu.MULTIPROCESSOR_COUNT,
             shared_per_block=gpu.MAX_SHARED_MEMORY_PER_BLOCK,
+        )
+
+    @property
+    def name(self) -> str:
+        """What the GPU is called."""
+        return self.gpu.name.decode() if isinstance(self.gpu.name, bytes) else str(self.gpu.name)
+
+    def facts(self, t: float) -> Device:
+        """What CUDA says of the GPU; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
+        gpu = self.gpu
+        clock_khz, bus_bits = getattr(gpu, "MEMORY_CLOCK_RATE", 0), getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
+        return Device(
+            t=t,
+            gpu=self._device,
+            name=self.name,
+            compute_capability=self.target.cc,
+            multiprocessors=gpu.MULTIPROCESSOR_COUNT,
+            memory_bytes=cuda.current_context().get_memory_info().total,
+            peak_bytes_per_second=2 * clock_khz * 1000 * bus_bits / 8 or None,
+            max_clock_mhz=gpu.CLOCK_RATE / 1000 or None,
+            l2_bytes=gpu.L2_CACHE_SIZE or None,
+            cuda="{}.{}".format(*cuda.runtime.get_version()),
         )
 
     @staticmethod

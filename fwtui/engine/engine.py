@@ -1,10 +1,11 @@
-"""What runs and times a plan's steps: one protocol, and the plan cut into stretches that share a clock."""
+"""What runs and times a plan's steps: the protocol of engines, the host's engine, and stretches of a plan that share a clock."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Protocol
 
 from fwtui.experiment.generate import Fill
@@ -76,6 +77,37 @@ class Engine(Protocol):
     def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
         """The plan on one lane with a clock around each stretch; seconds per stretch."""
         ...
+
+
+class HostEngine(Engine):
+    """A step at a time on the calling thread: CPU kernels, and CUDA kernels in Numba's simulator, done when a launch returns."""
+
+    def __init__(self, target: Target, stream: Any = None):
+        self.target = target
+        self.stream = stream
+        self.timed = target.backend == "cpu"
+
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+        for index, step in enumerate(plan):
+            check()
+            program.launch(step, buffers, self.stream)
+            tell(index + 1)
+
+    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        timed = self.phase_pass(program, [Stretch("all", tuple(plan))], buffers, mode)
+        return lambda check: timed(check)[0]
+
+    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
+        def run(check: Check) -> list[float]:
+            marks = [time.perf_counter()]
+            for part in parts:
+                for step in part.steps:
+                    check()
+                    program.launch(step, buffers, self.stream)
+                marks.append(time.perf_counter())
+            return [late - early for early, late in pairwise(marks)]
+
+        return run
 
 
 def one_of_each_op(plan: Sequence[Step]) -> Iterable[Step]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.engine.generate_cpu import arguments, set_cell
+from fwtui.engine.generate_cpu import set_cell
 from fwtui.experiment.generate import Recipe
 
 THREADS = 256
@@ -18,8 +18,7 @@ def fill_cuda(recipe: Recipe, stream: Any = 0) -> Any:
     """The graph as an (n, n) device array of the recipe's type; asynchronous on the stream."""
     kernel = build()
     out = cuda.device_array((recipe.n, recipe.n), dtype=np.dtype(recipe.dtype), stream=stream)
-    potentials, *numbers = arguments(recipe)
-    kernel[recipe.n, THREADS, stream](out, cuda.to_device(potentials, stream=stream), *numbers)
+    kernel[recipe.n, THREADS, stream](out, cuda.to_device(recipe.potentials, stream=stream), recipe.rule)
     return out
 
 
@@ -35,14 +34,9 @@ def build() -> Any:
     from kernels.numba_door.device import cuda, jit
 
     @jit
-    def generate(
-        out, potentials, shifted, key, threshold, low, span, scale, no_edge, connected, exact, drawn, cells, half, shuffle_key
-    ):
+    def generate(out, potentials, rule):
         row = np.int64(cuda.blockIdx.x)
         for column in range(np.int64(cuda.threadIdx.x), np.int64(out.shape[0]), np.int64(cuda.blockDim.x)):
-            set_cell(
-                out, row, column, potentials, shifted, key, threshold, low, span, scale, no_edge, connected, exact, drawn,
-                cells, half, shuffle_key,
-            )  # fmt: skip
+            set_cell(out, row, column, potentials, rule)
 
     return generate

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.graphs import bounds
-from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_path, reachable_pairs
+from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_distance, no_path, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials
 from fwtui.graphs.graph import GraphInput, blocks
 
@@ -183,7 +183,7 @@ def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:
     """What no row of Dijkstra's is needed for: cells that are no distance at all, and a diagonal that is not 0."""
     for rows in blocks(distances):
         block = distances[rows]
-        bad = np.isnan(block) if distances.dtype.kind == "f" else block == NO_DISTANCE
+        bad = no_distance(block)
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
             return f"wrong at ({row + rows.start}, {column}): {_shown(block[row, column].item())}"

@@ -117,8 +117,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
     settled = changed(experiment, tile=tile, options=options, launch=experiment.launch or modes[-1])
     _check_choices(settled, kernel, simulated, experiment.options)
     _check_numbers(settled, kernel, simulated)
-    sentence = None if settled.file else kernel.refuses(settled.shape(settled.n))
-    if sentence:
+    if not settled.file and (sentence := kernel.refuses(settled.shape(settled.n))):
         raise Refused(sentence)
     return settled
 

@@ -6,9 +6,10 @@ import shutil
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -28,41 +29,41 @@ from kernels.plan import ITEMSIZE, NO_EDGE
 SURELY = 0.9  # of the expected text: how many edges there are is only known afterwards
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A graph as integers, which every form of the generator takes.
+class CellRule(NamedTuple):
+    """What decides a cell, as NumPy's numbers, so that every form of the generator computes in the same types.
 
-    Weights count in units of 1 / `units`; an edge is drawn by `threshold`, or is one of `drawn` out of `cells`.
+    An edge is drawn by `threshold`, or is one of `drawn` out of `cells`. Weights count in units of 1 / `Recipe.units`.
     """
 
-    n: int
-    dtype: str
     key: np.uint64
     threshold: np.uint64  # round(density x 2^32)
-    low: int
+    low: np.int64
     span: np.uint64  # number of different weights
-    units: int  # 1, or 256 for real weights
+    scale: np.int64 | np.float64  # weight of one unit
+    no_edge: np.int64 | np.float64
     connected: bool  # edges i -> i + 1 are always there
     exact: bool
+    shifted: bool  # by potentials
     drawn: np.uint64  # edges to draw, without the forced ones
     cells: np.uint64  # cells to draw them from
     half: np.uint64  # half the bits of the shuffled range
     shuffle_key: np.uint64
-    potential_range: int  # 0: no negative edges asked for
-    potentials: np.ndarray  # int64 (n,) in units, or (0,)
 
-    @property
-    def scale(self) -> int | float:
-        """Weight of one unit, in the type in which the weight is stored without loss."""
-        return 1 if self.dtype != "float32" else 1.0 / self.units
+
+@dataclass(frozen=True)
+class Recipe:
+    """A graph as integers, which every form of the generator takes."""
+
+    n: int
+    dtype: str
+    rule: CellRule
+    units: int  # 1, or 256 for real weights
+    potential_range: int  # 0: no negative edges asked for
+    potentials: np.ndarray  # int64 (n,) in units, or (1,) that nothing reads
 
     def weight(self, units: Any) -> Any:
         """So many units, a number or an array of them, as weights."""
         return units if self.units == 1 else units / self.units
-
-    @property
-    def no_edge(self) -> int | float:
-        return NO_EDGE[self.dtype]
 
 
 def recipe_for(e: Experiment) -> Recipe:
@@ -84,25 +85,25 @@ def recipe_for(e: Experiment) -> Recipe:
     with np.errstate(over="ignore"):  # NumPy warns for scalars that wrap, and wrapping is the point
         key = PLAIN.graph_key(np.uint64(e.seed))
         shuffle_key = PLAIN.mix(key)
-        vertices = np.arange(e.n if reach else 0, dtype=np.uint64)
+        vertices = np.arange(e.n if reach else 1, dtype=np.uint64)
         potentials = PLAIN.potential(key, vertices, np.uint64(reach)).astype(np.int64)
-    return Recipe(
-        n=e.n,
-        dtype=e.dtype,
+    number = np.float64 if e.dtype == "float32" else np.int64
+    rule = CellRule(
         key=key,
         threshold=np.uint64(round(e.density * 2**32)),
-        low=low,
+        low=np.int64(low),
         span=np.uint64(high - low + 1),
-        units=units,
+        scale=number(1 / units if number is np.float64 else 1),
+        no_edge=number(NO_EDGE[e.dtype]),
         connected=forced > 0,
         exact=e.exact,
+        shifted=reach > 0,
         drawn=np.uint64(max(0, wanted - forced)),
         cells=np.uint64(cells),
         half=np.uint64(max(1, (max(0, cells - 1).bit_length() + 1) // 2)),
         shuffle_key=shuffle_key,
-        potential_range=reach,
-        potentials=potentials,
     )
+    return Recipe(e.n, e.dtype, rule, units, reach, potentials)
 
 
 def potential_range(share: float, low: int, high: int) -> int:
@@ -113,9 +114,7 @@ def potential_range(share: float, low: int, high: int) -> int:
     if share <= 0:
         return 0
 
-    def expected(reach: int) -> float:
-        return expected_share(reach, low, high)
-
+    expected = partial(expected_share, low=low, high=high)
     above = 2
     while expected(above) < share:
         above *= 2
@@ -138,36 +137,36 @@ Fill = Callable[[np.ndarray, Recipe], None]
 
 def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
     """Write the graph into out (n, n) with NumPy alone: the definition that the compiled forms are compared with."""
-    n = recipe.n
+    n, rule = recipe.n, recipe.rule
     column = np.arange(n, dtype=np.uint64)[None, :]
     for rows in blocks(out):
         row = np.arange(rows.start, rows.stop, dtype=np.uint64)[:, None]
-        hashed = PLAIN.cell_hash(recipe.key, row, column)
-        following = (column == (row + ONE) % np.uint64(n)) if recipe.connected else np.zeros(hashed.shape, dtype=bool)
+        hashed = PLAIN.cell_hash(rule.key, row, column)
+        following = (column == (row + ONE) % np.uint64(n)) if rule.connected else np.zeros(hashed.shape, dtype=bool)
         own = row == column
-        if recipe.exact:
+        if rule.exact:
             edge = np.zeros(hashed.shape, dtype=bool)
             free = ~(own | following)
-            forced = ONE if recipe.connected else ZERO
+            forced = ONE if rule.connected else ZERO
             index = PLAIN.cell_index(row, column, np.uint64(n), forced)[free]
-            edge[free] = _permuted(index, recipe) < recipe.drawn
+            edge[free] = _permuted(index, rule) < rule.drawn
         else:
-            edge = PLAIN.toss(hashed, recipe.threshold)
-        weight = recipe.low + PLAIN.scaled(hashed, recipe.span).astype(np.int64)
-        if recipe.potential_range:
+            edge = PLAIN.toss(hashed, rule.threshold)
+        weight = rule.low + PLAIN.scaled(hashed, rule.span).astype(np.int64)
+        if rule.shifted:
             weight += recipe.potentials[rows, None] - recipe.potentials[None, :]
-        block = np.where(edge | following, weight * recipe.scale, recipe.no_edge)
+        block = np.where(edge | following, weight * rule.scale, rule.no_edge)
         block[own] = 0
         out[rows] = block
 
 
-def _permuted(index: np.ndarray, recipe: Recipe) -> np.ndarray:
+def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
     """Cycle walking: shuffle again whatever left the range, which keeps it a bijection of 0 .. cells - 1."""
-    index = PLAIN.shuffle(index, recipe.shuffle_key, recipe.half)
-    outside = np.flatnonzero(index >= recipe.cells)
+    index = PLAIN.shuffle(index, rule.shuffle_key, rule.half)
+    outside = np.flatnonzero(index >= rule.cells)
     while outside.size:
-        index[outside] = PLAIN.shuffle(index[outside], recipe.shuffle_key, recipe.half)
-        outside = outside[index[outside] >= recipe.cells]
+        index[outside] = PLAIN.shuffle(index[outside], rule.shuffle_key, rule.half)
+        outside = outside[index[outside] >= rule.cells]
     return index
 
 
@@ -193,9 +192,9 @@ def _note(spec: Experiment, recipe: Recipe) -> str:
             f"{spec.negative:.0%} negative by potentials below {recipe.potential_range / recipe.units:g}, "
             f"which widen the weights to {spec.low - widest:g}..{spec.high + widest:g}"
         )
-    if recipe.connected:
+    if recipe.rule.connected:
         notes.append("strongly connected by i -> i + 1")
-    if recipe.exact:
+    if recipe.rule.exact:
         notes.append("exact number of edges")
     return "; ".join(notes)
 

@@ -65,10 +65,8 @@ class Adjacency:
             assert self.arcs is not None
             sources, targets, weights = self.arcs
             weights = np.where(sources == targets, np.minimum(weights, 0), weights)
-            order = np.argsort(-weights, kind="stable")  # of equal cells the last assignment stays, so the least comes last
             matrix.fill(no_edge)
-            flat, cells = matrix.reshape(-1), sources[order] * matrix.shape[1] + targets[order]
-            flat[cells] = np.minimum(flat[cells], weights[order].astype(matrix.dtype))
+            np.minimum.at(matrix.reshape(-1), sources * matrix.shape[1] + targets, weights.astype(matrix.dtype))
         else:
             matrix[n:, :] = no_edge
             matrix[:, n:] = no_edge

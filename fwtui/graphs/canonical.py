@@ -41,6 +41,11 @@ def no_path(distances: np.ndarray) -> np.ndarray:
     return np.isposinf(distances) if distances.dtype.kind == "f" else distances == NO_PATH
 
 
+def no_distance(distances: np.ndarray) -> np.ndarray:
+    """Which cells of canonical distances are no distance at all."""
+    return np.isnan(distances) if distances.dtype.kind == "f" else distances == NO_DISTANCE
+
+
 def reachable_pairs(distances: np.ndarray) -> int:
     """Ordered pairs i != j with a path, in canonical distances."""
     n = len(distances)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -63,10 +65,14 @@ class Demand(NamedTuple):
             raise Refused(f"{name} has whole weights beyond {EXACT_INTEGER:,}, which float32 cannot hold exactly; choose int32")
 
 
-def refused_for_room(name: str, dtype: str | None) -> Refused:
-    """For what did not fit though it seemed so."""
-    how, way = ("", "") if dtype is None else (f" as a dense {dtype} matrix", " or a smaller type")
-    return Refused(f"{name} does not fit into memory{how}; choose a smaller graph{way}")
+@contextmanager
+def refused_for_room(name: str, dtype: str | None) -> Iterator[None]:
+    """Raises Refused for what did not fit though it seemed so."""
+    try:
+        yield
+    except MemoryError:
+        how, way = ("", "") if dtype is None else (f" as a dense {dtype} matrix", " or a smaller type")
+        raise Refused(f"{name} does not fit into memory{how}; choose a smaller graph{way}") from None
 
 
 def _fraction(graph: Adjacency) -> float | None:

@@ -34,24 +34,20 @@ def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
-    try:
+    with refused_for_room(name, demand.dtype):
         with opened(path, name, most) as (file, size):
             graph = form.load().read(Source(file, name, size, most, suffix, demand))
         demand.check_size(graph.n, name, "has")
-    except MemoryError:
-        raise refused_for_room(name, demand.dtype) from None
     if isinstance(graph, Unseen):
         return replace(graph, name=name, look=partial(_checked, graph.look, name, demand))
     return _checked(lambda: graph, name, demand)
 
 
 def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjacency:
-    try:
+    with refused_for_room(name, demand.dtype):
         graph = replace(look(), name=name)
         demand.check_weights(graph, name)
-    except MemoryError:
-        raise refused_for_room(name, demand.dtype) from None
-    return graph
+        return graph
 
 
 def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | None = None) -> GraphInput:
@@ -64,10 +60,8 @@ def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | Non
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
     graph = load(path, Demand(dtype, max_vertices, free_bytes))
-    try:
+    with refused_for_room(graph.name, dtype):
         return _filled(graph, np.empty((graph.n, graph.n), dtype=dtype))
-    except MemoryError:
-        raise refused_for_room(graph.name, dtype) from None
 
 
 def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from fwtui.analysis.answers import stated
-from fwtui.graphs.canonical import NO_DISTANCE
+from fwtui.graphs.canonical import no_distance
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
@@ -29,10 +29,6 @@ class Distances:
     vertices: Vertices
     checksum: str
 
-    @property
-    def n(self) -> int:
-        return len(self.cells)
-
 
 def of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
     return Distances(run, cells, graph.vertices or Vertices(range(graph.n)), checksum)
@@ -41,19 +37,12 @@ def of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Dis
 def answers(found: Distances) -> events.Answers:
     """The event without its time: `seconds` is what finding it took. Where there is nothing to say, its note says why."""
     begin = time.perf_counter()
-    note = _unfit(found)
-    if not note:
+    if any(no_distance(found.cells[rows]).any() for rows in blocks(found.cells)):
+        note = "some distances are no numbers; run it again and have it verified"
+    else:
         summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
         if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= _FARTHEST:
             told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
             return msgspec.structs.replace(told, seconds=time.perf_counter() - begin)
         note = f"distances beyond {_FARTHEST:g} are not summarised; scale the weights down"
     return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)
-
-
-def _unfit(found: Distances) -> str:
-    for rows in blocks(found.cells):
-        block = found.cells[rows]
-        if np.isnan(block).any() if block.dtype.kind == "f" else (block == NO_DISTANCE).any():
-            return "some distances are no numbers; run it again and have it verified"
-    return ""

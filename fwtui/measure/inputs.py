@@ -48,8 +48,7 @@ class Inputs:
         job.check()
         if experiment.file:
             check_memory(kernel, experiment.shape(graph.n), engine, experiment.verify == "full")
-            refusal = kernel.refuses(experiment.shape(graph.n))
-            if refusal:
+            if refusal := kernel.refuses(experiment.shape(graph.n)):
                 raise Refused(refusal)
         proof = check_range(graph, experiment.dtype, distances_from)
         job.tell(

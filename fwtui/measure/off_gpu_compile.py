@@ -25,8 +25,7 @@ def shared_bytes(kernel_id: str) -> dict[str, int]:
 
     toolkit: Any = core
     kernel = registry()[kernel_id]
-    defaults = tuple(sorted((option.name, option.default) for option in kernel.options))
-    shape = Shape(4 * kernel.default_tile, kernel.default_tile, options=defaults)
+    shape = Shape(4 * kernel.default_tile, kernel.default_tile, options=kernel.defaults)
     program: Any = kernel.build(shape, Target("cuda", ARCHITECTURE, multiprocessors=1))
     steps = {step.op: step for step in kernel.plan(shape, False)}
     options = toolkit.LinkerOptions(arch="sm_{}{}".format(*ARCHITECTURE), link_time_optimization=True, ptxas_options=["-v"])

@@ -1,11 +1,12 @@
-"""The passes of one run over its plan: compiling, warming up, timed clean, timed by phase."""
+"""A program on its way through one run: compiled, loaded, warmed up, timed clean, timed by phase, unloaded."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import median
+from time import perf_counter
 from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
@@ -16,14 +17,15 @@ from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
-from kernels.plan import WARP, Buffers, Copied, Program, Step, Target
+from kernels.plan import WARP, Buffers, Program, Step, Target
 
 TELL_EVERY = 0.1  # seconds
+MOST_COPIES, COPY_SECONDS = 5, 0.1  # that are made for their median, as long as they take no longer
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A program with its buffers loaded, and everything that running it takes."""
+    """A program with its buffers, and everything that running it takes."""
 
     job: Job
     program: Program
@@ -34,20 +36,58 @@ class Passes:
         """Launch each op once, on whatever is in the buffers, and tell what the compiler made of it."""
         engine = self.job.engine
         with self.job.stage("compile"):
-            if isinstance(self.program, Copied):
+            if self.program.in_parts:
                 self.program.prepare(self.buffers, engine.stream)
             for step in one_of_each_op(self.plan):
                 self.program.launch(step, self.buffers, engine.stream)
         for estimate in occupancies(self.program, engine.target):
             self.job.tell(events.Occupancy, **estimate)
 
+    def load(self, matrix: Any) -> None:
+        """The graph into the program, from where restore() takes it; the copy is told apart from what lies beside it."""
+        program, buffers, stream = self.program, self.buffers, self.job.engine.stream
+        size = program.shape.padded**2 * program.shape.itemsize
+        if not (program.in_parts and program.repeatable):
+            with self.job.stage("load", size):
+                program.load(matrix, buffers, stream)
+            return
+        self._copied("load", size, lambda: program.copy_in(matrix, buffers, stream))
+        if program.reorders:
+            with self.job.stage("reorder"):
+                program.pack(buffers, stream)
+
+    def unload(self) -> Any:
+        """The n x n result as a host array."""
+        program, buffers, stream = self.program, self.buffers, self.job.engine.stream
+        size = program.shape.n**2 * program.shape.itemsize
+        if not (program.in_parts and program.repeatable):
+            with self.job.stage("unload", size):
+                return program.unload(buffers, stream)
+        if program.reorders:
+            with self.job.stage("reorder back"):
+                program.unpack(buffers, stream)
+        return self._copied("unload", size, lambda: program.copy_out(buffers, stream))
+
+    def _copied(self, name: str, size: int, copy: Callable[[], Any]) -> Any:
+        """The median of several copies: the first one pays for what a driver does once."""
+        self.job.tell(events.Stage, name=name)
+        seconds: list[float] = []
+        copied = None
+        while not seconds or (len(seconds) < MOST_COPIES and sum(seconds) < COPY_SECONDS):
+            copied = None  # so that two results are never held at once
+            begin = perf_counter()
+            copied = copy()
+            seconds.append(perf_counter() - begin)
+        self.job.tell(events.Stage, name=name, seconds=median(seconds), bytes=size)
+        return copied
+
     def warm_up(self, alone: bool = False) -> float:
         """One pass, untimed but told as it goes; returns roughly what it took. `alone`: no timed ones come after it."""
         self.restore()
-        begin = time.perf_counter()
+        begin = perf_counter()
         with self.job.stage("warm-up"):
             self.job.engine.warm_up(self.program, self.plan, self.buffers, self.job.check, self._progress(begin, alone))
-        return time.perf_counter() - begin
+        return perf_counter() - begin
 
     def clean(self, samples: Samples, guess: float) -> None:
         """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps what it has."""
@@ -108,7 +148,7 @@ class Passes:
 
         def tell(finished: int) -> None:
             nonlocal told
-            clock = time.perf_counter()
+            clock = perf_counter()
             if clock - told < TELL_EVERY:
                 return
             told = clock

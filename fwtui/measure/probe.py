@@ -22,6 +22,7 @@ from kernels.probes import probe_cpu, probe_cuda
 from kernels.probes.probe_forms import Form, forms_of
 
 SECONDS = 0.5  # of bursts for each form, and for copying
+LOOKS = 3  # bursts that have to be long enough
 BURST = 2e-3  # seconds on a CPU: shorter than what another process is usually let in for
 TURNS = 2048  # of the loop in one launch on a GPU: some milliseconds
 COPY = 1 << 30  # bytes at most: more than any cache holds
@@ -38,13 +39,9 @@ class NotRight(RuntimeError):
 def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) -> None:
     """Tells the limits after every form, all that are known so far; `complete` with the last."""
     backend = engine.target.backend
-    name = hardware.machine().cpu
-    if backend == "cuda":
-        from fwtui.measure.cuda_facts import gpu_name
-
-        name = gpu_name(engine.gpu)  # type: ignore[attr-defined]
+    name = engine.name if backend == "cuda" else hardware.machine().cpu  # type: ignore[attr-defined]
     told = events.Limits(t=now(), backend=backend, gpu=gpu, device=name)
-    for form in forms_of("cuda", engine.target.cc) if backend == "cuda" else forms_of("cpu"):
+    for form in forms_of(backend, engine.target.cc):
         rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
         found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
         told = replace(told, t=now(), forms=(*told.forms, found))
@@ -74,9 +71,14 @@ def _cpu_rate(probe: probe_cpu.Probe) -> float:
         raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
     turns = 64
-    while _seconds(probe.run, c, a, b, turns, 0) < BURST:
+
+    def burst() -> float:
+        return _seconds(probe.run, c, a, b, turns, 0)
+
+    # the shortest of several says how long it takes: one may have waited for a core
+    while any(burst() < BURST for _ in range(LOOKS)):
         turns *= 2
-    return threads * turns * probe.relaxations / min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0)))
+    return threads * turns * probe.relaxations / min(_bursts(burst))
 
 
 def _cpu_copy() -> float:
@@ -100,7 +102,7 @@ def _seconds(work: Callable[..., object], *arguments: Any) -> float:
 
 def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
-    from kernels.numba_door.device import cuda
+    from kernels.numba_door.device import cuda, host_copy
 
     stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
     probe = probe_cuda.build(form.number)
@@ -113,20 +115,15 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     launch = probe[blocks, probe_cuda.BLOCK, stream]
     burst = _timed(stream, lambda: launch(held, slabs, np.int32(0), np.int32(TURNS), clocks))
 
-    def read(array: Any) -> np.ndarray:
-        host = array.copy_to_host(stream=stream)
-        stream.synchronize()
-        return host
-
     burst()
-    got = read(held)
+    got = host_copy(held, stream)
     if not np.array_equal(
         got.reshape(blocks, *cells.shape),
         np.broadcast_to(probe_cuda.expected(form.number, cells, source), (blocks, *cells.shape)),
     ):
         raise NotRight(f"the GPU's {form.key} probe is wrong")
     # the longest: a multiprocessor may favour one of its blocks, which is done long before the launch is
-    seconds, cycles = min(_bursts(lambda: (burst(), float(read(clocks).max()))))
+    seconds, cycles = min(_bursts(lambda: (burst(), float(host_copy(clocks, stream).max()))))
     relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * FORMS[form.number].lanes
     return relaxations / seconds, cycles / seconds / 1e6
 

@@ -15,11 +15,12 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.engine.cuda_engine import CudaEngine, checked
+from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.measure.phases import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
+from kernels.numba_door.rectangles import checked
 
 
 def count(experiment: Experiment) -> None:

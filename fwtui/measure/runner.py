@@ -16,13 +16,13 @@ from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure import answering, copies, statistics
+from fwtui.measure import answering, statistics
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.job import Job
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from kernels import registry
-from kernels.plan import Copied, Kernel
+from kernels.plan import Kernel
 
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
 
@@ -68,7 +68,7 @@ class Runner:
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
-        if outcome == "done" and not brief and self._kept is not None and self._kept.n <= answering.ALWAYS:
+        if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= answering.ALWAYS:
             self._say(answering.answers(self._kept))
         job.tell(
             events.RunDone,
@@ -125,7 +125,7 @@ class Runner:
         except Cancelled:
             job.engine.synchronize()
             raise
-        distances = canonical(copies.unload(job, passes.program, passes.buffers), graph, job.experiment.dtype)
+        distances = canonical(passes.unload(), graph, job.experiment.dtype)
         return answering.of_run(job.run, distances, graph, fletcher64(distances))
 
     def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
@@ -134,7 +134,7 @@ class Runner:
         one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
         if job.engine.timed:
             passes.clean(samples, guess=one)
-        self._verify(job, key, graph, copies.unload(job, passes.program, passes.buffers))
+        self._verify(job, key, graph, passes.unload())
         job.check()
         return passes.by_phase() if job.engine.timed and not brief else None
 
@@ -143,8 +143,7 @@ class Runner:
         kernel, engine = job.kernel, job.engine
         key, graph = self._inputs.graph(job)
         shape = job.shape(graph)
-        refusal = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
-        if refusal:
+        if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
             raise Refused(refusal)
         plan = list(kernel.plan(shape, False))
         job.tell(
@@ -161,10 +160,10 @@ class Runner:
         passes = Passes(job, program, plan, buffers)
         compiles = kernel.compiles and engine.target.backend != "simulator"
         # what is compiled for the copies is not charged to them; other programs may have no buffers before the matrix
-        first = compiles and isinstance(program, Copied)
+        first = compiles and program.in_parts
         if first:
             passes.compile()
-        copies.load(job, program, graph.matrix, buffers)
+        passes.load(graph.matrix)
         if compiles and not first:
             passes.compile()
         return key, graph, passes

@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.engine.host_engine import HostEngine
+from fwtui.common.streams import reported
+from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import canonical, no_path
 from fwtui.graphs.graph import graph_of
@@ -27,8 +28,7 @@ def look(request: StepRequest) -> None:
     matrix = _matrix(request.weights, experiment.dtype)
     graph = graph_of(matrix, integer=True)
     shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
-    refusal = kernel.refuses(shape)
-    if refusal:
+    if refusal := kernel.refuses(shape):
         raise Refused(refusal)
     engine = HostEngine(Target("cpu")) if kernel.backend == "cpu" else _simulator()
     plan = list(kernel.plan(shape, True))
@@ -63,12 +63,8 @@ def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.nda
 
 
 def main() -> int:
-    try:
-        look(msgspec.json.decode(sys.stdin.buffer.read(), type=StepRequest))
-    except Refused as refusal:
-        print(f"fwtui: {refusal}", file=sys.stderr)
-        return 2
-    return 0
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=StepRequest)
+    return reported(lambda: look(request), "the graph does not fit into memory; choose a smaller n")
 
 
 if __name__ == "__main__":

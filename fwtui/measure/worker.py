@@ -110,7 +110,7 @@ class Worker:
         return engine
 
     def _new_engine(self, backend: str, index: int) -> Engine:
-        from fwtui.engine.host_engine import HostEngine
+        from fwtui.engine.engine import HostEngine
 
         if backend == "cpu":
             return HostEngine(Target("cpu"))
@@ -119,10 +119,9 @@ class Worker:
 
             return HostEngine(Target("simulator"), cuda.stream())
         from fwtui.engine.cuda_engine import CudaEngine
-        from fwtui.measure.cuda_facts import device_event
 
         engine = CudaEngine(index)
-        self.tell(device_event(engine.gpu, self.now(), index))
+        self.tell(engine.facts(self.now()))
         return engine
 
 

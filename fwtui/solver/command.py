@@ -16,7 +16,7 @@ from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.graphs.loading import load_unseen
 from fwtui.solver import output
-from fwtui.solver.clock import Clock
+from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
 from fwtui.solver.starting import Request, start_gpu

@@ -18,9 +18,9 @@ from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
 from fwtui.graphs.limits import MAX_WEIGHT
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import chores, launching
-from fwtui.solver.clock import Clock
-from fwtui.solver.launching import compiled, on_device, on_host
+from fwtui.solver import graph_kernels, launching
+from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
+from fwtui.solver.launching import Clock, compiled, on_device, on_host
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Buffers, Program
 
@@ -34,7 +34,7 @@ _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 class Carried(ABC):
     """As HostGraph, of a graph on an engine's device. What is launched for it is launched within compiled()."""
 
-    _survey: Any  # of chores, for such a graph
+    _survey: Any  # of graph_kernels, for such a graph
     _escaped: Any
     _blocks: int
     looks: int  # at a search's distances, at most
@@ -46,14 +46,14 @@ class Carried(ABC):
         self.engine = engine
         self.origin = origin
         self.stays = stays
-        start = np.full(chores.EDGES + 1, -np.inf)
-        start[chores.EDGES] = 0
+        start = np.full(EDGES + 1, -np.inf)
+        start[EDGES] = 0
         told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
-        low = -max(told[chores.LOW], told[chores.LEAST_LOOP]) if told[chores.LEAST_LOOP] > 0 else -told[chores.LOW]
-        fraction = told[chores.FRACTION]
-        self.facts = facts_of(n, int(told[chores.EDGES]), low, told[chores.HIGH], bool(fraction == 0), bool(fraction <= 1))
-        self.unclear = bool(told[chores.ZEROS] and not told[chores.MISSING])  # no edges, or edges of weight 0?
-        self.bad = bool(told[chores.BAD])  # -inf, or an arc to or from no vertex
+        low = -max(told[LOW], told[LEAST_LOOP]) if told[LEAST_LOOP] > 0 else -told[LOW]
+        fraction = told[FRACTION]
+        self.facts = facts_of(n, int(told[EDGES]), low, told[HIGH], bool(fraction == 0), bool(fraction <= 1))
+        self.unclear = bool(told[ZEROS] and not told[MISSING])  # no edges, or edges of weight 0?
+        self.bad = bool(told[BAD])  # -inf, or an arc to or from no vertex
 
     def whole(self) -> Adjacency:
         return seen(self.origin)
@@ -78,23 +78,25 @@ class Carried(ABC):
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         program.fill(self.enter, buffers, self.engine.stream)
         self.engine.synchronize()
-        clock.lap("prepare", launching.compiling())
+        clock.lap("prepare")
 
     def result(self, program: Program, buffers: Buffers) -> Any:
         return program.result(buffers, self.engine.stream)
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
         n = np.int32(self.n)
-        found = self._told(chores.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
+        found = self._told(graph_kernels.look, min(self.n, launching.BLOCKS), np.zeros(2), distances, n, np.float64(far))
         diagonal = np.zeros(self.n)
-        if found[chores.DIAGONAL] > 0:
-            diagonal = self._told(chores.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
-        return float(found[chores.LARGEST]), diagonal
+        if found[DIAGONAL] > 0:
+            diagonal = self._told(graph_kernels.diagonal, -(-self.n // launching.THREADS), diagonal, distances, n)
+        return float(found[LARGEST]), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
         words = -(-self.n // 32)
         sets = self._empty((self.n, words), np.uint32)
-        self._launch(chores.reached, (-(-self.n // launching.THREADS), words), distances, np.int32(self.n), np.float64(far), sets)
+        self._launch(
+            graph_kernels.reached, (-(-self.n // launching.THREADS), words), distances, np.int32(self.n), np.float64(far), sets
+        )
         return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
@@ -105,7 +107,7 @@ class Carried(ABC):
         piece = result if self.stays else self._empty((rows, n), to)
         for first in range(0, n, rows):
             part = result[first : first + rows]
-            self._launch(chores.leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
+            self._launch(graph_kernels.leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
             if not self.stays:
                 piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
         self.engine.synchronize()
@@ -137,17 +139,17 @@ class Matrix(Carried):
     looks = 2  # the paths of a dense graph have few edges
 
     def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
-        self._survey, self._escaped = chores.survey_matrix, chores.escaped_matrix
+        self._survey, self._escaped = graph_kernels.survey_matrix, graph_kernels.escaped_matrix
         self._blocks = min(len(array), launching.BLOCKS)
         super().__init__((array,), len(array), engine, origin, stays)
 
     def enter(self, to: Any) -> None:
-        self._launch(chores.enter, to.shape[0], *self._arrays, to, np.int32(self.n), np.float64(NO_EDGE[to.dtype.name]))
+        self._launch(graph_kernels.enter, to.shape[0], *self._arrays, to, np.int32(self.n), np.float64(NO_EDGE[to.dtype.name]))
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         across = -(-self.n // launching.THREADS)
         down = max(1, self._blocks // across)
-        function, grid = (chores.inward, self.n) if inwards else (chores.outward, (across, down))
+        function, grid = (graph_kernels.inward, self.n) if inwards else (graph_kernels.outward, (across, down))
         self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
 
 
@@ -157,7 +159,7 @@ class ArcList(Carried):
     looks = 8
 
     def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen):
-        self._survey, self._escaped = chores.survey_arcs, chores.escaped_arcs
+        self._survey, self._escaped = graph_kernels.survey_arcs, graph_kernels.escaped_arcs
         self._blocks = max(1, min(-(-len(arcs[-1]) // launching.THREADS), launching.BLOCKS))
         super().__init__(arcs, n, engine, origin)
 
@@ -165,20 +167,20 @@ class ArcList(Carried):
         rows, columns = to.shape
         no_edge = np.float64(NO_EDGE[to.dtype.name])
         if to.dtype != np.int16:
-            self._launch(chores.clear, rows, to, no_edge)
-            self._launch(chores.lower, self._blocks, *self._arrays, to)
+            self._launch(graph_kernels.clear, rows, to, no_edge)
+            self._launch(graph_kernels.lower, self._blocks, *self._arrays, to)
             return
         # two cells to a word, also where a row ends with half of one
         even = to if columns % 2 == 0 else self._empty((rows, columns + 1), np.int16)
-        self._launch(chores.clear, rows, even, no_edge)
-        self._launch(chores.lower_pairs, self._blocks, *self._arrays, even.view(np.int32))
+        self._launch(graph_kernels.clear, rows, even, no_edge)
+        self._launch(graph_kernels.lower_pairs, self._blocks, *self._arrays, even.view(np.int32))
         if even is not to:
-            self._launch(chores.enter, rows, even, to, np.int32(columns), no_edge)
+            self._launch(graph_kernels.enter, rows, even, to, np.int32(columns), no_edge)
 
     def _relax(self, distance: Any, inwards: bool) -> None:
         sources, targets, weights = self._arrays
         ends = (targets, sources) if inwards else (sources, targets)
-        self._launch(chores.relax_arcs, self._blocks, *ends, weights, distance)
+        self._launch(graph_kernels.relax_arcs, self._blocks, *ends, weights, distance)
 
 
 def resident(matrix: Any, engine: Engine) -> Matrix:
@@ -188,7 +190,6 @@ def resident(matrix: Any, engine: Engine) -> Matrix:
     given = np.dtype(matrix.dtype)
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
         raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
-    launching.compiling()  # of calls before this one
     n = len(matrix)
 
     def look() -> Adjacency:
@@ -222,7 +223,6 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
         size += _INDEX * len(parts.targets)
     if not arrays[-1].size or (free is not None and size > free - KEPT_FREE):
         return None
-    launching.compiling()  # of calls before this one
     clock.lap("prepare")
     with compiled():
         orders = ["C" if array.flags.c_contiguous else "F" for array in arrays]
@@ -235,10 +235,10 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
         if isinstance(parts, Rows):
             rows, there[0] = there[0], cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
             blocks = min(graph.n, launching.BLOCKS)
-            launching.launch(chores.rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
+            launching.launch(graph_kernels.rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
         dense = isinstance(parts, np.ndarray)
         carried = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
-    clock.lap("prepare", launching.compiling())
+    clock.lap("prepare")
     facts = carried.facts
     unsure = carried.bad or (carried.unclear and dense and isinstance(graph, Unseen))
     return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
 from fwtui.graphs.bounds import Facts, exact_up_to
-from fwtui.solver import launching
-from fwtui.solver.clock import Clock
+from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
 from kernels.numba_door.device import cuda
-from kernels.paths.predecessors import Search, Terms, compile_search, sources_for
+from kernels.paths.predecessors import Search, Terms, sources_for
 from kernels.plan import NO_EDGE
 
 _ROUNDED_BITS = 21  # of a length where sums were rounded: what is left of a key says which of 256 vertices
@@ -39,13 +37,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     return terms if terms.shift() is not None else None
 
 
-@cache
-def compile_for(dtype: str, rounded: bool, engine: Engine) -> None:
-    """Everything that such a search launches, once."""
-    compile_search(dtype, rounded, engine.target.cc, engine.stream)
-
-
-def traced(
+def found_on_device(
     distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, stays: bool, clock: Clock
 ) -> tuple[Any, np.ndarray] | None:
     """All predecessors of a kernel's device arrays, and the sources that rounding hid some of; None where lengths are too large
@@ -77,7 +69,7 @@ def found_by(search: Search, sources: int, n: int, engine: Engine, stays: bool, 
             part = cuda.device_array(to.shape, np.int32, stream=engine.stream)
         search.find(source, part)
         engine.synchronize()
-        clock.lap("paths", launching.compiling())
+        clock.lap("paths")
         part.copy_to_host(to, stream=engine.stream)
         engine.synchronize()
         clock.lap("copy out")

@@ -16,10 +16,8 @@ from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, Facts, exact_up_to
 from fwtui.graphs.cycles import negative_cycle
-from fwtui.solver import launching
-from fwtui.solver.clock import Clock
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import compiled, on_device, on_host, put
+from fwtui.solver.launching import Clock, compiled, on_device, on_host, put
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
 from fwtui.solver.picking import check_room, check_wide, fitting, suited
@@ -51,7 +49,7 @@ def run(
     for choice in choices(source.facts, dtype, source.reach):
         if source.stays and choice.dtype != "float32" and choice.proof == AFTERWARDS:
             continue
-        clock.lap("prepare", launching.compiling())
+        clock.lap("prepare")
         result = _tried(source, choice, named, predecessors, clock, tell)
         if result is not None:
             return result
@@ -73,15 +71,15 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None
         if weights is not None:
-            from fwtui.solver import device_predecessors  # which brings numba
+            from kernels.paths.predecessors import compile_search  # which brings numba
 
-            device_predecessors.compile_for(dtype, dtype == "float32" and not facts.exact_sums, engine)
+            compile_search(dtype, dtype == "float32" and not facts.exact_sums, engine.target.cc, engine.stream)
             clock.lap("compile")
         place: Source = HostGraph(source.whole(), engine) if program.home == "host" else source
         place.load(program, buffers, clock)
         launched = count()
         timed = engine.clean_pass(program, plan, buffers, "eager")
-        clock.take({"kernels": timed(lambda: tell(next(launched) / len(plan)))})
+        clock.take("kernels", timed(lambda: tell(next(launched) / len(plan))))
         raw, far = place.result(program, buffers), far_of(facts, dtype)
         largest, diagonal = place.look(raw, far)
         _check_cycles(source.whole, facts, diagonal)
@@ -91,13 +89,13 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         if wide and not source.stays:
             check_wide(facts.n, predecessors)
         distances = place.finished(raw, far, wide)
-        clock.lap("copy out", launching.compiling())
+        clock.lap("copy out")
         traced = None
         if weights is not None:
-            from fwtui.solver import device_predecessors
+            from fwtui.solver.device_predecessors import found_on_device
 
             there = program.result(buffers, engine.stream)
-            traced = device_predecessors.traced(there, weights, facts, largest, engine, source.stays, clock)
+            traced = found_on_device(there, weights, facts, largest, engine, source.stays, clock)
     exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
     paths = None if source.stays else Paths(source.origin, distances, exact)
     before, hidden = traced or (None, np.empty(0, np.int64))
@@ -109,7 +107,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
             for vertex, row in zip(hidden.tolist(), here.by_dijkstra(hidden), strict=True):
                 put(row, before[vertex], engine)
     if predecessors:
-        clock.lap("paths", launching.compiling())
+        clock.lap("paths")
     if source.stays:
         distances, before = on_device(distances, engine), on_device(before, engine)
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0

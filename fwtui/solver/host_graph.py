@@ -11,8 +11,7 @@ from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import Facts
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.library_objects import Unseen, seen
-from fwtui.solver.clock import Clock
-from fwtui.solver.launching import on_host
+from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.number_type import reach_of
 from kernels.plan import Buffers, Program
 

@@ -1,4 +1,4 @@
-"""Compiled code inside a caller's process: one thread at a time, its cache beside no source file of ours, its loading timed."""
+"""Compiled code inside a caller's process: one thread at a time, its cache in a folder of our own; and where the time goes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,41 @@ from fwtui.engine.engine import Engine
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
 BLOCKS = 1024  # at most, where a block has more than its own row to look at
 _one_at_a_time = RLock()  # numba's simplest threading layer is not made for two callers
-_compiling = 0.0
+
+
+class Clock:
+    """Seconds of wall-clock time by stage, without gaps; what launches take to compile or load something is "compile"."""
+
+    compiling = 0.0  # by launches since the last lap of any clock
+
+    def __init__(self, ago: float = 0.0):
+        """It has run for so many seconds already."""
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter() - ago
+        Clock.compiling = 0.0  # of earlier calls
+
+    def lap(self, stage: str) -> None:
+        """All since the last call was that stage, except for what compiling took."""
+        now = time.perf_counter()
+        self._add(stage, now - self._last - Clock.compiling)
+        if Clock.compiling:
+            self._add("compile", Clock.compiling)
+        self._last, Clock.compiling = now, 0.0
+
+    def take(self, stage: str, seconds: float) -> None:
+        """Since the last call that stage took so many seconds, by another clock; the rest of the time is "prepare"."""
+        self._add(stage, seconds)
+        self._last += seconds
+        self.lap("prepare")
+
+    def _add(self, stage: str, seconds: float) -> None:
+        # a device's own clock and this one may differ by less than either shows
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + max(0.0, seconds)
 
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """What is decorated within is kept compiled in this program's folder, unless the caller named one; see chores.chore."""
+    """What is decorated within is kept compiled in this program's folder, unless the caller named one."""
     import numba
 
     with _one_at_a_time:
@@ -37,18 +66,10 @@ def compiled() -> Iterator[None]:
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any) -> None:
     """The function on so many blocks, compiled or loaded before where it has not been for such types."""
-    global _compiling
     known, begin = len(getattr(function, "overloads", ())), time.perf_counter()
     function[grid, THREADS, stream](*given)
     if len(getattr(function, "overloads", ())) > known:
-        _compiling += time.perf_counter() - begin
-
-
-def compiling() -> float:
-    """The seconds that launches took to compile or load something since this was last asked."""
-    global _compiling
-    seconds, _compiling = _compiling, 0.0
-    return seconds
+        Clock.compiling += time.perf_counter() - begin
 
 
 def on_device(array: Any, engine: Engine) -> Any:
@@ -64,9 +85,9 @@ def on_host(array: Any, engine: Engine) -> np.ndarray:
     """What is on the device, on the host; anything else as it is."""
     if isinstance(array, np.ndarray):
         return array
-    told = array.copy_to_host(stream=engine.stream)
-    engine.synchronize()
-    return told
+    from kernels.numba_door.device import host_copy
+
+    return host_copy(array, engine.stream)
 
 
 def put(row: np.ndarray, to: Any, engine: Engine) -> None:

@@ -84,16 +84,11 @@ def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
 
     A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which makes no distance shorter.
     """
-    return longest(*(_of_arcs(adjacency) if adjacency.arcs is not None else _of_dense(adjacency, enough)))
-
-
-def _of_arcs(adjacency: Adjacency) -> list[np.ndarray]:
-    arcs = adjacency.all_arcs()
-    weights = np.maximum(arcs.weights, 0)
-    return [
-        from_first(adjacency.n, sources, targets, weights)
-        for sources, targets in ((arcs.sources, arcs.targets), (arcs.targets, arcs.sources))
-    ]
+    if adjacency.arcs is None:
+        return longest(*_of_dense(adjacency, enough))
+    sources, targets, weights = adjacency.arcs
+    weights = np.maximum(weights, 0)
+    return longest(*(from_first(adjacency.n, *ends, weights) for ends in ((sources, targets), (targets, sources))))
 
 
 def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -104,16 +99,11 @@ def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
     """
     distance = np.full(n, np.inf)
     distance[0] = 0
-    order = np.argsort(targets, kind="stable")
-    before, along = sources[order], weights[order]
-    ends, first = np.unique(targets[order], return_index=True)
-    for _ in range(_LOOKED_AT // len(order) if len(order) else 0):
-        shorter = np.minimum(np.minimum.reduceat(distance[before] + along, first), distance[ends])
-        if (shorter == distance[ends]).all():
+    for _ in range(_LOOKED_AT // max(1, len(weights))):
+        before = distance.copy()
+        np.minimum.at(distance, targets, before[sources] + weights)
+        if (distance == before).all():
             return distance
-        distance[ends] = shorter
-    if not len(order):
-        return distance
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 

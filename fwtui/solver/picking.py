@@ -13,8 +13,7 @@ from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import shown
 from fwtui.common.units import memory
-from fwtui.engine.engine import Engine
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import gpu_number
 from fwtui.graphs.bounds import EXACT_INTEGER, Facts
 from kernels import registry
@@ -93,8 +92,7 @@ def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
 
 def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False) -> Shape:
     """The tile and options with which the kernel solves a graph."""
-    options = tuple(sorted((o.name, o.default) for o in kernel.options))
-    return kernel.once(Shape(n, kernel.tile_for(n, simulated) or 1, dtype, nonnegative=nonnegative, options=options))
+    return kernel.once(Shape(n, kernel.tile_for(n, simulated) or 1, dtype, nonnegative=nonnegative, options=kernel.defaults))
 
 
 def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:

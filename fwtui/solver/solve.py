@@ -9,10 +9,9 @@ from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import Unseen, accept, unseen
 from fwtui.solver import driver, picking
-from fwtui.solver.clock import Clock
 from fwtui.solver.host_graph import HostGraph
+from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
-from kernels.plan import Kernel
 
 
 def solve(
@@ -35,10 +34,20 @@ def solve(
     what is no graph or does not fit, and TypeError.
     """
     clock = Clock()
-    if hasattr(graph, "__cuda_array_interface__"):
-        return _resident(graph, dtype, predecessors, picking.named(kernel), device, clock)
-    given = unseen(graph) or accept(graph)
-    return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
+    if not hasattr(graph, "__cuda_array_interface__"):
+        given = unseen(graph) or accept(graph)
+        return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
+    named = picking.named(kernel)
+    if named is not None and named.backend != "cuda":
+        raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+    engine = picking.engine_for(device, 0, needed=True)  # of any size, and it may have no length
+    engine.activate()
+    from numba import cuda
+
+    from fwtui.solver import device_graph
+
+    clock.lap("set-up")
+    return driver.run(device_graph.resident(cuda.as_cuda_array(graph), engine), named, dtype, predecessors, clock)
 
 
 def answer(
@@ -67,19 +76,3 @@ def answer(
 
         carried = device_graph.carry(graph, engine, clock)
     return driver.run(carried or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
-
-
-def _resident(
-    array: Any, dtype: str | None, predecessors: bool, named: Kernel | None, device: str | int | None, clock: Clock
-) -> Result:
-    """The answer to an array that is on a GPU, where it stays."""
-    if named is not None and named.backend != "cuda":
-        raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
-    engine = picking.engine_for(device, 0, needed=True)  # of any size, and it may have no length
-    engine.activate()
-    from numba import cuda
-
-    from fwtui.solver import device_graph
-
-    clock.lap("set-up")
-    return driver.run(device_graph.resident(cuda.as_cuda_array(array), engine), named, dtype, predecessors, clock)

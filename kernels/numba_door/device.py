@@ -41,6 +41,13 @@ def jit(function: Any = None, **options: Any) -> Any:
     return cuda.jit(**options)(function)
 
 
+def host_copy(array: Any, stream: Any) -> np.ndarray:
+    """A device array on the host."""
+    copied = array.copy_to_host(stream=stream)
+    stream.synchronize()
+    return copied
+
+
 if SIM:
     from kernels.numba_door import simulator as minplus
     from kernels.numba_door import simulator as rectangles

@@ -11,10 +11,17 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from numba import cuda
 
 
-def _checked(result: tuple[Any, ...]) -> None:
-    if result[0] != driver.CUresult.CUDA_SUCCESS:
-        _, text = driver.cuGetErrorString(result[0])
-        raise RuntimeError(f"{result[0].name}: {text.decode() if text else 'no description'}")
+class CudaError(RuntimeError):
+    """The driver refused or failed; a context that failed is lost, so a process that owns one ends after this."""
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call, or CudaError with the driver's own words."""
+    code, *values = result
+    if code != driver.CUresult.CUDA_SUCCESS:
+        _, text = driver.cuGetErrorString(code)
+        raise CudaError(f"{code.name}: {text.decode() if text else 'no description'}")
+    return values[0] if values else None
 
 
 def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Callable[[], object]]:
@@ -33,7 +40,7 @@ def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
     copy.srcMemoryType, copy.srcHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
     copy.dstMemoryType, copy.dstDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, _address(there, row)
     copy.srcPitch, copy.dstPitch = here.strides[0], there.strides[0]
-    _checked(driver.cuMemcpy2DAsync(copy, int(stream.handle)))
+    checked(driver.cuMemcpy2DAsync(copy, int(stream.handle)))
 
 
 def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
@@ -42,7 +49,7 @@ def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
     copy.srcMemoryType, copy.srcDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, _address(there, row)
     copy.dstMemoryType, copy.dstHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data
     copy.srcPitch, copy.dstPitch = there.strides[0], here.strides[0]
-    _checked(driver.cuMemcpy2DAsync(copy, int(stream.handle)))
+    checked(driver.cuMemcpy2DAsync(copy, int(stream.handle)))
 
 
 def _shape(there: Any, here: np.ndarray) -> Any:

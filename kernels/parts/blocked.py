@@ -67,12 +67,6 @@ def shares(tile: int) -> tuple[int, int, int, int]:
 
 # a rung of the GPU, and what most of them have
 rung = partial(
-    Kernel,
-    phases=PHASES,
-    plan=plan,
-    tiles=(8, 16, 32),
-    default_tile=32,
-    options=(THREADS,),
-    launch_modes=("eager", "graph"),
+    Kernel, phases=PHASES, plan=plan, tiles=(8, 16, 32), default_tile=32, options=(THREADS,), launch_modes=("eager", "graph")
 )
 optimized = partial(rung, tiles=(32,), options=())

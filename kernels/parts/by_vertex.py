@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from kernels.plan import WARP, Cost, Option, Program, Rect, Shape, Step, Target, crossing
+from kernels.plan import WARP, Cost, Kernel, Option, Program, Rect, Shape, Step, Target, crossing
 
 THREADS = Option("threads", (64, 256, 1024), 256, "threads per block")
 
@@ -37,3 +38,7 @@ def program(
         block = (WARP, threads // WARP)
     grid = (-(-shape.n // (block[0] * across)), -(-shape.n // (block[1] * down)))
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid, buffers)}, **more)
+
+
+# a rung of the GPU, and what most of them have
+rung = partial(Kernel, options=(THREADS,), launch_modes=("eager", "graph"), memories=("device", "pinned"))

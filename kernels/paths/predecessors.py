@@ -25,13 +25,14 @@ most graphs, these are looked at one by one instead (few_arcs.py), unless sums w
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernels.forms import HOPPER, form_of
-from kernels.numba_door.device import SIM, cuda
+from kernels.numba_door.device import SIM, cuda, host_copy
 from kernels.parts.tuning import Product
 from kernels.paths import few_arcs
 from kernels.paths.short_arcs import EDGE, ROUNDED, TAIL, THREADS, functions
@@ -168,14 +169,14 @@ class Search:
             *(self._n, self._scale, self._shift, self._none, self._no_edge, self._slack, self._bar),
         )
         # by their ends: weak arcs into j will be others[ends[j] : ends[j + 1]]
-        self._ends = few_arcs.ends_of(self._on_host(weak))
+        self._ends = few_arcs.ends_of(host_copy(weak, self._stream))
         self._weak: list[Any] | None = None
         self._few: list[Any] | None = None
         self._few_ends: np.ndarray | None = None
         if not rounded and few is not False:
             counts = cuda.to_device(np.zeros(terms.n, np.int32), stream=stream)
             few_arcs.count[terms.n, THREADS, stream](self._keys, counts, self._n, self._none)
-            ends = few_arcs.ends_of(self._on_host(counts))
+            ends = few_arcs.ends_of(host_copy(counts, self._stream))
             if few or ends[-1] <= FEW / way.lanes * terms.n**2:
                 self._few_ends = ends
         if self._few_ends is None:
@@ -234,12 +235,7 @@ class Search:
 
     def unfound(self) -> np.ndarray:
         """The sources, of those that were searched for, that rounding hid a predecessor of."""
-        return np.nonzero(self._on_host(self._unfound))[0]
-
-    def _on_host(self, array: Any) -> np.ndarray:
-        told = array.copy_to_host(stream=self._stream)
-        self._stream.synchronize()
-        return told
+        return np.nonzero(host_copy(self._unfound, self._stream))[0]
 
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
         return getattr(self._functions, name)[rows, THREADS, self._stream]
@@ -253,8 +249,9 @@ class Search:
         return [first, *lists]
 
 
+@cache
 def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream: Any) -> None:
-    """Everything that searches in distances of that type launch, compiled by searches on two vertices."""
+    """Everything that searches in distances of that type launch, compiled once by searches on two vertices."""
     # arcs of length 0 and the possibility of negative ones leave nothing out
     cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
     for negative, few in ((False, False),) if rounded else ((True, True), (True, False), (False, True), (False, False)):

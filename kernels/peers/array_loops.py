@@ -16,7 +16,6 @@ from typing import Any
 from kernels.peers import refuses
 from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 
-PHASES = {"all": "all rounds"}
 TOGETHER = 64  # values of k in a step
 
 
@@ -134,7 +133,6 @@ def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target]
         title=title,
         backend=backend,
         papers=(package,),
-        phases=PHASES,
         plan=partial(_plan, passes=2 if fused else 4),  # or with sums that are written and read as well
         build=build,
         summary=f"The k-loop on whole matrices with {package}, in place.",

@@ -34,7 +34,6 @@ KERNEL = Kernel(
     title="NetworkX, floyd_warshall_numpy",
     backend="cpu",
     papers=("NetworkX, floyd_warshall_numpy",),
-    phases={"all": "all rounds"},
     plan=plan,
     build=build,
     summary="The graph library's routine: a k-loop with NumPy in double precision.",

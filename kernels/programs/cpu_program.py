@@ -10,6 +10,15 @@ import numpy as np
 from kernels.plan import NO_EDGE, Buffers, Program, Shape, Step
 
 
+def pad(matrix: Any, to: Any) -> None:
+    """An n x n matrix to the upper left corner of a larger one, whose other vertices have no edges."""
+    n = len(matrix)
+    to[:n, :n] = matrix
+    to[n:, :] = to[:, n:] = NO_EDGE[to.dtype.name]
+    extra = np.arange(n, len(to))
+    to[extra, extra] = 0
+
+
 class CpuProgram(Program):
     """Each op takes the matrix and the step's args, and returns when it is done.
 
@@ -28,12 +37,9 @@ class CpuProgram(Program):
         return [np.empty(size, self.shape.dtype), np.empty(size, self.shape.dtype)]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        n, padded = self.shape.n, self.shape.padded
+        padded = self.shape.padded
         rows = np.empty((padded, padded), self.shape.dtype) if self._tiled else buffers[1]
-        rows[:n, :n] = matrix
-        rows[n:, :] = rows[:, n:] = NO_EDGE[self.shape.dtype]
-        extra = np.arange(n, padded)
-        rows[extra, extra] = 0
+        pad(matrix, rows)
         if self._tiled:
             side, tile = padded // self.shape.tile, self.shape.tile
             buffers[1].reshape(side, side, tile, tile)[...] = rows.reshape(side, tile, side, tile).swapaxes(1, 2)

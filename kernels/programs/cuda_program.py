@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,8 @@ import numba
 import numpy as np
 
 from kernels.numba_door.device import SIM, copy_on_device, cuda, int32
-from kernels.plan import NO_EDGE, Buffers, Program, Resources, Shape, Step, Target
+from kernels.plan import Buffers, Program, Resources, Shape, Step, Target
+from kernels.programs.cpu_program import pad
 
 Args = tuple[int, ...]
 TRANSACTION = 128  # bytes that a warp's joined access moves at most; rows that start at a multiple of it split none
@@ -50,6 +51,7 @@ class CudaProgram(Program):
     """
 
     home: Literal["host", "device"] = "device"
+    in_parts = True
 
     def __init__(
         self,
@@ -69,6 +71,8 @@ class CudaProgram(Program):
         self._matrices = matrices
         self._result = result
         self._order = order
+        self.reorders = order is not None
+        self.repeatable = shape.memory != "managed"  # its pages move when they are first touched, and stay
         self._scratch = [*scratch, *([self._size] if order is not None else [])]
         self._target = target
         self._pinned: Any = None
@@ -91,30 +95,16 @@ class CudaProgram(Program):
         self.restore(buffers, stream)
         stream.synchronize()
 
-    @property
-    def repeatable(self) -> bool:
-        return self.shape.memory != "managed"  # its pages move when they are first touched, and stay
-
-    @property
-    def reorders(self) -> bool:
-        return self._order is not None
-
     def prepare(self, buffers: Buffers, stream: Any) -> None:
         # what is in the buffers does not matter: a cell goes where its index says
         self.pack(buffers, stream)
         self.unpack(buffers, stream)
 
-    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
-        # what is in the buffers does not matter
-        self.prepare(buffers, stream)
-        for step in steps:
-            self.launch(step, buffers, stream)
-
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         kept = buffers[-1]
         if self._shared_with_host:
             stream.synchronize()
-            self._pad(matrix, kept)
+            pad(matrix, kept)
         else:
             (kept if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
             # the host array may be freed once this returns
@@ -195,15 +185,8 @@ class CudaProgram(Program):
         if self._pinned is None and matrix.shape == self._size:
             return np.ascontiguousarray(matrix)
         host = np.empty(self._size, self.shape.dtype) if self._pinned is None else self._pinned
-        self._pad(matrix, host)
+        pad(matrix, host)
         return host
-
-    def _pad(self, matrix: Any, host: Any) -> None:
-        n = self.shape.n
-        host[:n, :n] = matrix
-        host[n:, :] = host[:, n:] = NO_EDGE[self.shape.dtype]
-        extra = np.arange(n, self.shape.padded)
-        host[extra, extra] = 0
 
     def _reorder(self, function: Any, source: Any, to: Any, stream: Any) -> None:
         assert self._order is not None

@@ -21,16 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kernels import forms
 from kernels import k80_register_tiled as tiled
 from kernels.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
-
-if TYPE_CHECKING:
-    pass
 
 # buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
 HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
@@ -178,7 +174,6 @@ CLOSING = (PIVOT, CLOSED, PANEL, PANEL + 1)
 KERNEL = Kernel(
     id="out-of-core",
     title="Out of core",
-    backend="cuda",
     papers=(
         "P. Sao et al., Scalable All-Pairs Shortest Paths for Huge Graphs on Multi-GPU Clusters, HPDC 2021",
         "G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",

@@ -12,6 +12,7 @@ from kernels.numba_door.device import ALIGN16, NUMBER, WORD, anew, copy_back, co
 from kernels.parts.products import first_slabs, load_cells, multiply, place, store_cells
 from kernels.parts.tuning import STAGES, Product
 from kernels.plan import Buffers, Shape, Step, Target
+from kernels.programs.cpu_program import pad
 from kernels.programs.cuda_program import CudaProgram, Op
 
 
@@ -36,7 +37,7 @@ class StreamedProgram(CudaProgram):
         return [home, *(cuda.device_array(size, home.dtype) for _, size in sorted(self._sizes.items()))]
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        self.fill(lambda home: self._pad(matrix, home), buffers, stream)
+        self.fill(lambda home: pad(matrix, home), buffers, stream)
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         self._write = write

@@ -29,7 +29,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
-    "fwtui.solver.chores": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.solver.graph_kernels": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
+import numba
 import numpy as np
 import pytest
 from in_simulator import in_simulator
@@ -186,8 +188,27 @@ def test_the_cpu_probe_is_checked_before_its_time_counts(form: str, monkeypatch:
             measured._cpu_rate(probe._replace(run=broken))
 
 
+@pytest.mark.parametrize("late", [[1], [2], [4, 5], [10, 11, 13]])
+def test_a_burst_that_waited_for_a_core_is_not_taken_for_a_long_one(late: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    from fwtui.measure import probe as measured
+
+    now, calls, each = 0.0, 0, 1e-7
+
+    def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, turns: int, stride: int) -> None:
+        nonlocal now, calls
+        sums = a.reshape(len(a), probe_cpu.DEPTH, -1, 1) + b.reshape(len(b), probe_cpu.DEPTH, 1, -1)
+        np.minimum(c, sums.min(1).reshape(c.shape), out=c)
+        now += 1e-4 + turns * each + (0.05 if calls in late else 0.0)  # the call itself, its turns, and a wait
+        calls += 1
+
+    monkeypatch.setattr(measured, "time", SimpleNamespace(perf_counter=lambda: now))
+    probe = probe_cpu.Probe(run, "float32", Tile(2, 1), 4)
+    threads = numba.get_num_threads()
+    assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
+
+
 def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fwtui.engine.host_engine import HostEngine
+    from fwtui.engine.engine import HostEngine
     from fwtui.measure import probe as measured
     from kernels.plan import Target
 

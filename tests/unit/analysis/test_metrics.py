@@ -17,7 +17,7 @@ from fwtui.analysis.report import result
 from fwtui.commands import run as run_command
 from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.measure.runner import Runner
 from fwtui.stream import events

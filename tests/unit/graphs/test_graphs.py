@@ -103,9 +103,9 @@ def test_exact_count_is_exact(n: int, density: float, connected: bool) -> None:
 
 
 def test_shuffle_is_a_bijection() -> None:
-    recipe = recipe_for(Experiment(n=23, exact=True, density=0.5))
-    x = np.arange(1 << (2 * int(recipe.half)), dtype=np.uint64)
-    assert len(np.unique(PLAIN.shuffle(x, recipe.shuffle_key, recipe.half))) == len(x)
+    rule = recipe_for(Experiment(n=23, exact=True, density=0.5)).rule
+    x = np.arange(1 << (2 * int(rule.half)), dtype=np.uint64)
+    assert len(np.unique(PLAIN.shuffle(x, rule.shuffle_key, rule.half))) == len(x)
     i, j = (grid.astype(np.uint64) for grid in np.mgrid[0:23, 0:23])
     free = (i != j) & (j != (i + np.uint64(1)) % np.uint64(23))
     cells = PLAIN.cell_index(i, j, np.uint64(23), np.uint64(1))[free]

@@ -14,6 +14,7 @@ import pytest
 from compiled_off_gpu import compiled, compiled_op, nvdisasm
 
 from fwtui.analysis.occupancy import REGISTERS
+from fwtui.experiment.experiment import Experiment
 from kernels import registry
 from kernels.plan import ITEMSIZE, Kernel, Shape, Target
 
@@ -148,18 +149,13 @@ def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cc", CAPABILITIES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
 def test_the_generator_compiles(dtype: str, cc: tuple[int, int]) -> None:
-    from numba import boolean, float64, from_dtype, int64, uint64
+    from numba import from_dtype, int64, typeof
 
     from fwtui.engine.generate_cuda import THREADS, build
+    from fwtui.experiment.generate import recipe_for
 
-    number = float64 if dtype == "float32" else int64
-    signature = (
-        from_dtype(np.dtype(dtype))[:, ::1],
-        *(int64[::1], boolean),
-        *(uint64, uint64, int64, uint64),
-        *(number, number, boolean, boolean),
-        *(uint64, uint64, uint64, uint64),
-    )
+    rule = typeof(recipe_for(Experiment(n=9, dtype=dtype)).rule)
+    signature = from_dtype(np.dtype(dtype))[:, ::1], int64[::1], rule
     got = compiled(build().py_func, signature, cc)
     assert (got.stack, got.spills, got.shared) == (0, 0, 0)
     assert got.registers * THREADS <= REGISTERS

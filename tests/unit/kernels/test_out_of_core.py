@@ -113,7 +113,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 from fwtui.graphs.library_objects import accept
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import HostEngine
 from fwtui.solver import picking
 from fwtui.solver.solve import answer
 from kernels.streaming import out_of_core

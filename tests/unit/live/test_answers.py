@@ -21,8 +21,7 @@ from fwtui.analysis.answers import stated
 from fwtui.analysis.report import result
 from fwtui.commands.run import _answer
 from fwtui.common.errors import Corrupt, Refused
-from fwtui.engine.engine import Cancelled
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import Cancelled, HostEngine
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.summary import summarise

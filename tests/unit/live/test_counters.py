@@ -346,7 +346,7 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counted = pytest.importorskip("fwtui.measure.profile_target", exc_type=ImportError)
-    from fwtui.engine.host_engine import HostEngine
+    from fwtui.engine.engine import HostEngine
     from kernels.plan import Target
     from kernels.programs.cpu_program import CpuProgram
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
-from fwtui.engine.engine import Cancelled, Stretch, one_of_each_op, stretches
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import Cancelled, HostEngine, Stretch, one_of_each_op, stretches
 from fwtui.engine.memory import check_memory
 from fwtui.measure import statistics
 from fwtui.measure.passes import occupancies

@@ -72,7 +72,7 @@ def test_what_is_filled_in_comes_out(name: str) -> None:
 ON_A_DEVICE = """
 import numpy as np
 from plain_kernel import plain
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import HostEngine
 from fwtui.graphs.library_objects import unseen
 from fwtui.solver import device_graph, driver, picking, solve
 from kernels.numba_door.device import cuda

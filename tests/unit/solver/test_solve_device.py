@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.library_objects import accept
-from fwtui.engine.host_engine import HostEngine
+from fwtui.engine.engine import HostEngine
 from fwtui.solver import paths, picking
 from fwtui.solver.solve import answer
 from kernels.programs.cuda_program import CudaProgram
@@ -105,7 +105,7 @@ class TestChoice:
         assert picking.engine_for(None, picking.WORTH, needed=False) is picking.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
-        from fwtui.engine.host_engine import HostEngine
+        from fwtui.engine.engine import HostEngine
         from kernels.plan import Target
 
         engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
@@ -130,7 +130,7 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> Non
     pytest.importorskip("numba.cuda")
     from numba import float32, float64, int16, int32, int64, uint32
 
-    from fwtui.solver import chores as do
+    from fwtui.solver import graph_kernels as do
 
     found, words = float64[::1], (int16, int32, float32)
     cases = []

@@ -126,8 +126,7 @@ def halves(results: Results) -> Answer:
     """derived from the plan's reads and writes"""
     kernel = known(KLEENE)
     tile = kernel.default_tile
-    options = tuple(sorted((o.name, o.default) for o in kernel.options))
-    chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=options), False), 2 * tile)
+    chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=kernel.defaults), False), 2 * tile)
     if chain is None:
         return judged(False, "the second half waits for nothing of the first")
     return judged(True, " -> ".join(chain))

@@ -1,4 +1,4 @@
-"""What a GPU does for a graph beside the kernels: look at weights, lay them out, convert distances and look at those.
+"""GPU functions for a graph before and after its run: survey the weights, fill the matrix, search, convert and check distances.
 
 Vertices are of any whole type, weights of any real one; what is not finite is no edge. A matrix is (n, n), row-major or by
 columns, its rows looked at by one block of threads each, neighbours side by side; of arcs as many threads as there are take one
@@ -22,15 +22,15 @@ LANES = min(32, THREADS)
 WHOLE = 2.0**53  # every float64 from here on is a whole number
 
 
-def chore(function: Any = None, **options: Any) -> Any:
+def cached_jit(function: Any = None, **options: Any) -> Any:
     """cuda.jit; numba asks for the folder of compiled code when a function is decorated."""
     if function is None:
-        return partial(chore, **options)
+        return partial(cached_jit, **options)
     with compiled():
         return jit(function, **options)
 
 
-@chore(device=True, inline="always")
+@cached_jit(device=True, inline="always")
 def reduced(value, shared, adding):
     """The greatest of all threads' values, or their sum, known to all of them; `shared` has a float64 for each thread."""
     t = cuda.threadIdx.x
@@ -46,7 +46,7 @@ def reduced(value, shared, adding):
     return shared[0]
 
 
-@chore(device=True, inline="always")
+@cached_jit(device=True, inline="always")
 def note(found, shared, greatest):
     """The first numbers of `found`, raised to what one block found: once, as operations on one address take turns."""
     for which in range(len(greatest)):
@@ -55,7 +55,7 @@ def note(found, shared, greatest):
             cuda.atomic.max(found, which, most)
 
 
-@chore(device=True, inline="always")
+@cached_jit(device=True, inline="always")
 def count(found, shared, edges):
     """The edges that one block found, added to those of all."""
     edges = reduced(edges, shared, True)
@@ -63,7 +63,7 @@ def count(found, shared, edges):
         cuda.atomic.add(found, EDGES, edges)
 
 
-@chore(device=True, inline="always")
+@cached_jit(device=True, inline="always")
 def fraction_of(weight):
     """0 for a whole number, 1 for a multiple of 1/256, 2 for any other."""
     if abs(weight) >= WHOLE or np.float64(np.int64(weight)) == weight:
@@ -71,7 +71,7 @@ def fraction_of(weight):
     return 1.0 if np.float64(np.int64(weight * 256.0)) == weight * 256.0 else 2.0
 
 
-@chore
+@cached_jit
 def survey_matrix(matrix, n, found):
     shared = cuda.shared.array(THREADS, np.float64)
     low, high, loop = np.inf, -np.inf, 0.0
@@ -100,7 +100,7 @@ def survey_matrix(matrix, n, found):
     count(found, shared, edges)
 
 
-@chore
+@cached_jit
 def outward(matrix, n, distance):
     """One round of relaxations from vertex 0, negative weights as 0."""
     column = cuda.grid(1)
@@ -115,7 +115,7 @@ def outward(matrix, n, distance):
             cuda.atomic.min(distance, column, least)
 
 
-@chore
+@cached_jit
 def inward(matrix, n, distance):
     """The same to vertex 0."""
     shared = cuda.shared.array(THREADS, np.float64)
@@ -130,7 +130,7 @@ def inward(matrix, n, distance):
         distance[row] = least
 
 
-@chore
+@cached_jit
 def enter(matrix, to, n, no_edge):
     row = cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
@@ -144,7 +144,7 @@ def enter(matrix, to, n, no_edge):
         to[row, column] = weight
 
 
-@chore
+@cached_jit
 def escaped_matrix(matrix, sets, found):
     """found[0] is 1 where an arc leads from what a source reaches to what it does not."""
     n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp look at one arc
@@ -157,14 +157,14 @@ def escaped_matrix(matrix, sets, found):
                         found[0] = 1
 
 
-@chore
+@cached_jit
 def rows_of(pointers, n, sources):
     for row in range(cuda.blockIdx.x, n, cuda.gridDim.x):
         for place in range(pointers[row] + cuda.threadIdx.x, pointers[row + 1], cuda.blockDim.x):
             sources[place] = row
 
 
-@chore
+@cached_jit
 def survey_arcs(sources, targets, weights, n, found):
     shared = cuda.shared.array(THREADS, np.float64)
     low, high, loop = np.inf, -np.inf, 0.0
@@ -186,7 +186,7 @@ def survey_arcs(sources, targets, weights, n, found):
     count(found, shared, edges)
 
 
-@chore
+@cached_jit
 def relax_arcs(sources, targets, weights, distance):
     """As outward."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
@@ -197,14 +197,14 @@ def relax_arcs(sources, targets, weights, distance):
                 cuda.atomic.min(distance, targets[arc], through)
 
 
-@chore
+@cached_jit
 def clear(to, no_edge):
     row = cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, to.shape[1], cuda.blockDim.x):
         to[row, column] = 0.0 if row == column else no_edge
 
 
-@chore
+@cached_jit
 def lower(sources, targets, weights, to):
     """Cells of 32 bits, to the weights of their arcs."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
@@ -214,7 +214,7 @@ def lower(sources, targets, weights, to):
             cuda.atomic.min(to, (source, target), weight)
 
 
-@chore
+@cached_jit
 def lower_pairs(sources, targets, weights, to):
     """Cells of 16 bits, two of them in an int32, to weights of which none is below 0."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
@@ -233,7 +233,7 @@ def lower_pairs(sources, targets, weights, to):
                 seen = old
 
 
-@chore
+@cached_jit
 def escaped_arcs(sources, targets, weights, sets, found):
     lane = cuda.threadIdx.x % LANES
     for arc in range(cuda.grid(1) // LANES, weights.shape[0], cuda.gridsize(1) // LANES):
@@ -243,7 +243,7 @@ def escaped_arcs(sources, targets, weights, sets, found):
                     found[0] = 1
 
 
-@chore
+@cached_jit
 def leave(distances, out, first, n, far):
     """Rows from `first` on, as Result has them."""
     row = first + cuda.blockIdx.x
@@ -259,7 +259,7 @@ def leave(distances, out, first, n, far):
         out[cuda.blockIdx.x, column] = distance
 
 
-@chore
+@cached_jit
 def look(distances, n, far, found):
     shared = cuda.shared.array(THREADS, np.float64)
     largest = diagonal = 0.0
@@ -273,14 +273,14 @@ def look(distances, n, far, found):
     note(found, shared, (largest, -diagonal))
 
 
-@chore
+@cached_jit
 def diagonal(distances, n, out):
     vertex = cuda.grid(1)
     if vertex < n:
         out[vertex] = distances[vertex, vertex]
 
 
-@chore
+@cached_jit
 def reached(distances, n, far, sets):
     """sets[v, s // 32] has a bit for each source s that reaches v."""
     vertex, word = cuda.grid(1), cuda.blockIdx.y
