@@ -10,10 +10,10 @@ from typing import Any
 from fwtui.analysis.columns import outcome
 from fwtui.analysis.report import markdown, table
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
-from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
@@ -59,8 +59,8 @@ def execute(given: argparse.Namespace) -> int:
     heats = [(n, dtype, [*(names or _best(here, dtype)), *others]) for n in sizes for dtype in dtypes]
     of_kernels = {kernel_named(name).backend for _, _, all_names in heats for name in all_names if name != AUTO.id}
     backends = sorted({here} | of_kernels & {"cpu", here})
-    live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
-    recorder = live.recorder
+    live = live_session(given, base.device)
+    live.sinks.append(say_recording_failure)
     bench = Bench(live, given.rounds, given.seconds, say)
     reason = "closed"
     try:
@@ -72,14 +72,12 @@ def execute(given: argparse.Namespace) -> int:
             reason = "signal"  # what was measured so far is shown
         print("\n".join(_printed(given, bench, live)), flush=True)
     finally:
-        live.close(reason)
+        recorded = closed(live, given, reason)
     if reason == "signal":
         return 128 + signal.SIGINT
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
-    if recorder is not None and recorder.failure is not None:
-        return NOT_RECORDED
-    return OK if any(heat.entrants for heat in bench.heats) else WRONG
+    return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)
 
 
 def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:

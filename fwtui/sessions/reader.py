@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from fwtui.common import units
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
@@ -48,15 +49,17 @@ class Condition:
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
 
-    def see(self, item: Line | Corrupt) -> None:
-        """Count the next item of Session.lines()."""
-        if isinstance(item, Corrupt):
-            self.damaged += 1
-            return
-        self.whole += 1
-        self.duration = max(self.duration, item.event.t)
-        if isinstance(item.event, End):
-            self.end = item.event
+    def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
+        """The undamaged lines in a session's bytes, counted here. A second header and whatever comes after the end are damage."""
+        for item in decode_lines(chunks):
+            if isinstance(item, Corrupt) or self.end is not None or (self.whole and isinstance(item.event, Header)):
+                self.damaged += 1
+                continue
+            self.whole += 1
+            self.duration = max(self.duration, item.event.t)
+            if isinstance(item.event, End):
+                self.end = item.event
+            yield item
 
     @property
     def closed(self) -> bool:
@@ -72,6 +75,20 @@ class Condition:
     def complete(self) -> bool:
         """Closed, and nothing was lost on the way to the file."""
         return self.closed and not self.dropped
+
+    @property
+    def missing(self) -> str:
+        """What is not whole about a session that has been seen to its end, in words; empty where it is closed."""
+        faults = []
+        if self.damaged:
+            faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
+        if self.torn:
+            faults.append("the last line is torn and left out")
+        if self.end is None:
+            faults.append("there is no end, so later events may be missing")
+        elif self.end.events != self.whole - 1:
+            faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it and {self.whole - 1} are here")
+        return "; ".join(faults)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,10 +116,12 @@ class Session:
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
         self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
+        self.condition = Condition(self.torn)
 
-    def lines(self) -> Iterator[Line | Corrupt]:
-        """Every line in file order, the header first; a damaged line is its Corrupt, a torn last one is left out."""
-        return in_order(decode_lines(self._chunks()))
+    def lines(self) -> Iterator[Line]:
+        """Every whole line in file order, the header first; `condition` counts them."""
+        self.condition = Condition(self.torn)
+        return self.condition.whole_lines(self._chunks())
 
     def read_all(self, watch: Callable[[float], None] = lambda share: None) -> Loaded:
         """The whole session in memory. Raises Refused above two million lines.
@@ -110,12 +129,10 @@ class Session:
         `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
         """
         loaded = Loaded(self.torn, header=self.header, lines=[])
-        for item in self.lines():
-            loaded.see(item)
-            if isinstance(item, Line):
-                loaded.lines.append(item)
-                if loaded.whole % WATCHED == 0:
-                    watch(self._offset / self.size)
+        for line in loaded.whole_lines(self._chunks()):
+            loaded.lines.append(line)
+            if loaded.whole % WATCHED == 0:
+                watch(self._offset / self.size)
             if loaded.whole > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
         return loaded
@@ -146,21 +163,6 @@ def first_line(name: str, raw: bytes) -> Header:
     if header.version > VERSION:
         raise TooNew(name, header)
     return header
-
-
-def in_order(items: Iterable[Line | Corrupt]) -> Iterator[Line | Corrupt]:
-    """The items of a session, in which a second header and whatever comes after the end are damage."""
-    ended = False
-    for place, item in enumerate(items):
-        if isinstance(item, Corrupt):
-            yield item
-        elif ended:
-            yield Corrupt("a line after the end")
-        elif place and isinstance(item.event, Header):
-            yield Corrupt("a second header")
-        else:
-            ended = isinstance(item.event, End)
-            yield item
 
 
 @contextmanager

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fwtui.commands.check import check
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.sessions import reader
-from fwtui.sessions.check import check
 from fwtui.sessions.reader import Loaded, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events

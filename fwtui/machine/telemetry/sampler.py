@@ -1,6 +1,6 @@
 """The process that owns NVML: tells the devices once and then readings, until its stdin ends.
 
-    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0,1] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
 NVML has crashed its caller when a GPU fell off the bus, so nothing else lives here.
@@ -64,7 +64,7 @@ class Pace:
 
 
 class Sampler:
-    """Readings of the host and of GPUs, written as lines to a pipe. `origin` is monotonic time zero."""
+    """Readings of the host and of a GPU, written as lines to a pipe. `origin` is monotonic time zero."""
 
     def __init__(
         self,
@@ -80,27 +80,22 @@ class Sampler:
         self._clock = clock
         self._sleep = sleep
 
-    def run(self, indices: Sequence[int], identify: bool) -> None:
-        """Tell the devices, then readings for ever, one for each GPU. Raises OSError when nobody listens any more."""
+    def run(self, index: int, identify: bool) -> None:
+        """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
         gpus, reason = open_gpus()
         host = Host(self._clock())
-        watched = {index: gpus[index] if index < len(gpus) else None for index in indices}
-        for index, gpu in watched.items():
-            if gpu is not None:
-                gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
-            self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
+        gpu = gpus[index] if index < len(gpus) else None
+        if gpu is not None:
+            gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
+        self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
         while True:
             started = self._clock()
-            cost, begun, of_host = 0.0, started, host.read(started)
-            for index, gpu in watched.items():
-                values = of_host | (gpu.read(self._clock()) if gpu is not None else {})
-                took = self._clock() - begun
-                self._tell(self._telemetry(index, started, took, values))
-                cost += took
-                if gpu is not None and gpu.lost:
-                    self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
-                    watched[index] = None
-                begun = self._clock()
+            values = host.read(started) | (gpu.read(self._clock()) if gpu is not None else {})
+            cost = self._clock() - started
+            self._tell(self._telemetry(index, started, cost, values))
+            if gpu is not None and gpu.lost:
+                self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
+                gpu = None
             due = started + self._pace.after(cost)
             news, level = self._pace.news(cost, started)
             if news:
@@ -144,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, default=1)
     parser.add_argument("--origin", type=float, default=0.0)
     parser.add_argument("--hz", type=_rate, default=10.0)
-    parser.add_argument("--device", type=lambda text: [int(number) for number in text.split(",")], default=[0])
+    parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--identify", action="store_true")
     parser.add_argument("--probe", action="store_true")
     options = parser.parse_args(arguments)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from session_lines import GOLDEN, HEADER, notice, record
 
+from fwtui.commands.check import check
 from fwtui.common.errors import Refused
-from fwtui.sessions.check import check
 from fwtui.sessions.reader import TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
