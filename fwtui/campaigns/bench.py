@@ -39,10 +39,6 @@ class Entrant:
         return self.experiment.kernel
 
     @property
-    def peer(self) -> bool:
-        return is_peer(self.name)
-
-    @property
     def passes(self) -> list[float]:
         return [sample.seconds for run in self.runs for sample in run.samples]
 
@@ -80,7 +76,7 @@ class Heat:
     @property
     def best_peer(self) -> Entrant | None:
         """The fastest package that is not this program; None where none was right."""
-        there = [e for e in self.entrants if e.peer and e.seconds]
+        there = [e for e in self.entrants if is_peer(e.name) and e.seconds]
         return min(there, key=lambda e: e.seconds or 0.0, default=None)
 
     def ratio(self, entrant: Entrant) -> float | None:

@@ -109,7 +109,6 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
 
 
 def _best(backend: str, dtype: str) -> list[str]:
-    """Auto's pick and the best known rungs; on a GPU also the CPU's."""
     rungs = [AUTO.id, *(kernel.id for kernel in in_order(backend, dtype)[:BEST_RUNGS])]
     return [*rungs, in_order("cpu", dtype)[0].id] if backend == "cuda" else rungs
 
@@ -146,7 +145,6 @@ def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ..
 
 
 def _share(bench: Bench, entrant: Entrant) -> float | None:
-    """Of the limit of its device."""
     limit = bench.limit(entrant)
     return entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
 
@@ -174,7 +172,7 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
                     "n": heat.n,
                     "dtype": heat.dtype,
                     "kernel": entrant.name,
-                    "peer": entrant.peer,
+                    "peer": is_peer(entrant.name),
                     "auto": entrant.experiment.auto or None,
                     "backend": entrant.runs[-1].backend,
                     "tile": entrant.experiment.tile or None,

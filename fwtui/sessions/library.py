@@ -137,14 +137,14 @@ def _files() -> list[tuple[Path, str]]:
 
 def summarise(session: Session) -> Summary:
     """Read all of an open session, in little memory."""
-    state = State()
-    for line in session.lines():
+    state, condition = State(), Condition(session.torn)
+    for line in condition.whole_lines(session.chunks()):
         if isinstance(line.event, _FOLDED):
             state = state.after(line.event)
     runs = state.runs.values()
     return Summary(
         header=session.header,
-        condition=session.condition,
+        condition=condition,
         runs=len(runs),
         kernels=tuple(dict.fromkeys(run.experiment.kernel for run in runs)),
         sizes=tuple(dict.fromkeys(run.n for run in runs if run.padded)),

@@ -106,7 +106,7 @@ class Session:
         """Raises Refused where it is no session."""
         self.name = name
         self._descriptor = descriptor
-        self._offset = 0
+        self.offset = 0  # so far has been read
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
@@ -116,32 +116,12 @@ class Session:
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
         self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
-        self.condition = Condition(self.torn)
 
-    def lines(self) -> Iterator[Line]:
-        """Every whole line in file order, the header first; `condition` counts them."""
-        self.condition = Condition(self.torn)
-        return self.condition.whole_lines(self._chunks())
-
-    def read_all(self, watch: Callable[[float], None] = lambda share: None) -> Loaded:
-        """The whole session in memory. Raises Refused above two million lines.
-
-        `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
-        """
-        loaded = Loaded(self.torn, header=self.header, lines=[])
-        for line in loaded.whole_lines(self._chunks()):
-            loaded.lines.append(line)
-            if loaded.whole % WATCHED == 0:
-                watch(self._offset / self.size)
-            if loaded.whole > MAX_LINES:
-                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-        return loaded
-
-    def _chunks(self) -> Iterator[bytes]:
-        self._offset = offset = 0
-        # no further than the size at opening: the file may be growing under a recorder
-        while offset < self.size and (chunk := self._read(offset, min(_CHUNK, self.size - offset))):
-            self._offset = offset = offset + len(chunk)
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes from the beginning, no further than the size at opening: the file may be growing under a recorder."""
+        self.offset = 0
+        while self.offset < self.size and (chunk := self._read(self.offset, min(_CHUNK, self.size - self.offset))):
+            self.offset += len(chunk)
             yield chunk
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -183,6 +163,16 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
 
 
 def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
-    """All of the session at that path; raises what open_session() and read_all() raise."""
+    """All of the session at that path; raises what open_session() does, and Refused above two million lines.
+
+    `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
+    """
     with open_session(path) as session:
-        return session.read_all(watch)
+        loaded = Loaded(session.torn, header=session.header, lines=[])
+        for line in loaded.whole_lines(session.chunks()):
+            loaded.lines.append(line)
+            if loaded.whole % WATCHED == 0:
+                watch(session.offset / session.size)
+            if loaded.whole > MAX_LINES:
+                raise Refused(f"{session.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+    return loaded

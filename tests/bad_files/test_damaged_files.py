@@ -198,7 +198,7 @@ def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(reader.os, "pread", fail)
         with pytest.raises(Refused, match="cannot be read: input/output error; copy it"):
-            session.read_all()
+            list(session.chunks())
 
 
 def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:

@@ -97,7 +97,6 @@ PARTS: dict[str, Callable[[], list[str]]] = {
 
 
 def _marks(name: str) -> tuple[str, str]:
-    """The lines that a part stands between."""
     return f"<!-- {name}: made by fwtui docs -->\n", f"<!-- end of {name} -->\n"
 
 

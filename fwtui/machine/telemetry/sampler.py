@@ -23,10 +23,10 @@ import msgspec
 
 from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import significant
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.machine.telemetry.host import Host
 from fwtui.machine.telemetry.nvml import Gpu, open_gpus
 from fwtui.stream import codec, events
+from fwtui.stream.requests import Hardware
 
 MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
 SLOWEST = 1.0  # seconds between readings when they are expensive
