@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from fwtui.analysis.estimate import known
-from fwtui.analysis.limits import Limit, limit_of
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
@@ -103,10 +102,6 @@ class Bench:
         self._queue = Queue(live, seconds, brief=True, rates=UNKNOWN_RATE).go()
         self._say = say
         self.heats: list[Heat] = []
-
-    def limit(self, entrant: Entrant) -> Limit | None:
-        """What the device could do at most with such distances, at the clock of the last turn."""
-        return limit_of(self._live.model, entrant.runs[-1]) if entrant.runs else None
 
     def measure_limits(self, backends: Sequence[str], index: int) -> None:
         """The limits of these devices: those that are kept, else measured now, before anything else runs."""

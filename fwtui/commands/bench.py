@@ -8,6 +8,7 @@ import signal
 from typing import Any
 
 from fwtui.analysis.columns import outcome
+from fwtui.analysis.limits import Limit, limit_of
 from fwtui.analysis.report import markdown, table
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands import OK, WRONG
@@ -116,7 +117,7 @@ def _best(backend: str, dtype: str) -> list[str]:
 def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
         return [json.dumps(data(bench, live))]
-    rows = [row(bench, heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
+    rows = [row(heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
     remarks = remarks_on(bench)
     if given.markdown:
         lines = markdown([name or "±" for name in COLUMNS], rows, RIGHT)
@@ -124,7 +125,7 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     return [_machine(live), "", *table([COLUMNS, *rows]), "", *remarks]
 
 
-def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
+def row(heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
     """One entrant under COLUMNS."""
     ratio = heat.ratio(entrant)
     versus = "best peer" if entrant is heat.best_peer else units.ABSENT if ratio is None else units.gain(ratio)
@@ -138,14 +139,13 @@ def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ..
         units.duration(entrant.seconds),
         units.spread(entrant.spread),
         units.rate(entrant.rate),
-        units.percent(_share(bench, entrant)),
+        units.percent(_share(entrant, limit_of(live.model, entrant.runs[-1]))),
         versus,
         "verified" if wrong is None else outcome(live.model, wrong),
     )
 
 
-def _share(bench: Bench, entrant: Entrant) -> float | None:
-    limit = bench.limit(entrant)
+def _share(entrant: Entrant, limit: Limit | None) -> float | None:
     return entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
 
 
@@ -166,7 +166,7 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:
-            limit = bench.limit(entrant)
+            limit = limit_of(live.model, entrant.runs[-1])  # at the clock of the last turn
             results.append(
                 {
                     "n": heat.n,
@@ -185,7 +185,7 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
                     "relaxations_per_second": entrant.rate,
                     "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
                     "limit_form": limit.form.key if limit is not None else None,
-                    "share_of_limit": _share(bench, entrant),
+                    "share_of_limit": _share(entrant, limit),
                     "ratio_to_best_peer": heat.ratio(entrant),
                     "best_peer": heat.best_peer.name if heat.best_peer is not None else None,
                     "verified": entrant.right,

@@ -87,7 +87,6 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
-    """The session on standard output, from its beginning."""
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=clean(given.title))
     outlet = Outlet(sys.stdout.fileno(), header, given.record_hz or None)
@@ -105,7 +104,6 @@ def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]
 
 
 def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
-    """The baseline's runs before the others, so that those can be compared with it."""
     if all(e.kernel != baseline for e in asked):
         kernels = ", ".join(dict.fromkeys(e.kernel for e in asked))
         raise Refused(f"the baseline {shown(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")

@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import psutil
 
 from fwtui.common.signals import end_with_parent
-from fwtui.machine.telemetry.bounds import significant
-from fwtui.machine.telemetry.host import Host
+from fwtui.machine.telemetry.bounds import count, scaled, share, significant
 from fwtui.machine.telemetry.nvml import Gpu, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
@@ -31,6 +31,8 @@ from fwtui.stream.requests import Hardware
 MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
 SLOWEST = 1.0  # seconds between readings when they are expensive
 NEWS_EVERY = 30.0  # seconds at least between two sentences about that
+LEAST_WINDOW = 0.05  # seconds; over less, CPU time is counted too coarsely to divide by
+CLOCK_EVERY = 1.0  # seconds; on many cores asking is slow
 LOST = "the GPU has fallen off the bus; telemetry goes on with the host alone, and only a reboot brings the GPU back"
 
 
@@ -61,6 +63,31 @@ class Pace:
         if not slow:
             return f"telemetry readings are quick again: {self._hz:g} a second", "info"
         return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
+
+
+class Host:
+    """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
+
+    def __init__(self, now: float) -> None:
+        psutil.cpu_percent()  # the first call only starts the window
+        self._read_at = now
+        self._clock_at: float | None = None
+        self._clock: float | None = None
+
+    def read(self, now: float) -> dict[str, Any]:
+        """Fields of events.Telemetry; `now` in monotonic seconds."""
+        utilisation = None
+        if now - self._read_at >= LEAST_WINDOW:
+            utilisation = share(psutil.cpu_percent())
+            self._read_at = now
+        if self._clock_at is None or now - self._clock_at >= CLOCK_EVERY:
+            self._clock, self._clock_at = _clock_mhz(), now
+        memory = psutil.virtual_memory()
+        return {
+            "cpu_utilisation": utilisation,
+            "cpu_clock_mhz": self._clock,
+            "host_memory_bytes": count(memory.total - memory.available),
+        }
 
 
 class Sampler:
@@ -123,6 +150,14 @@ class Sampler:
         line = codec.encode(event)
         while line:
             line = line[os.write(self._descriptor, line) :]
+
+
+def _clock_mhz() -> float | None:
+    try:
+        frequency = psutil.cpu_freq()
+    except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no one way to say "unknown"
+        return None
+    return scaled(frequency.current, 1.0) or None if frequency is not None else None
 
 
 def probe() -> Hardware:

@@ -270,7 +270,6 @@ def conflict(cyclic: bool, banks: int, broadcasts: bool) -> int:
 
 
 def _bound(results: Results) -> str:
-    """What keeps the plain kernel busy, by counters, or else by GPM."""
     return evidence.full(results, at(KATZ)) or evidence.integer_bound(results, at(KATZ))
 
 
