@@ -54,7 +54,6 @@ def short_dtype(dtype: str) -> str:
 
 
 def _bare(rate: float) -> str:
-    """A rate whose unit is the column's title."""
     return units.scaled(rate, "").rstrip()
 
 
@@ -88,7 +87,6 @@ def _peak(row: Row) -> float | None:
 
 
 def _against(row: Row) -> float | str | None:
-    """How many times as fast as the baseline."""
     if row.found is None:
         return "baseline" if row.baseline is row.run else ""
     return row.found.speedup

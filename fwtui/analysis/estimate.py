@@ -56,7 +56,6 @@ def known(model: Model, wanted: Experiment) -> bool:
 
 
 def _passes(one: float, wanted: Experiment, brief: bool) -> float:
-    """Warm-up, clean passes and phase passes."""
     warm_up = one * (not brief or kernel_named(wanted.kernel).compiles)
     stable = max(one, min(wanted.budget, max(ENOUGH_SECONDS, ENOUGH_PASSES * one)))
     clean = wanted.repeats * one if wanted.repeats else stable

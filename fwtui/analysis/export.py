@@ -13,6 +13,7 @@ import msgspec
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.report import markdown, result
 from fwtui.common.errors import Refused
+from fwtui.sessions.library import model_of
 from fwtui.sessions.reader import Loaded
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -31,22 +32,15 @@ def rows_of(loaded: Loaded, table: str) -> list[Row]:
     if table in _EVENTS:
         told = [line.event for line in loaded.lines if type(line.event) is _EVENTS[table]]
         return [{name: getattr(event, name) for name in event.__struct_fields__} for event in told]
-    model = _model(loaded)
+    model = model_of(loaded)
     return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
 
 def human_rows(loaded: Loaded) -> list[Row]:
     """The runs under the columns of `fwtui run --table`."""
-    model = _model(loaded)
+    model = model_of(loaded)
     names = [name or "±" for name in PRINTED_HEAD]
     return [dict(zip(names, printed(model, run), strict=True)) for run in model.runs.values()]
-
-
-def _model(loaded: Loaded) -> Model:
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
-    return model
 
 
 def _runs(model: Model, run: Run) -> Iterator[Row]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from fwtui.analysis.estimate import known
-from fwtui.analysis.limits import Limit, limit_of
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
@@ -37,10 +36,6 @@ class Entrant:
     @property
     def name(self) -> str:
         return self.experiment.kernel
-
-    @property
-    def peer(self) -> bool:
-        return is_peer(self.name)
 
     @property
     def passes(self) -> list[float]:
@@ -80,7 +75,7 @@ class Heat:
     @property
     def best_peer(self) -> Entrant | None:
         """The fastest package that is not this program; None where none was right."""
-        there = [e for e in self.entrants if e.peer and e.seconds]
+        there = [e for e in self.entrants if is_peer(e.name) and e.seconds]
         return min(there, key=lambda e: e.seconds or 0.0, default=None)
 
     def ratio(self, entrant: Entrant) -> float | None:
@@ -107,10 +102,6 @@ class Bench:
         self._queue = Queue(live, seconds, brief=True, rates=UNKNOWN_RATE).go()
         self._say = say
         self.heats: list[Heat] = []
-
-    def limit(self, entrant: Entrant) -> Limit | None:
-        """What the device could do at most with such distances, at the clock of the last turn."""
-        return limit_of(self._live.model, entrant.runs[-1]) if entrant.runs else None
 
     def measure_limits(self, backends: Sequence[str], index: int) -> None:
         """The limits of these devices: those that are kept, else measured now, before anything else runs."""

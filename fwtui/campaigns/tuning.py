@@ -31,10 +31,6 @@ class Problem(NamedTuple):
     dtype: str
     nonnegative: bool
 
-    @property
-    def words(self) -> str:
-        return f"n {self.n} {self.dtype}" + ("" if self.nonnegative else " negative")
-
 
 def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times) -> Config | None:
     """What to measure next, given what is known; None where nothing is left that could be faster.

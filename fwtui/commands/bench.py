@@ -8,12 +8,13 @@ import signal
 from typing import Any
 
 from fwtui.analysis.columns import outcome
+from fwtui.analysis.limits import Limit, limit_of
 from fwtui.analysis.report import markdown, table
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
-from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
@@ -59,8 +60,8 @@ def execute(given: argparse.Namespace) -> int:
     heats = [(n, dtype, [*(names or _best(here, dtype)), *others]) for n in sizes for dtype in dtypes]
     of_kernels = {kernel_named(name).backend for _, _, all_names in heats for name in all_names if name != AUTO.id}
     backends = sorted({here} | of_kernels & {"cpu", here})
-    live = live_session(argparse.Namespace(**{**vars(given), "field_device": base.device}))
-    recorder = live.recorder
+    live = live_session(given, base.device)
+    live.sinks.append(say_recording_failure)
     bench = Bench(live, given.rounds, given.seconds, say)
     reason = "closed"
     try:
@@ -72,14 +73,12 @@ def execute(given: argparse.Namespace) -> int:
             reason = "signal"  # what was measured so far is shown
         print("\n".join(_printed(given, bench, live)), flush=True)
     finally:
-        live.close(reason)
+        recorded = closed(live, given, reason)
     if reason == "signal":
         return 128 + signal.SIGINT
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
-    if recorder is not None and recorder.failure is not None:
-        return NOT_RECORDED
-    return OK if any(heat.entrants for heat in bench.heats) else WRONG
+    return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)
 
 
 def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str], list[int], list[str]]:
@@ -111,7 +110,6 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
 
 
 def _best(backend: str, dtype: str) -> list[str]:
-    """Auto's pick and the best known rungs; on a GPU also the CPU's."""
     rungs = [AUTO.id, *(kernel.id for kernel in in_order(backend, dtype)[:BEST_RUNGS])]
     return [*rungs, in_order("cpu", dtype)[0].id] if backend == "cuda" else rungs
 
@@ -119,7 +117,7 @@ def _best(backend: str, dtype: str) -> list[str]:
 def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
         return [json.dumps(data(bench, live))]
-    rows = [row(bench, heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
+    rows = [row(heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
     remarks = remarks_on(bench)
     if given.markdown:
         lines = markdown([name or "±" for name in COLUMNS], rows, RIGHT)
@@ -127,7 +125,7 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     return [_machine(live), "", *table([COLUMNS, *rows]), "", *remarks]
 
 
-def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
+def row(heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
     """One entrant under COLUMNS."""
     ratio = heat.ratio(entrant)
     versus = "best peer" if entrant is heat.best_peer else units.ABSENT if ratio is None else units.gain(ratio)
@@ -141,15 +139,13 @@ def row(bench: Bench, heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ..
         units.duration(entrant.seconds),
         units.spread(entrant.spread),
         units.rate(entrant.rate),
-        units.percent(_share(bench, entrant)),
+        units.percent(_share(entrant, limit_of(live.model, entrant.runs[-1]))),
         versus,
         "verified" if wrong is None else outcome(live.model, wrong),
     )
 
 
-def _share(bench: Bench, entrant: Entrant) -> float | None:
-    """Of the limit of its device."""
-    limit = bench.limit(entrant)
+def _share(entrant: Entrant, limit: Limit | None) -> float | None:
     return entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
 
 
@@ -170,13 +166,13 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:
-            limit = bench.limit(entrant)
+            limit = limit_of(live.model, entrant.runs[-1])  # at the clock of the last turn
             results.append(
                 {
                     "n": heat.n,
                     "dtype": heat.dtype,
                     "kernel": entrant.name,
-                    "peer": entrant.peer,
+                    "peer": is_peer(entrant.name),
                     "auto": entrant.experiment.auto or None,
                     "backend": entrant.runs[-1].backend,
                     "tile": entrant.experiment.tile or None,
@@ -189,7 +185,7 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
                     "relaxations_per_second": entrant.rate,
                     "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
                     "limit_form": limit.form.key if limit is not None else None,
-                    "share_of_limit": _share(bench, entrant),
+                    "share_of_limit": _share(entrant, limit),
                     "ratio_to_best_peer": heat.ratio(entrant),
                     "best_peer": heat.best_peer.name if heat.best_peer is not None else None,
                     "verified": entrant.right,

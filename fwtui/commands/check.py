@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from typing import TextIO
 
-from fwtui.sessions.check import check
+from fwtui.commands import OK, USAGE, WRONG
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.sessions.library import summarise
+from fwtui.sessions.reader import Condition, TooNew, open_session
+from fwtui.stream.events import Header
 
 ORDER = 90
 
@@ -16,3 +23,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     return check(given.session, sys.stdout)
+
+
+def check(path: str | os.PathLike[str], out: TextIO) -> int:
+    """Print what is in the session and how whole it is; the exit code."""
+    try:
+        with open_session(path) as session:
+            summary = summarise(session)
+    except Refused as refusal:
+        origin = f"{_origin(refusal.header)}\n" if isinstance(refusal, TooNew) else ""
+        print(f"{origin}{refusal}.", file=out)
+        return USAGE
+    condition = summary.condition
+    runs = units.counted(summary.runs, "run") + (f" on {summary.gpu}" if summary.gpu else "")
+    what = f"{units.counted(condition.whole, 'event')}, {runs}, {units.duration(condition.duration)}."
+    print(_origin(session.header), what, _verdict(condition), sep="\n", file=out)
+    return OK if condition.closed else WRONG
+
+
+def _origin(header: Header) -> str:
+    machine = ", ".join(word for word in (header.machine.system, header.machine.cpu) if word)
+    title = f"{header.title}: " if header.title else ""
+    return f"{title}recorded {header.created} by {header.program}{f' on {machine}' if machine else ''}."
+
+
+def _verdict(condition: Condition) -> str:
+    if condition.end is None or not condition.closed:
+        return f"Not whole: {condition.missing}. {units.counted(condition.whole, 'event')} can be replayed."
+    dropped = f" {units.counted(condition.dropped, 'event')} had been lost before." if condition.dropped else ""
+    ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
+    return f"Whole and closed{ended}.{dropped}"

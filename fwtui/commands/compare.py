@@ -105,7 +105,6 @@ def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, An
 
 
 def _parts(entrant: Entrant, baseline: Entrant, found: Comparison) -> list[str]:
-    """Every phase and stage of both."""
     rows = [(f"{entrant.label} against {baseline.label}", "baseline", "run", "change")]
     for part in (found.total, *found.phases, *found.stages):
         change = f"{100 * part.change:+.1f} %" if part.change is not None else "-"

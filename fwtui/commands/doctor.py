@@ -27,7 +27,6 @@ from kernels.probes import probe_forms
 ORDER = 210
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
-OLDEST_PYTHON = (3, 11)
 NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs")
 SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
@@ -61,7 +60,7 @@ def measure() -> int:
             say(f"measuring the {backend.upper()}'s limits")
             live.measure_limits(backend)
             finish(live)
-            known = live.model.limits.get(backend)
+            known = live.model.limits_of(backend)
             if known is not None and known.complete:
                 print("\n".join(map(clean, limit_lines(known))), flush=True)
             if known is None or not known.complete or known.note:
@@ -86,19 +85,20 @@ class Check:
 
 def report() -> list[Check]:
     """Everything that decides what this machine can run, show and keep."""
-    found = hardware.gpus()
+    found, here = hardware.gpus(), hardware.machine()
+    own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
     return [
-        _python(),
+        Check("python", FOUND, ".".join(map(str, sys.version_info[:3]))),
         _platform(),
         _packages(),
-        _machine(),
+        Check("processor", FOUND, f"{here.cpu}, {here.cores} cores, {units.memory(here.memory_bytes)} of memory"),
         *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
         Check("GPM", *GPM[found.gpm]),
         _counters(),
         *_limits(),
         _terminal(),
         _data_folder(),
-        _sessions(),
+        Check("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped"),
     ]
 
 
@@ -111,13 +111,6 @@ def print_report(stream: TextIO) -> int:
         if check.fix:
             print(f"{'':{width}}  {'':7}  -> {clean(check.fix)}", file=stream)
     return int(any(check.essential and check.state == MISSING for check in checks))
-
-
-def _python() -> Check:
-    version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < OLDEST_PYTHON:
-        return Check("python", MISSING, version, "install Python {}.{} or later".format(*OLDEST_PYTHON), essential=True)
-    return Check("python", FOUND, version)
 
 
 def _platform() -> Check:
@@ -136,11 +129,6 @@ def _packages() -> Check:
         return Check("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
     shown = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
     return Check("packages", FOUND, ", ".join(shown))
-
-
-def _machine() -> Check:
-    machine = hardware.machine()
-    return Check("processor", FOUND, f"{machine.cpu}, {machine.cores} cores, {units.memory(machine.memory_bytes)} of memory")
 
 
 def _no_gpu(reason: str) -> list[Check]:
@@ -189,7 +177,6 @@ def _numba_cuda(found: hardware.Hardware) -> Check:
 
 
 def _counters() -> Check:
-    """Whether profilers may read hardware counters."""
     try:
         lines = PROFILING_PARAMETERS.read_text(errors="replace").splitlines()
     except OSError:
@@ -203,12 +190,10 @@ def _counters() -> Check:
 
 
 def _backends() -> list[str]:
-    """Those that can run here."""
     return ["cpu", "cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else ["cpu"]
 
 
 def _limits() -> list[Check]:
-    """What the devices can do at most, if that was ever measured."""
     checks = []
     for backend in _backends():
         known = limits.load(backend)
@@ -257,8 +242,3 @@ def _data_folder() -> Check:
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return Check("data", FOUND, f"sessions are kept in {folder}")
     return Check("data", MISSING, f"{folder} cannot be written; nothing is recorded there", "fwtui run --record PATH")
-
-
-def _sessions() -> Check:
-    own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
-    return Check("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped")

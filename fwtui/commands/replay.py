@@ -12,7 +12,6 @@ from fwtui.commands import OK, WRONG
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.common.errors import Refused
-from fwtui.sessions.check import missing
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.stream import Inlet, piped
 from fwtui.stream.events import RunStarted
@@ -78,7 +77,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
         _print_table(model)
     elif model.run is not None:
         _print_result(model, model.run)
-    lost = missing(inlet.condition)
+    lost = inlet.condition.missing
     if refusal or lost:
         say(refusal or f"the session on {inlet.name} is not whole: {lost}")
         return WRONG

@@ -14,9 +14,9 @@ from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, C
 from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import Preset, Row, Scale
 from fwtui.campaigns.reproduce.results import Results
-from fwtui.commands import NOT_RECORDED, OK
-from fwtui.commands.support.narrating import narrate, say, say_incomplete
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands import OK
+from fwtui.commands.support.narrating import say, say_incomplete
+from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.machine import hardware
@@ -51,27 +51,23 @@ def execute(given: argparse.Namespace) -> int:
         return OK
     folder = _folder(given, several=len(chosen) > 1)
     scale = Scale(gpu=hardware.gpu_present(), quick=given.quick)
-    whole = True
     with handlers_kept():
         on_signals(stop)
         try:
-            for preset in chosen:
-                whole &= _one(given, preset, scale, folder, alone=len(chosen) == 1)
+            return max(_one(given, preset, scale, folder, alone=len(chosen) == 1) for preset in chosen)
         except Stopped as stopped:
             return 128 + stopped.signum
-    return OK if whole else NOT_RECORDED
 
 
-def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> bool:
-    """Run one preset in a session of its own and print its answers; whether it was recorded as far as that was asked."""
+def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> int:
+    """Run one preset in a session of its own and print its answers; OK, or NOT_RECORDED."""
     live = live_session(argparse.Namespace(**{**vars(given), "record": None}))
-    reason, recorder = "closed", None
+    reason = "closed"
     try:
         if given.record is not None:
             path = Path(given.record) if given.record and alone else None
-            recorder = record(live, preset, folder, path, given.title or preset.heading(scale))
-            say(f"recording to {recorder.path}")
-        live.sinks.append(narrate)
+            record(live, preset, folder, path, given.title or preset.heading(scale))
+        narrated(live)
         performer = Performer(live, preset, scale, preset.limit(given.quick, alone), say)
         results = performer.perform()
         if given.counters:
@@ -81,8 +77,8 @@ def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path |
         reason = "signal"
         raise
     finally:
-        live.close(reason=reason)
-    return recorder is None or recorder.failure is None
+        recorded = closed(live, given, reason)
+    return recorded
 
 
 def _folder(given: argparse.Namespace, several: bool) -> Path | None:

@@ -29,7 +29,6 @@ from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.stream import Outlet
-from fwtui.stream import events
 
 ORDER = 20
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
@@ -88,7 +87,6 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
-    """The session on standard output, from its beginning."""
     assert live.model.header is not None
     header = msgspec.structs.replace(live.model.header, title=clean(given.title))
     outlet = Outlet(sys.stdout.fileno(), header, given.record_hz or None)
@@ -106,7 +104,6 @@ def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]
 
 
 def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
-    """The baseline's runs before the others, so that those can be compared with it."""
     if all(e.kernel != baseline for e in asked):
         kernels = ", ".join(dict.fromkeys(e.kernel for e in asked))
         raise Refused(f"the baseline {shown(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")
@@ -141,8 +138,8 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             print(json.dumps(result(live.model, run, given.baseline)), flush=True)
     if as_table and len(rows) > 1:
         print("\n".join(table(rows)), flush=True)
-    code = OK if given.record is None else closed(live, given)
-    return worst or code
+    recorded = OK if given.record is None else closed(live, given)
+    return worst or recorded
 
 
 def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
@@ -180,11 +177,5 @@ def _answer(live: Live, run: int) -> None:
 def _count(live: Live, experiment: Experiment, run: int) -> None:
     """The run's hardware counters into the session, or why there are none to stderr."""
     show_progress(f"profiling run {run}")
-    with live.without_sampler():
-        found = counters.measure(live.settled(experiment)[0])
-    if isinstance(found, str):
-        say(f"run {run} has no counters: {found}")
-        return
-    for op, values in found.items():
-        live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
-    say(f"run {run} has counters ({counters.PROFILED}); --json shows them")
+    why = counters.tell(live, run, live.settled(experiment)[0])
+    say(f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them")

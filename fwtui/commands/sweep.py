@@ -72,9 +72,12 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
     on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording, nor the table
     if interrupted:
         live.close(reason="signal")
-    _print(sweep, earlier, live, given)
-    wrong = any(run.wrong for cell in sweep.grid.order if (run := sweep.run(cell)) is not None)
-    return 128 + interrupted if interrupted else WRONG if wrong else closed(live, given)
+    owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
+    runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
+    print("\n".join((_json if given.json else lines)(owners, sweep, findings(live.model, runs))), flush=True)
+    if interrupted:
+        return 128 + interrupted
+    return WRONG if any(run.wrong for run in runs) else closed(live, given)
 
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
@@ -123,14 +126,6 @@ def _run(live: Live, sweep: Sweep) -> None:
                 say(f"{sweep.done} of {len(sweep.grid.order)}: {_place(sweep, before)}: {units.duration(run.seconds)}")
             before = sweep.current
         time.sleep(DRAIN_EVERY if live.busy else 0)
-
-
-def _print(sweep: Sweep, earlier: Sequence[Model], live: Live, given: argparse.Namespace) -> None:
-    """What is known of every cell, and what they say together."""
-    owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
-    runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
-    found = findings(live.model, runs)
-    print("\n".join((_json if given.json else lines)(owners, sweep, found)), flush=True)
 
 
 def _place(sweep: Sweep, cell: Cell) -> str:

@@ -10,10 +10,10 @@ import msgspec
 
 from fwtui.analysis.report import table
 from fwtui.campaigns.tuning import Problem, Tuner
-from fwtui.commands import NOT_RECORDED, OK, WRONG
+from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
-from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
@@ -57,22 +57,20 @@ def execute(given: argparse.Namespace) -> int:
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
     kernels = _kernels(given.kernel, backend, dtypes)
-    live = live_session(argparse.Namespace(**vars(given), field_device=device))
-    recorder = live.recorder
+    live = live_session(given, device)
+    live.sinks.append(say_recording_failure)
     try:
         tuner = Tuner(live, backend, graph.device_id.index, kernels, graph, _json if given.json else _shown, given.fresh)
         if not given.json:
             print(ROW.format("n", "type", "kernel", "choices", "total", ""), flush=True)
         whole = tuner.tune(problems, given.seconds)
     finally:
-        live.close()
+        recorded = closed(live, given)
     if not given.json:
         print("\n".join(["", *picks(tuner, problems)]), flush=True)
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
-    if recorder is not None and recorder.failure is not None:
-        return NOT_RECORDED
-    return OK if any(tuner.best(problem) is not None for problem in problems) else WRONG
+    return recorded or (OK if any(tuner.best(problem) is not None for problem in problems) else WRONG)
 
 
 def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:

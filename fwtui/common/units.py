@@ -71,6 +71,11 @@ def memory(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of something: 1 event, 1,204 events."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def gain(ratio: float) -> str:
     """How many times as fast: 5.10x."""
     return f"{digits(ratio)}x"

@@ -21,7 +21,9 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live import ncu
+from fwtui.live.protocols import Session
 from fwtui.machine import hardware
+from fwtui.stream import events
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 PROFILED = "profiled: not timings"
@@ -96,6 +98,17 @@ def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Coun
     if reason or tool is None:
         return reason or ncu.ABSENT
     return _profile(tool, experiment, stop or Event())
+
+
+def tell(live: Session, run: int, experiment: Experiment) -> str:
+    """Profile that run's kernels and tell the session their counters; why there are none, or nothing."""
+    with live.without_sampler():
+        found = measure(experiment)
+    if isinstance(found, str):
+        return found
+    for op, values in found.items():
+        live.tell(events.Counters(t=live.now, run=run, op=op, values=dict(values)))
+    return ""
 
 
 def shown(metric: Metric, values: Counters) -> str:

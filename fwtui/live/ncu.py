@@ -49,11 +49,14 @@ class Said(NamedTuple):
 
 def find() -> str | None:
     """Where ncu is: on PATH, in the toolkit that the environment names, or (the newest) where installers put it."""
-    found = shutil.which("ncu")
-    if found:
+    if found := shutil.which("ncu"):
         return found
+
+    def version(path: Path) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", str(path))]
+
     named = [Path(os.environ[v]) / "bin" / "ncu" for v in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX") if os.environ.get(v)]
-    usual = [path for place in PLACES for path in sorted(Path("/").glob(place.lstrip("/")), key=_version, reverse=True)]
+    usual = [path for place in PLACES for path in sorted(Path("/").glob(place.lstrip("/")), key=version, reverse=True)]
     return next((str(path) for path in (*named, *usual) if os.access(path, os.X_OK)), None)
 
 
@@ -128,7 +131,3 @@ def errors(log: str) -> list[str]:
 def _scale(unit: str) -> float:
     amount, _, per = unit.partition("/")
     return _SCALES.get(amount, 1.0) / _SCALES.get(per, 1.0)
-
-
-def _version(path: Path) -> list[int]:
-    return [int(x) for x in re.findall(r"\d+", str(path))]

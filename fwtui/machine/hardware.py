@@ -19,8 +19,8 @@ import msgspec
 
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.text import clean
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
+from fwtui.stream.requests import Hardware
 
 PROBE_SECONDS = 10.0
 DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last one is WSL's

@@ -216,7 +216,6 @@ def _read(path: Path, needed: bool) -> dict[str, Any]:
 
 
 def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[tuple[str, str]]:
-    """Every key with its whole name, and its value as text."""
     for key, value in tables.items():
         name = before + key
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):

@@ -10,8 +10,7 @@ from pathlib import Path
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
-from fwtui.sessions.reader import Condition, Session, TooNew, load, open_session
-from fwtui.stream.codec import Line
+from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import Model, State
 
@@ -121,10 +120,15 @@ def files_in(folder: Path) -> list[Path]:
 def load_model(path: Path) -> tuple[Model, bool]:
     """Everything that a session tells, and whether it is complete. Raises Refused for what is no session."""
     loaded = load(path)
+    return model_of(loaded), loaded.complete
+
+
+def model_of(loaded: Loaded) -> Model:
+    """Everything that it tells."""
     model = Model()
     for line in loaded.lines:
         model.apply(line.event)
-    return model, loaded.complete
+    return model
 
 
 def _files() -> list[tuple[Path, str]]:
@@ -133,12 +137,10 @@ def _files() -> list[tuple[Path, str]]:
 
 def summarise(session: Session) -> Summary:
     """Read all of an open session, in little memory."""
-    condition = Condition(session.torn)
-    state = State()
-    for item in session.lines():
-        condition.see(item)
-        if isinstance(item, Line) and isinstance(item.event, _FOLDED):
-            state = state.after(item.event)
+    state, condition = State(), Condition(session.torn)
+    for line in condition.whole_lines(session.chunks()):
+        if isinstance(line.event, _FOLDED):
+            state = state.after(line.event)
     runs = state.runs.values()
     return Summary(
         header=session.header,

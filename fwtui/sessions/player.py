@@ -32,7 +32,7 @@ class Player:
         self.playing = False
         self.loop = loop
         self.stops = False
-        self._speed = 1.0
+        self.speed = 1.0  # one of SPEEDS
         self._now: float | None = None
         self._max_gap = max_gap
         self._places: dict[type, list[int]] = {Event: [], Round: [], RunStarted: [], Marker: []}  # of lines
@@ -86,19 +86,9 @@ class Player:
         self._spread(0)
         self.position = _between(self._recorded, self._due, time)
 
-    @property
-    def speed(self) -> float:
-        return self._speed
-
-    @speed.setter
-    def speed(self, speed: float) -> None:
-        if speed not in SPEEDS:
-            raise ValueError(f"a speed of {speed} is not one of {SPEEDS}")
-        self._speed = speed
-
     def hurry(self, direction: int) -> None:
         """Twice as fast, up to 64 times; half as fast, down to a quarter, where the direction is negative."""
-        self._speed = min(max(self._speed * 2.0**direction, SPEEDS[0]), SPEEDS[-1])
+        self.speed = min(max(self.speed * 2.0**direction, SPEEDS[0]), SPEEDS[-1])
 
     def play(self) -> None:
         """Go on from here, or from the beginning when the end was reached."""
@@ -122,7 +112,7 @@ class Player:
         if self.at_end and self.loop:
             self.position, self.index = 0.0, 0
             return []
-        self.position = min(self.position + elapsed * self._speed, self.duration)
+        self.position = min(self.position + elapsed * self.speed, self.duration)
         first, self.index = self.index, max(self.index, self.index_at(self.position))
         markers = self._places[Marker]
         passed = bisect_left(markers, first)

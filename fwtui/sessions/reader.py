@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from fwtui.common import units
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
@@ -48,15 +49,17 @@ class Condition:
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
 
-    def see(self, item: Line | Corrupt) -> None:
-        """Count the next item of Session.lines()."""
-        if isinstance(item, Corrupt):
-            self.damaged += 1
-            return
-        self.whole += 1
-        self.duration = max(self.duration, item.event.t)
-        if isinstance(item.event, End):
-            self.end = item.event
+    def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
+        """The undamaged lines in a session's bytes, counted here. A second header and whatever comes after the end are damage."""
+        for item in decode_lines(chunks):
+            if isinstance(item, Corrupt) or self.end is not None or (self.whole and isinstance(item.event, Header)):
+                self.damaged += 1
+                continue
+            self.whole += 1
+            self.duration = max(self.duration, item.event.t)
+            if isinstance(item.event, End):
+                self.end = item.event
+            yield item
 
     @property
     def closed(self) -> bool:
@@ -72,6 +75,20 @@ class Condition:
     def complete(self) -> bool:
         """Closed, and nothing was lost on the way to the file."""
         return self.closed and not self.dropped
+
+    @property
+    def missing(self) -> str:
+        """What is not whole about a session that has been seen to its end, in words; empty where it is closed."""
+        faults = []
+        if self.damaged:
+            faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
+        if self.torn:
+            faults.append("the last line is torn and left out")
+        if self.end is None:
+            faults.append("there is no end, so later events may be missing")
+        elif self.end.events != self.whole - 1:
+            faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it and {self.whole - 1} are here")
+        return "; ".join(faults)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +106,7 @@ class Session:
         """Raises Refused where it is no session."""
         self.name = name
         self._descriptor = descriptor
-        self._offset = 0
+        self.offset = 0  # so far has been read
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
@@ -100,31 +117,11 @@ class Session:
         self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
 
-    def lines(self) -> Iterator[Line | Corrupt]:
-        """Every line in file order, the header first; a damaged line is its Corrupt, a torn last one is left out."""
-        return in_order(decode_lines(self._chunks()))
-
-    def read_all(self, watch: Callable[[float], None] = lambda share: None) -> Loaded:
-        """The whole session in memory. Raises Refused above two million lines.
-
-        `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
-        """
-        loaded = Loaded(self.torn, header=self.header, lines=[])
-        for item in self.lines():
-            loaded.see(item)
-            if isinstance(item, Line):
-                loaded.lines.append(item)
-                if loaded.whole % WATCHED == 0:
-                    watch(self._offset / self.size)
-            if loaded.whole > MAX_LINES:
-                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-        return loaded
-
-    def _chunks(self) -> Iterator[bytes]:
-        self._offset = offset = 0
-        # no further than the size at opening: the file may be growing under a recorder
-        while offset < self.size and (chunk := self._read(offset, min(_CHUNK, self.size - offset))):
-            self._offset = offset = offset + len(chunk)
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes from the beginning, no further than the size at opening: the file may be growing under a recorder."""
+        self.offset = 0
+        while self.offset < self.size and (chunk := self._read(self.offset, min(_CHUNK, self.size - self.offset))):
+            self.offset += len(chunk)
             yield chunk
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -148,21 +145,6 @@ def first_line(name: str, raw: bytes) -> Header:
     return header
 
 
-def in_order(items: Iterable[Line | Corrupt]) -> Iterator[Line | Corrupt]:
-    """The items of a session, in which a second header and whatever comes after the end are damage."""
-    ended = False
-    for place, item in enumerate(items):
-        if isinstance(item, Corrupt):
-            yield item
-        elif ended:
-            yield Corrupt("a line after the end")
-        elif place and isinstance(item.event, Header):
-            yield Corrupt("a second header")
-        else:
-            ended = isinstance(item.event, End)
-            yield item
-
-
 @contextmanager
 def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
     """The session at that path, open meanwhile. Raises Refused for what is no session, and TooNew for one of a later version."""
@@ -181,6 +163,16 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
 
 
 def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
-    """All of the session at that path; raises what open_session() and read_all() raise."""
+    """All of the session at that path; raises what open_session() does, and Refused above two million lines.
+
+    `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
+    """
     with open_session(path) as session:
-        return session.read_all(watch)
+        loaded = Loaded(session.torn, header=session.header, lines=[])
+        for line in loaded.whole_lines(session.chunks()):
+            loaded.lines.append(line)
+            if loaded.whole % WATCHED == 0:
+                watch(session.offset / session.size)
+            if loaded.whole > MAX_LINES:
+                raise Refused(f"{session.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+    return loaded

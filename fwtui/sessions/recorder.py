@@ -32,12 +32,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        path: Path,
-        descriptor: int,
-        header: Header | Line,
-        preface: Iterable[Line] = (),
-        telemetry_hz: float | None = None,
+        self, path: Path, descriptor: int, header: Header | Line, preface: Iterable[Line] = (), telemetry_hz: float | None = None
     ) -> None:
         self.path = path
         self.failure: str | None = None

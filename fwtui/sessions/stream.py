@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Event, Thread
 
 from fwtui.common.errors import Refused, why
-from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line, in_order
+from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line
 from fwtui.sessions.recorder import Recorder
-from fwtui.stream.codec import MAX_LINE, Line, decode_lines
+from fwtui.stream.codec import MAX_LINE, Line
 from fwtui.stream.events import Header
 
 NAME = "standard input"
@@ -69,14 +69,10 @@ class Inlet:
 
     def lines(self) -> Iterator[Line]:
         """Each whole line as it comes, the header first. Raises Refused for what is no session, and at a file's limits."""
-        for item in in_order(decode_lines(self._chunks())):
-            if self.header is None:
-                self.header = first_line(self.name, item.raw if isinstance(item, Line) else b"")
-            self.condition.see(item)
-            if isinstance(item, Line):
-                if self.condition.whole > MAX_LINES:
-                    raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-                yield item
+        for line in self.condition.whole_lines(self._chunks()):
+            if self.condition.whole > MAX_LINES:
+                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+            yield line
         if self.header is None:
             first_line(self.name, b"")
 
@@ -87,12 +83,14 @@ class Inlet:
         return Loaded(seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, header=self.header, lines=lines)
 
     def _chunks(self) -> Iterator[bytes]:
-        size = 0
-        last = b"\n"
+        size, first, last = 0, b"", b"\n"
         while chunk := self._read():
             size += len(chunk)
-            if self.header is None and size > MAX_LINE and b"\n" not in chunk:
-                first_line(self.name, b"")  # a first line without an end is never one
+            if self.header is None:
+                first += chunk
+                line, newline, _ = first[: MAX_LINE + 1].partition(b"\n")
+                if newline or len(first) > MAX_LINE:
+                    self.header = first_line(self.name, line if newline else b"")
             if size > MAX_BYTES:
                 raise Refused(f"{self.name} has more than {MAX_BYTES} bytes, the limit; record less telemetry")
             last = chunk[-1:]

@@ -126,7 +126,6 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, index=self.index + 1, t=max(self.t, event.t), **self._news(event))
 
     def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
-        """The fields that the event changes."""
         match event:
             case events.Telemetry(gpu=gpu):
                 readings = (self.readings.get(gpu) or History()).followed_by(event)
@@ -221,12 +220,6 @@ class Model:
         """Facts of the GPU that the run was on; of the GPU that is watched where it was on none. None where nothing is known."""
         device = self.state.devices.get(run.gpu) if run.backend == "cuda" else self.device
         return device if device is not None and device.present else None
-
-    @property
-    def limits(self) -> dict[str, events.Limits]:
-        """What the CPU and the GPU can do at most, by backend."""
-        backends = dict.fromkeys(backend for backend, _ in self.state.measured)
-        return {b: told for b in backends if (told := self.limits_of(b, self.state.watched)) is not None}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self.state == other.state

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream.events import GpuIndex, RunId
+from fwtui.stream.events import Device, GpuIndex, RunId
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -44,17 +44,23 @@ class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
 
 Work = Start | Answer | Probe
 Request = Work | Cancel
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Request)
 
 
 def encode(request: Request) -> bytes:
-    return _encoder.encode(request) + b"\n"
+    return msgspec.json.encode(request) + b"\n"
 
 
 def decode(line: bytes) -> Request:
     """Raises msgspec.MsgspecError; only ever fed by this program's own parent."""
-    return _decoder.decode(line)
+    return msgspec.json.decode(line, type=Request)
+
+
+class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The GPUs that CUDA programs can see here, in CUDA's order, or why there are none: what a sampler answers to --probe."""
+
+    gpus: tuple[Device, ...] = ()
+    gpm: bool = False  # one of them has live occupancy and DRAM counters
+    reason: str = ""
 
 
 PROFILED_LAUNCH = "fwtui-op "  # begins each line that a profiled program says

@@ -150,7 +150,6 @@ class Run(Struct, frozen=True, kw_only=True):
         return replace(self, **self._news(event))
 
     def _news(self, event: events.Event) -> dict[str, Any]:
-        """The fields that the event changes."""
         match event:
             case events.Planned():
                 return {name: getattr(event, name) for name in PLANNED}

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fwtui.commands.check import check
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.sessions import reader
-from fwtui.sessions.check import check
 from fwtui.sessions.reader import Loaded, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
@@ -198,7 +198,7 @@ def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(reader.os, "pread", fail)
         with pytest.raises(Refused, match="cannot be read: input/output error; copy it"):
-            session.read_all()
+            list(session.chunks())
 
 
 def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:

@@ -363,6 +363,16 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(tmp_path: Path) -> None
     assert len(loaded.lines) > 3
 
 
+def test_tuning_says_why_its_recording_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "full.fwt.jsonl"
+    words = ["tune", "-n", "64", "-k", "scipy", "--dtype", "float32", "--telemetry-hz", "0", "--record", str(path)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FULL_DISK, *words], capture_output=True, text=True, timeout=60, env=environment(tmp_path)
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.count("recording stopped: ") == 1 and "events kept in full.fwt.jsonl" in done.stderr
+
+
 def test_epitaphs() -> None:
     assert epitaph(0) == "exit code 0" and epitaph(1) == "exit code 1"
     assert epitaph(-9) == "signal 9, killed" and epitaph(-11).startswith("signal 11, ")

@@ -12,9 +12,9 @@ from fake_live import FakeLive
 from packed_picture import PackedPicture
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions import reader
 from fwtui.stream import events
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.recording import Recording, named

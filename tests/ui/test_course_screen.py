@@ -12,7 +12,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
-from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
 from fwtui.tui.learn.course_screen import CourseWords, GuessScreen

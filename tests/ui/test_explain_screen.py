@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 
 from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
+from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text

@@ -18,8 +18,8 @@ from fake_live import FakeLive
 from textual.widgets import DataTable
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
+from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text

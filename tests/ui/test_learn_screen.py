@@ -11,7 +11,7 @@ from textual.widgets import Input
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn import real
 from fwtui.learn.real import Agreement
-from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import AskScreen

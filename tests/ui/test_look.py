@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.machine.settings import KEYMAP, Settings, Value
-from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.charts.figure import MARKERS

@@ -66,7 +66,7 @@ def test_a_frozen_model_is_equal_and_independent() -> None:
     for event in (limits, *told[:150]):
         model.apply(event)
     frozen = model.frozen()
-    assert frozen == model and frozen.limits == {"cuda": limits}, "a pause keeps what the device can do at most"
+    assert frozen == model and frozen.limits_of("cuda") == limits, "a pause keeps what the device can do at most"
     seen = (frozen.index, frozen.t, dict(frozen.runs), len(frozen.telemetry), len(frozen.log), len(frozen.markers))
     for event in told[150:]:
         model.apply(event)

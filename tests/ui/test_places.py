@@ -17,8 +17,8 @@ from textual.widgets import Input
 
 from fwtui.__main__ import main
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
+from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text

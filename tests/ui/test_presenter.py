@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from textual.widgets import Digits
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream.model import Model
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip

@@ -10,8 +10,8 @@ from fake_live import FakeLive
 from textual.theme import BUILTIN_THEMES
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.frame import LEAST

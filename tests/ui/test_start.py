@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import HEIGHTS, WIDTHS, classes_at
 from fwtui.tui.frame.places import PLACES, Place

@@ -16,9 +16,9 @@ from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import FormScreen, HelpScreen

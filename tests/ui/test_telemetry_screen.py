@@ -14,9 +14,9 @@ from textual.pilot import Pilot
 from textual.widgets import SelectionList
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.telemetry.lane_chart import LaneChart

@@ -69,12 +69,8 @@ class Performer:
                 continue
             run = results.find(make(n))
             self._say(f"counters of {label(make(n))}")
-            with self._live.without_sampler():
-                found = counters.measure(run.experiment)
-            if isinstance(found, str):
-                return self._say(f"no counters: {found}")
-            for op, values in found.items():
-                self._live.tell(events.Counters(t=self._live.now, run=run.id, op=op, values=dict(values)))
+            if why := counters.tell(self._live, run.id, run.experiment):
+                return self._say(f"no counters: {why}")
 
     def _begins(self, wanted: Experiment) -> bool:
         kernel = registry().get(wanted.kernel)

@@ -117,7 +117,6 @@ def _range(text: str) -> list[str]:
 
 
 def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
-    """Every value that one of the kernels offers."""
     if name == "kernel":
         return list(registry())
     field = _FIELDS.get(name)

@@ -142,8 +142,8 @@ def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None)
     axes = varied(r.experiment for r in runs) if axes is None else axes
     groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
-        place = _amount(run, across)
-        if place is not None:
+        with suppress(ValueError):  # it has no place on that axis
+            place = float(run.n if across == "n" else value(run.experiment, across))
             told = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
             name = " · ".join(named(axis, text) for axis, text in told if text)
             groups.setdefault(name, []).append((place, run))
@@ -189,10 +189,3 @@ def words(experiment: Experiment, axes: Sequence[Axis]) -> str:
     """The experiment by what tells it from others: katz-kider, tile 32."""
     told = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
     return ", ".join([experiment.kernel, *told])
-
-
-def _amount(run: Run, axis: str) -> float | None:
-    """Where the run lies on that axis; None where it has no place on it."""
-    with suppress(ValueError):
-        return float(run.n if axis == "n" else value(run.experiment, axis))
-    return None

@@ -76,20 +76,15 @@ class Known:
 
     def run(self, key: tuple[object, ...]) -> Run | None:
         """The latest run of the experiment with that identity which is done, else the latest at all."""
-        self._look()
+        if len(self._model.runs) < self._seen:  # a session only grows, unless it is rewound
+            self._seen, self._numbers = 0, {}
+        for run in islice(self._model.runs.values(), self._seen, None):
+            if not run.simulated:
+                self._numbers.setdefault(identity(run.experiment), []).append(run.id)
+        self._seen = len(self._model.runs)
         runs = [self._model.runs[number] for number in self._numbers.get(key, ())]
         done = next((r for r in reversed(runs) if r.state == "done"), None)
         return done or self._earlier.get(key) or (runs[-1] if runs else None)
-
-    def _look(self) -> None:
-        """Take in the runs that are new; a session only grows, unless it is rewound."""
-        runs = self._model.runs
-        if len(runs) < self._seen:
-            self._seen, self._numbers = 0, {}
-        for run in islice(runs.values(), self._seen, None):
-            if not run.simulated:
-                self._numbers.setdefault(identity(run.experiment), []).append(run.id)
-        self._seen = len(runs)
 
 
 def levels(count: int) -> list[int]:

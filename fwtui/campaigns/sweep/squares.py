@@ -62,8 +62,7 @@ class Squares(NamedTuple):
 def of_sweep(sweep: Sweep, across: str = "") -> Squares:
     """A sweep's cells, run or not; rows of which no cell can run are left out."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
-    chosen = _across(axes, across)
-    others = [axis for axis in axes if axis.name != chosen.name]
+    chosen, others = _across(axes, across)
     rows: dict[tuple[object, ...], Row] = {}
     for rest in product(*(axis.values for axis in others)):
         there = dict(zip((axis.name for axis in others), rest, strict=True))
@@ -82,35 +81,32 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
     axes = varied(r.experiment for r in runs)
     if not axes:
         return None
-    chosen = _across(axes, across)
-    others = [axis for axis in axes if axis.name != chosen.name]
-    rows: dict[tuple[str, ...], dict[str, Run]] = {}
+    chosen, others = _across(axes, across)
+    rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the places of the other values on their axes
     for run in runs:
-        key = tuple(value(run.experiment, axis.name) for axis in others)
-        rows.setdefault(key, {})[value(run.experiment, chosen.name)] = run
+        values = [(axis.values, value(run.experiment, axis.name)) for axis in others]
+        place = tuple(known.index(text) if text in known else -1 for known, text in values)
+        rows.setdefault(place, {})[value(run.experiment, chosen.name)] = run
     squares = [
         Row(
             _name(others, next(iter(there.values())).experiment, chosen),
             tuple(Square(ENDED, there[x]) if x in there else Square() for x in chosen.values),
         )
-        for _, there in sorted(rows.items(), key=lambda pair: _place(others, pair[0]))
+        for _, there in sorted(rows.items(), key=lambda pair: pair[0])
     ]
     return Squares(chosen, tuple(squares), tuple(axis.name for axis in axes))
 
 
-def _across(axes: Sequence[Axis], wanted: str) -> Axis:
-    """The axis of that name, else n, else the one with most values."""
+def _across(axes: Sequence[Axis], wanted: str) -> tuple[Axis, list[Axis]]:
+    """The axis of that name, else n, else the one with most values; and the others."""
     by_name = {axis.name: axis for axis in axes}
-    return by_name.get(wanted) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
+    chosen = by_name.get(wanted) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
+    return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 
 def _name(axes: Sequence[Axis], experiment: Experiment, across: Axis) -> str:
     told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
     return " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
-
-
-def _place(axes: Sequence[Axis], key: Sequence[str]) -> tuple[int, ...]:
-    return tuple(axis.values.index(text) if text in axis.values else -1 for axis, text in zip(axes, key, strict=True))
 
 
 def _square(sweep: Sweep, cell: Cell) -> Square:

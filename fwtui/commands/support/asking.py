@@ -63,7 +63,6 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
 
 
 def _options(given: argparse.Namespace) -> dict[str, str]:
-    """The kernels' own options that were given."""
     return {name: text for name in kernel_options() if (text := getattr(given, f"option_{name}", None)) is not None}
 
 

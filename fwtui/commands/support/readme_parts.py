@@ -88,16 +88,10 @@ def course_list() -> list[str]:
     return [f"**{course.name}**", "", *markdown(head[:-1], [row[:-1] for row in rows])]  # without whether it can be answered here
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {
-    LADDER: ladder,
-    CHAMPION: champion,
-    "kernels": kernel_list,
-    "course": course_list,
-}
+PARTS: dict[str, Callable[[], list[str]]] = {LADDER: ladder, CHAMPION: champion, "kernels": kernel_list, "course": course_list}
 
 
 def _marks(name: str) -> tuple[str, str]:
-    """The lines that a part stands between."""
     return f"<!-- {name}: made by fwtui docs -->\n", f"<!-- end of {name} -->\n"
 
 

@@ -10,6 +10,8 @@ from fwtui.commands.support.narrating import narrate, say
 from fwtui.common.errors import Refused
 from fwtui.common.signals import on_signals, stop
 from fwtui.live.session import Live
+from fwtui.stream.codec import Line
+from fwtui.stream.events import Fault
 
 LEAST_HZ, MOST_HZ = 0.01, 10
 
@@ -25,12 +27,12 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
-def live_session(given: argparse.Namespace) -> Live:
-    """A live session as the recording flags ask, recording already if they ask for that."""
+def live_session(given: argparse.Namespace, device: str = "") -> Live:
+    """A live session as the recording flags ask, recording already if they ask for that; the telemetry is the device's."""
     for name, rate in (("telemetry", given.telemetry_hz), ("recording", given.record_hz)):
         if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
             raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
-    device = getattr(given, "field_device", None) or "auto"
+    device = device or getattr(given, "field_device", None) or "auto"
     live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
     if given.record is not None:
         try:
@@ -49,10 +51,16 @@ def narrated(live: Live) -> None:
         say(f"recording to {live.recorder.path}")
 
 
-def closed(live: Live, given: argparse.Namespace) -> int:
+def say_recording_failure(line: Line) -> None:
+    """A sink for commands that tell everything else themselves."""
+    if isinstance(line.event, Fault) and line.event.source == "recorder":
+        say(line.event.message)
+
+
+def closed(live: Live, given: argparse.Namespace, reason: str = "closed") -> int:
     """End the session; the exit code says whether it was recorded as far as that was asked."""
     recorder = live.recorder
-    live.close()
+    live.close(reason)
     if recorder is not None and recorder.failure is not None:
         say(recorder.failure)
     return OK if given.record is None or (recorder is not None and recorder.failure is None) else NOT_RECORDED

@@ -84,26 +84,24 @@ class Nvml:
         CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID, so a machine of unequal GPUs needs that for equal
         numbers.
         """
+        chosen: list[Gpu] = []
         try:
             count = self.query("nvmlDeviceGetCount")[0] or 0
             everything = [self._by("nvmlDeviceGetHandleByIndex", i) for i in range(count)]
+            known = [g for g in everything if g is not None]
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+            if visible is None:
+                self.reason = "" if known else "the NVIDIA driver finds no GPU"
+                return known
+            for entry in visible.split(","):
+                gpu = self._named(entry.strip(), everything)
+                if gpu is None:  # CUDA, too, ignores everything from the first wrong one on
+                    break
+                chosen.append(gpu)
+            if not chosen:
+                self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
         except Lost:
             self.reason = _START[_GPU_IS_LOST]
-            return []
-        known = [g for g in everything if g is not None]
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        if visible is None:
-            if not known:
-                self.reason = self.reason or "the NVIDIA driver finds no GPU"
-            return known
-        chosen: list[Gpu] = []
-        for entry in visible.split(","):
-            gpu = self._named(entry.strip(), everything)
-            if gpu is None:  # CUDA, too, ignores everything from the first wrong one on
-                break
-            chosen.append(gpu)
-        if not chosen and not self.reason:
-            self.reason = f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU ({len(known)} here); unset it"
         return chosen
 
     def _by(self, function: str, key: int | str) -> Gpu | None:
@@ -115,13 +113,7 @@ class Nvml:
             return everything[int(entry)] if int(entry) < len(everything) else None
         if entry.startswith("GPU-"):  # CUDA accepts an abbreviated UUID
             return next((g for g in everything if g is not None and g.uuid.startswith(entry)), None)
-        if not entry.startswith("MIG-"):
-            return None
-        try:
-            return self._by("nvmlDeviceGetHandleByUUID", entry)
-        except Lost:
-            self.reason = _START[_GPU_IS_LOST]
-            return None
+        return self._by("nvmlDeviceGetHandleByUUID", entry) if entry.startswith("MIG-") else None
 
 
 class Gpu:
@@ -131,7 +123,7 @@ class Gpu:
         self.handle = handle
         self.lost = False
         self.reasons: dict[str, str] = {}  # what it does not tell, and why
-        self._nvml = nvml
+        self.nvml = nvml
         self._energy_at: float | None = None
         self._energy_first: float | None = None
         self.uuid: str = self.ask("UUID", "nvmlDeviceGetUUID", handle) or ""
@@ -142,16 +134,13 @@ class Gpu:
         if self.lost:
             return None
         try:
-            answer, reason = self._nvml.query(function, *arguments)
+            answer, reason = self.nvml.query(function, *arguments)
         except Lost:
             self.lost = True
             return None
         if reason and what:
             self.reasons.setdefault(what, reason)
         return answer
-
-    def structure(self, name: str) -> Any:
-        return self._nvml.structure(name)
 
     def facts(self) -> Device:
         """What does not change. The peak of device memory counts both edges of its clock: 2 x clock x width / 8."""
@@ -246,7 +235,7 @@ class Gpm:
         return self._values
 
     def _between(self) -> dict[str, Any]:
-        request = self._gpu.structure("c_nvmlGpmMetricsGet_t")
+        request = self._gpu.nvml.structure("c_nvmlGpmMetricsGet_t")
         if request is None:
             return {}
         request.version = _GPM_VERSION

@@ -1,6 +1,6 @@
 """The process that owns NVML: tells the devices once and then readings, until its stdin ends.
 
-    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0,1] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
 NVML has crashed its caller when a GPU fell off the bus, so nothing else lives here.
@@ -20,17 +20,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import psutil
 
 from fwtui.common.signals import end_with_parent
-from fwtui.machine.telemetry.bounds import significant
-from fwtui.machine.telemetry.facts import Hardware
-from fwtui.machine.telemetry.host import Host
+from fwtui.machine.telemetry.bounds import count, scaled, share, significant
 from fwtui.machine.telemetry.nvml import Gpu, open_gpus
 from fwtui.stream import codec, events
+from fwtui.stream.requests import Hardware
 
 MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
 SLOWEST = 1.0  # seconds between readings when they are expensive
 NEWS_EVERY = 30.0  # seconds at least between two sentences about that
+LEAST_WINDOW = 0.05  # seconds; over less, CPU time is counted too coarsely to divide by
+CLOCK_EVERY = 1.0  # seconds; on many cores asking is slow
 LOST = "the GPU has fallen off the bus; telemetry goes on with the host alone, and only a reboot brings the GPU back"
 
 
@@ -63,8 +65,33 @@ class Pace:
         return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
 
 
+class Host:
+    """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
+
+    def __init__(self, now: float) -> None:
+        psutil.cpu_percent()  # the first call only starts the window
+        self._read_at = now
+        self._clock_at: float | None = None
+        self._clock: float | None = None
+
+    def read(self, now: float) -> dict[str, Any]:
+        """Fields of events.Telemetry; `now` in monotonic seconds."""
+        utilisation = None
+        if now - self._read_at >= LEAST_WINDOW:
+            utilisation = share(psutil.cpu_percent())
+            self._read_at = now
+        if self._clock_at is None or now - self._clock_at >= CLOCK_EVERY:
+            self._clock, self._clock_at = _clock_mhz(), now
+        memory = psutil.virtual_memory()
+        return {
+            "cpu_utilisation": utilisation,
+            "cpu_clock_mhz": self._clock,
+            "host_memory_bytes": count(memory.total - memory.available),
+        }
+
+
 class Sampler:
-    """Readings of the host and of GPUs, written as lines to a pipe. `origin` is monotonic time zero."""
+    """Readings of the host and of a GPU, written as lines to a pipe. `origin` is monotonic time zero."""
 
     def __init__(
         self,
@@ -80,27 +107,22 @@ class Sampler:
         self._clock = clock
         self._sleep = sleep
 
-    def run(self, indices: Sequence[int], identify: bool) -> None:
-        """Tell the devices, then readings for ever, one for each GPU. Raises OSError when nobody listens any more."""
+    def run(self, index: int, identify: bool) -> None:
+        """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
         gpus, reason = open_gpus()
         host = Host(self._clock())
-        watched = {index: gpus[index] if index < len(gpus) else None for index in indices}
-        for index, gpu in watched.items():
-            if gpu is not None:
-                gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
-            self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
+        gpu = gpus[index] if index < len(gpus) else None
+        if gpu is not None:
+            gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
+        self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
         while True:
             started = self._clock()
-            cost, begun, of_host = 0.0, started, host.read(started)
-            for index, gpu in watched.items():
-                values = of_host | (gpu.read(self._clock()) if gpu is not None else {})
-                took = self._clock() - begun
-                self._tell(self._telemetry(index, started, took, values))
-                cost += took
-                if gpu is not None and gpu.lost:
-                    self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
-                    watched[index] = None
-                begun = self._clock()
+            values = host.read(started) | (gpu.read(self._clock()) if gpu is not None else {})
+            cost = self._clock() - started
+            self._tell(self._telemetry(index, started, cost, values))
+            if gpu is not None and gpu.lost:
+                self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
+                gpu = None
             due = started + self._pace.after(cost)
             news, level = self._pace.news(cost, started)
             if news:
@@ -130,6 +152,14 @@ class Sampler:
             line = line[os.write(self._descriptor, line) :]
 
 
+def _clock_mhz() -> float | None:
+    try:
+        frequency = psutil.cpu_freq()
+    except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no one way to say "unknown"
+        return None
+    return scaled(frequency.current, 1.0) or None if frequency is not None else None
+
+
 def probe() -> Hardware:
     """The GPUs that CUDA sees here, with everything that NVML says of them."""
     gpus, reason = open_gpus()
@@ -144,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, default=1)
     parser.add_argument("--origin", type=float, default=0.0)
     parser.add_argument("--hz", type=_rate, default=10.0)
-    parser.add_argument("--device", type=lambda text: [int(number) for number in text.split(",")], default=[0])
+    parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--identify", action="store_true")
     parser.add_argument("--probe", action="store_true")
     options = parser.parse_args(arguments)

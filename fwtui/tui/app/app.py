@@ -27,7 +27,7 @@ from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.frame.bindings import TO_PLACES

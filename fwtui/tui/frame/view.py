@@ -11,10 +11,10 @@ from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
-from fwtui.machine.telemetry.facts import Hardware
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry

@@ -16,7 +16,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
-from fwtui.machine.telemetry.facts import Hardware
+from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel

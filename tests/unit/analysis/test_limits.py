@@ -305,7 +305,7 @@ def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.
     live = live_with(monkeypatch, busy)
     live.measure_limits("cpu")
     live.drain()
-    best = live.model.limits["cpu"]
+    best = live.model.state.measured["cpu", 0]
     assert [f.relaxations_per_second for f in best.forms] == [14e12, 99e12, 16e12, 33e12]
     assert best.forms[0].clock_mhz == 1980.0 and best.copy_bytes_per_second == 4e12
     assert limits.load("cpu") == msgspec.structs.replace(best, t=0.0)
@@ -318,10 +318,10 @@ def test_checkpoints_know_the_limits_of_their_time() -> None:
     told += [GPU, *[events.Notice(t=1.0, text="more") for _ in range(600)]]
     for event in told:
         model.apply(event)
-    assert model.limits == {"cuda": GPU}
+    assert model.state.measured == {("cuda", 0): GPU}
     for event in told[model.seek(560) : 560]:
         model.apply(event)
-    assert model.limits == {} and model.index == 560
+    assert model.state.measured == {} and model.index == 560
 
 
 CPU = msgspec.structs.replace(GPU, backend="cpu", device="a processor", forms=(FormLimit("float32", 1e11),))
@@ -344,10 +344,10 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
     with pytest.raises(Refused, match="the limit is still being measured"):
         live.start(Experiment(kernel="serial", n=8))
     live.drain()
-    assert not live.busy and live.model.limits["cpu"] == CPU
+    assert not live.busy and live.model.limits_of("cpu") == CPU
     live.close()
     later = live_with(monkeypatch)
-    assert later.tell_limits("cpu") and later.model.limits["cpu"].forms == CPU.forms
+    assert later.tell_limits("cpu") and later.model.state.measured["cpu", 0].forms == CPU.forms
     recorder = later.record(path=cache / "session.fwt.jsonl")
     later.close()
     kinds = [json.loads(line)["kind"] for line in recorder.path.read_text().splitlines()]
@@ -360,10 +360,10 @@ def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monk
     limits.save(GPU)
     assert limits.load("cuda", 1) is None
     live = live_with(monkeypatch)
-    assert live.tell_limits("cuda", 0) and live.model.limits["cuda"].forms == GPU.forms
+    assert live.tell_limits("cuda", 0) and live.model.state.measured["cuda", 0].forms == GPU.forms
     assert not live.tell_limits("cuda", 1) and live.model.limits_of("cuda", 1) is None
     live.tell(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
-    assert "cuda" not in live.model.limits, "a run on the other one"
+    assert live.model.limits_of("cuda", live.model.state.watched) is None, "a run on the other one"
     assert live.tell_limits("cuda", 0)
     limits.save(msgspec.structs.replace(GPU, gpu=1))
     assert limits.load("cuda", 1) == msgspec.structs.replace(GPU, t=0.0, gpu=1), "kept for the GPU, whatever its number"

@@ -56,7 +56,7 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.Mon
     monkeypatch.setattr(sampler, "open_gpus", lambda: ([], "none here"))
     told, tell = os.pipe()
     with pytest.raises((Tired, StopIteration)):
-        sampler.Sampler(tell, 100.0, 10, clock=lambda: now[0], sleep=sleep).run([0], False)
+        sampler.Sampler(tell, 100.0, 10, clock=lambda: now[0], sleep=sleep).run(0, False)
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         heard = [codec.decode(line[:-1]) for line in pipe]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fwtui.machine.telemetry import bounds, host
+from fwtui.machine.telemetry import bounds, sampler
 from fwtui.stream.throttle import throttled
 
 
@@ -46,12 +46,12 @@ def test_rounding_keeps_four_digits_of_any_size() -> None:
 
 def test_a_host_without_a_clock_says_none(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([None, SimpleNamespace(current=0.0), SimpleNamespace(current=2600.0)])
-    monkeypatch.setattr(host.psutil, "cpu_freq", lambda: next(times))
-    reader = host.Host(0.0)
+    monkeypatch.setattr(sampler.psutil, "cpu_freq", lambda: next(times))
+    reader = sampler.Host(0.0)
     assert [reader.read(now)["cpu_clock_mhz"] for now in (0.0, 1.0, 2.0, 2.5)] == [None, None, 2600.0, 2600.0]
 
 
 def test_cpu_time_over_too_short_a_window_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host.psutil, "cpu_percent", lambda: 37.0)
-    reader = host.Host(0.0)
+    monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda: 37.0)
+    reader = sampler.Host(0.0)
     assert [reader.read(now)["cpu_utilisation"] for now in (0.01, 0.1)] == [None, 0.37]

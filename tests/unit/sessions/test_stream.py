@@ -13,7 +13,6 @@ import pytest
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
 from fwtui.sessions import stream
-from fwtui.sessions.check import missing
 from fwtui.sessions.reader import TooNew, load
 from fwtui.sessions.stream import Inlet, Listener, Outlet, piped
 from fwtui.stream import codec, events
@@ -69,7 +68,7 @@ def test_what_goes_in_comes_out_and_ends(pipe: tuple[int, int]) -> None:
     assert taken[0].event == HEADER and taken[1:-1] == lines
     assert taken[-1].event == events.End(t=299.0, reason="closed", events=301)
     loaded = listener.inlet.loaded(taken)
-    assert loaded.complete and not missing(listener.inlet.condition) and not listener.refusal
+    assert loaded.complete and not listener.inlet.condition.missing and not listener.refusal
 
 
 def test_the_descriptor_stays_open_for_whoever_owns_it(pipe: tuple[int, int]) -> None:
@@ -138,7 +137,7 @@ def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(
     got = list(inlet.lines())
     assert got[1:-1] == [long, notice(2)]
     assert got[-1].event == events.End(t=2.0, reason="signal", events=3) and outlet.bytes > len(long.raw)
-    assert not missing(inlet.condition)
+    assert not inlet.condition.missing
 
 
 def test_signals_are_held_back_until_the_outermost_end() -> None:
@@ -195,7 +194,7 @@ def test_a_cut_stream_reads_like_the_file_that_is_cut_there(tmp_path: Path) -> N
         lines = all_of(inlet)
         loaded, expected = inlet.loaded(lines), load(tmp_path / "bytes")
         assert loaded == expected
-        assert bool(missing(inlet.condition)) == (not expected.closed)
+        assert bool(inlet.condition.missing) == (not expected.closed)
 
 
 @pytest.mark.parametrize("place", range(0, len(WHOLE), 41))
@@ -207,7 +206,7 @@ def test_a_changed_byte_is_no_other_number(tmp_path: Path, place: int) -> None:
         assert place <= WHOLE.index(b"\n")
         return
     assert {line.raw for line in lines} <= set(WHOLE.splitlines())
-    assert missing(inlet.condition)
+    assert inlet.condition.missing
 
 
 class Endless:

@@ -246,7 +246,7 @@ def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int
 
 def _model_share(results: Results, n: int) -> tuple[float, str]:
     """Of what a copy in the device's memory reached, as the document has it, where the session holds that."""
-    limits = results.model.limits.get("cuda")
+    limits = results.model.limits_of("cuda", results.model.state.watched)
     copied = limits.copy_bytes_per_second if limits is not None else None
     share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or results.peak_bandwidth)
     return share, f"model {units.percent(share)} of {'a measured copy' if copied else 'the peak on the data sheet'}"
@@ -270,7 +270,6 @@ def conflict(cyclic: bool, banks: int, broadcasts: bool) -> int:
 
 
 def _bound(results: Results) -> str:
-    """What keeps the plain kernel busy, by counters, or else by GPM."""
     return evidence.full(results, at(KATZ)) or evidence.integer_bound(results, at(KATZ))
 
 
