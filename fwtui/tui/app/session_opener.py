@@ -35,12 +35,11 @@ class GivenUp(Exception):
 class Reading:
     """One session that is read in the background; `then` is called with this once `outcome` is there."""
 
-    outcome: Recording | Exception
+    outcome: Recording | Exception | None = None
 
     def __init__(self, pump: MessagePump, path: Path, then: Callable[[Reading], object], **how: Any):
         self.name = clean(path.name)
         self.share = 0.0
-        self.over = False
         self.given_up = False
         in_background(pump, partial(self._read, path, how), then, "reader")
 
@@ -49,7 +48,6 @@ class Reading:
             self.outcome = recording(path, self._watch, **how)
         except Exception as error:
             self.outcome = error
-        self.over = True
         return self
 
     def _watch(self, share: float) -> None:
@@ -138,7 +136,7 @@ class SessionOpener:
         return reading.name
 
     def _show_reading(self, reading: Reading) -> None:
-        if not reading.over:
+        if reading.outcome is None:
             self._app.push_screen(ReadingScreen(reading))
 
     def _done(self, reading: Reading) -> None:

@@ -70,9 +70,6 @@ class SweepDraft(Drafted):
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
-    def text(self, key: str) -> str:
-        return self._texts.get(key.removeprefix(OPTION), "")
-
     def set(self, key: str, text: str) -> None:
         self._texts[key.removeprefix(OPTION)] = text
         self.last = key
