@@ -55,7 +55,8 @@ class Lessons:
     def lines(self, step: Step, text: str) -> list[str]:
         """A text of the step, its numbers filled in; an empty line between paragraphs."""
         entrant = self.cited(step)
-        before = self.before(step) if _compares(text) else None
+        compares = any(name == "speedup" or name.startswith(placeholders.BEFORE) for name in placeholders.names(text))
+        before = self.before(step) if compares else None
         filled = [clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text)]
         return [line for place, part in enumerate(filled) for line in ([""] * bool(place) + [part])]
 
@@ -141,10 +142,6 @@ def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
         title = all_of_it.title(step) if not trouble else step.written.title
         rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, trouble or "ready"))
     return rows
-
-
-def _compares(text: str) -> bool:
-    return any(name == "speedup" or name.startswith(placeholders.BEFORE) for name in placeholders.names(text))
 
 
 def _fits(run: Run, step: Step) -> bool:

@@ -41,9 +41,7 @@ class Stepping:
     @property
     def changed(self) -> np.ndarray:
         """(n, n) bool: the cells that became shorter by what happened last."""
-        if not self.position:
-            return np.zeros(self.weights.shape, dtype=bool)
-        return self.trace.changed(self.position - 1)
+        return self.distances < self.trace.distances[max(self.position - 1, 0)]
 
     @property
     def cell(self) -> Cell | None:

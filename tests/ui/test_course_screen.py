@@ -15,7 +15,7 @@ from fwtui.learn.course import load_course
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
-from fwtui.tui.learn.course_screen import CourseWords, GuessScreen
+from fwtui.tui.learn.course_words import CourseWords, GuessScreen
 from fwtui.tui.learn.distance_grid import DistanceGrid
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -192,7 +192,7 @@ async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: p
     def gone() -> None:
         raise Refused("the course in course cannot be read: no such file or directory; install the program again")
 
-    monkeypatch.setattr("fwtui.tui.learn.course_screen.lessons", gone)
+    monkeypatch.setattr("fwtui.tui.learn.screen.lessons", gone)
     app = begun(live, "1")
     async with app.run_test(size=(80, 24)) as pilot:
         assert "the course in course cannot be read" in await go(pilot)
@@ -200,7 +200,7 @@ async def test_a_course_that_is_not_there_says_so(live: FakeLive, monkeypatch: p
 
 
 async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setattr("fwtui.tui.learn.course_screen.lessons", lambda: lessons_module.Lessons(load_course(), tmp_path))
+    monkeypatch.setattr("fwtui.tui.learn.screen.lessons", lambda: lessons_module.Lessons(load_course(), tmp_path))
     app = begun(live, "blocked")
     async with app.run_test(size=(80, 24)) as pilot:
         text = await go(pilot)

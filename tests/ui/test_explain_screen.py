@@ -135,19 +135,19 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
         before = await shown(pilot, "4", "x", "x")
         panel = app.screen.query_one(OccupancyPanel)
         assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
-        assert panel.choice == Choice(256, 40, 12) and "changed" not in before
+        assert panel.said.choice == Choice(256, 40, 12) and "changed" not in before
         text = await shown(pilot, "right", "right")
-        assert panel.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
+        assert panel.said.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
         await shown(pilot, "x", "home")
-        assert panel.choice == Choice(320, 16, 12)
+        assert panel.said.choice == Choice(320, 16, 12)
         assert "registers/thread" in text
         text = await shown(pilot, "x", "end")
-        assert panel.choice.shared == 227 and "limited by shared memory" in text
-        one = estimate((9, 0), panel.choice)
+        assert panel.said.choice.shared == 227 and "limited by shared memory" in text
+        one = estimate((9, 0), panel.said.choice)
         assert one is not None and f"{one.warps}/{one.max_warps} warps" in text
         assert "by driver" in text and "50.0 % by driver" in text  # what was compiled stays beside it
         text = await shown(pilot, "u", "escape")
-        assert panel.choice == Choice(256, 40, 12) and "u Undo" not in text
+        assert panel.said.choice == Choice(256, 40, 12) and "u Undo" not in text
 
 
 async def test_a_slider_is_dragged(replay_of: Replay) -> None:
@@ -157,10 +157,10 @@ async def test_a_slider_is_dragged(replay_of: Replay) -> None:
         slider = app.screen.query_one("#registers", Slider)
         await pilot.click(slider, offset=(slider.size.width - 1, 0))
         await pilot.pause()
-        assert app.screen.query_one(OccupancyPanel).choice.registers == 255
+        assert app.screen.query_one(OccupancyPanel).said.choice.registers == 255
         await pilot.click(slider, offset=(29, 0))
         await pilot.pause()
-        assert app.screen.query_one(OccupancyPanel).choice.registers == 16
+        assert app.screen.query_one(OccupancyPanel).said.choice.registers == 16
 
 
 @settings(max_examples=80, deadline=None)
@@ -192,7 +192,7 @@ async def test_operations_are_gone_through(replay_of: Replay) -> None:
         assert "OCCUPANCY  rest" in await shown(pilot, "4")
         text = await shown(pilot, "o")
         assert "OCCUPANCY  pivot" in text and "25.0 % by driver" in text
-        assert app.screen.query_one(OccupancyPanel).choice.registers == 90
+        assert app.screen.query_one(OccupancyPanel).said.choice.registers == 90
         assert "OCCUPANCY  rest" in await shown(pilot, "o")
 
 

@@ -110,14 +110,15 @@ class TestKeys:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             played = playback(app)
-            index, bands = played.player.index, played.bands
+            index, bands = played.player.index, played.position.bands
             assert "gaps ≤ 1.00 s" in await keyed(pilot, "I")
             assert played.player.duration < 20 and played.player.index == index
-            assert played.bands != bands and max(band.end for band in played.bands) <= played.player.duration
+            assert played.position.bands != bands and max(band.end for band in played.position.bands) <= played.player.duration
             assert played.player.time == pytest.approx(5.0)
             shown = await keyed(pilot, "I")
             assert "gaps ≤" not in shown and "as long as they were" in shown
-            assert played.player.duration == 500.0 and played.player.position == pytest.approx(5.0) and played.bands == bands
+            assert played.player.duration == 500.0 and played.player.position == pytest.approx(5.0)
+            assert played.position.bands == bands
 
     async def test_playing_stops_at_a_marker_and_goes_on(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
@@ -138,7 +139,7 @@ class TestKeys:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             played, line = playback(app), app.screen.query_one(Timeline)
-            (marker,) = [band for band in played.bands if band.kind == "marker"]
+            (marker,) = [band for band in played.position.bands if band.kind == "marker"]
             x = int(marker.start / played.player.duration * line.size.width)
             await pilot.click(line, offset=Offset(x, 0))
             await pilot.pause()

@@ -369,6 +369,15 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert draft.text("kernel") == "tiled-cpu"
 
 
+def test_what_no_single_row_is_to_blame_for_stays_where_it_was_said_first(live: ScriptedLive) -> None:
+    draft = SweepDraft(settle(Experiment()), lambda: live.settled)
+    draft.set("tile", "")
+    draft.set("n", "64")
+    assert list(draft.errors()) == ["n"]
+    draft.set("density", "0.5")
+    assert list(draft.errors()) == ["n"]
+
+
 def scenes_model(told: list) -> Model:
     model = Model()
     for event in told:

@@ -18,7 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
-from fwtui.tui.frame.dialogs import Dialog
+from fwtui.tui.frame.dialogs import Dialog, Scrolled
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
@@ -52,7 +52,7 @@ class ClaimsScreen(Dialog):
             rows += [(line(""), ""), (line((figure.title, STRONG)), ""), *((line(text), "") for text in table(figure.rows))]
         rows += [(line(""), ""), (line((f"{'rule':<{INDENT}}", MUTED)), RULE)]
         rows += [(line((f"{'left out':<10}", MUTED)), text) for text in answers.left_out]
-        super().__init__(answers.title, rows=rows)
+        super().__init__(answers.title, Scrolled(rows))
 
 
 def answers(name: str, model: Model) -> Answered:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
@@ -35,12 +35,11 @@ class GivenUp(Exception):
 class Reading:
     """One session that is read in the background; `then` is called with this once `outcome` is there."""
 
-    outcome: Recording | Exception
+    outcome: Recording | Exception | None = None
 
     def __init__(self, pump: MessagePump, path: Path, then: Callable[[Reading], object], **how: Any):
         self.name = clean(path.name)
         self.share = 0.0
-        self.over = False
         self.given_up = False
         in_background(pump, partial(self._read, path, how), then, "reader")
 
@@ -49,7 +48,6 @@ class Reading:
             self.outcome = recording(path, self._watch, **how)
         except Exception as error:
             self.outcome = error
-        self.over = True
         return self
 
     def _watch(self, share: float) -> None:
@@ -82,18 +80,12 @@ class ReadingScreen(Dialog):
     ReadingScreen ProgressBar { width: 1fr; }
     ReadingScreen ProgressBar Bar { width: 1fr; }
     """
-    TITLE = "Opening"
-    HINT = "Esc gives up"
     BINDINGS: ClassVar = [Binding("escape,q", "give_up", "Give up", id="opening.close", tooltip="do not open it")]
 
     def __init__(self, reading: Reading):
-        super().__init__()
+        bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
+        super().__init__("Opening", Static(Content(reading.name), markup=False), bar, hint="Esc gives up")
         self.reading = reading
-
-    def body(self) -> ComposeResult:
-        yield Static(Content(self.reading.name), markup=False)
-        with Horizontal(id="bar"):
-            yield ProgressBar(total=100, show_eta=False)
 
     def on_mount(self) -> None:
         self.set_interval(0.1, self.look)
@@ -112,12 +104,11 @@ class ReadingScreen(Dialog):
 class WaitingScreen(Dialog):
     """Nothing has come down the pipe yet."""
 
-    TITLE = "Waiting for a session on standard input"
-    HINT = "Esc ends the program"
     BINDINGS: ClassVar = [Binding("escape,q", "leave", "Quit", id="waiting.close", tooltip="end the program")]
 
-    def body(self) -> ComposeResult:
-        yield Static(Content("The first line of `fwtui run --stream` has not come yet."), markup=False)
+    def __init__(self) -> None:
+        words = Content("The first line of `fwtui run --stream` has not come yet.")
+        super().__init__("Waiting for a session on standard input", Static(words, markup=False), hint="Esc ends the program")
 
     def action_leave(self) -> None:
         self.app.exit(return_code=0)
@@ -145,7 +136,7 @@ class SessionOpener:
         return reading.name
 
     def _show_reading(self, reading: Reading) -> None:
-        if not reading.over:
+        if reading.outcome is None:
             self._app.push_screen(ReadingScreen(reading))
 
     def _done(self, reading: Reading) -> None:

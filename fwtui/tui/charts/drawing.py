@@ -72,7 +72,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     across, up = _scale([x for x, _ in there], figure.x), _scale([*(y for _, y in there), *reach], figure.y)
     plotted = Plotted(figure, xs, ys, across, up)
     if width < LEAST_LABELS[0] or height < LEAST_LABELS[1]:
-        rows = tuple(tuple(_joined(cells)) for cells in _body(plotted, width, height))
+        rows = tuple(tuple(joined(cells)) for cells in _body(plotted, width, height))
         return Drawing(rows, 0, 0, width, height, _stops(plotted, height))
     room = height - 3  # without legend, axis and its labels
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
@@ -82,7 +82,7 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     labelled = [_legend(figure, left, width)]
     for y, cells in enumerate(_body(plotted, width - left, room)):
         label = (f"{places.get(y, ''):>{left - 1}.{left - 1}}", "label")
-        labelled.append((label, ("┤" if y in places else "│", "axis"), *_joined(cells)))
+        labelled.append((label, ("┤" if y in places else "│", "axis"), *joined(cells)))
     labelled += _x_axis(figure.x, across, left, width - left)
     return Drawing(tuple(labelled), left, 1, width - left, room, _stops(plotted, room))
 
@@ -179,7 +179,8 @@ def _write(row: list[Piece], words: str, start: int) -> bool:
     return True
 
 
-def _joined(cells: Sequence[Piece]) -> list[Piece]:
+def joined(cells: Sequence[Piece]) -> list[Piece]:
+    """As few pieces as possible."""
     return [("".join(text for text, _ in alike), kind) for kind, alike in groupby(cells, key=itemgetter(1))]
 
 

@@ -51,7 +51,7 @@ def read(name: str) -> tuple[str, Model | str]:
 
 class CompareScreen(Frame):
     DEFAULT_CSS = """
-    CompareScreen #body { height: 1fr; padding: 0 1; border-bottom: solid $border-blurred; }
+    CompareScreen #body { padding: 0 1; }
     CompareScreen CompareTable { height: auto; min-height: 3; max-height: 35%; }
     CompareScreen Verdict { margin-top: 1; }
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
@@ -61,7 +61,6 @@ class CompareScreen(Frame):
     CompareScreen.-narrow Chart { display: none; margin-left: 0; }
     CompareScreen.-narrow.-curves Chart { display: block; }
     CompareScreen.-narrow.-curves #deltas { display: none; }
-    CompareScreen.-short #body, CompareScreen.-flat #body { border-bottom: none; }
     CompareScreen.-short Verdict, CompareScreen.-flat Verdict { margin-top: 0; }
     CompareScreen.-short #parts, CompareScreen.-flat #parts { margin-top: 0; }
     CompareScreen.-short Track, CompareScreen.-flat Track { margin-top: 0; display: none; }
@@ -219,7 +218,7 @@ class CompareScreen(Frame):
         self.toggle_class("-curves")
 
     def action_bring(self) -> None:
-        self.app.push_screen(SessionsScreen([named(path) for path in paths()]), lambda name: self.bring(name) if name else None)
+        self.ask(SessionsScreen([named(path) for path in paths()]), self.bring)
 
     def bring(self, name: str) -> None:
         """Read another session, by its name or path, in the background."""

@@ -53,21 +53,6 @@ def short_label(label: str, width: int) -> str:
 class CompareTable(RunTable):
     """The runs in the order in which they are given; its keys are their labels."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: tuple[Line, ...] = ()
-
     def show(self, lines: Sequence[Line], width: int) -> None:
-        """These runs in this order; nothing is done where that is what is shown."""
         shown = columns(width)
-        if (tuple(lines), shown) == (self._lines, self._columns_shown):
-            return
-        self._lines = tuple(lines)
-        labels = [line.entrant.label for line in lines]
-        marked, at = self.key, self.cursor_row
-        if shown != self._columns_shown or labels != list(self._shown):
-            self.begin(shown)
-        for line in lines:
-            self.write(line.entrant.label, cells(line, shown[0][1]))
-        if labels and at and self.key != marked:  # at the top it follows the newest
-            self.move_cursor(row=labels.index(marked) if marked in labels else min(at, len(labels) - 1), scroll=False)
+        self.agree(shown, {line.entrant.label: line for line in lines}, lambda line: cells(line, shown[0][1]))

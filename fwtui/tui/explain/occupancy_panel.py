@@ -117,12 +117,11 @@ class OccupancyPanel(Vertical):
     DEFAULT_CSS = """
     OccupancyPanel { padding: 0 1; }
     OccupancyPanel Chart { margin-top: 1; }
-    OccupancyPanel .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(self) -> None:
         super().__init__(id="occupancy", classes="panel")
-        self._said = Said(None, "", None, None, Choice(), None, False)
+        self.said = Said(None, "", None, None, Choice(), None, False)
         self._varied = REGISTERS
 
     def compose(self) -> ComposeResult:
@@ -133,17 +132,9 @@ class OccupancyPanel(Vertical):
         yield Chart(id="curve")
 
     @property
-    def choice(self) -> Choice:
-        return self._said.choice
-
-    @property
-    def op(self) -> str:
-        return self._said.op
-
-    @property
     def changed(self) -> bool:
         """Whether the sliders say something else than what was compiled."""
-        return self.choice != _compiled_choice(self._said.compiled)
+        return self.said.choice != _compiled_choice(self.said.compiled)
 
     def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:
         """Show that operation of the run; the sliders go back to what was compiled when it is another one."""
@@ -152,14 +143,14 @@ class OccupancyPanel(Vertical):
         gpu = model.gpu_of(run) if run is not None else model.gpu
         capability = gpu.compute_capability if gpu is not None else None
         measured = evidence.sm_occupancy if evidence is not None else None
-        choice = self.choice if base == self._said[:2] else _compiled_choice(found)
+        choice = self.said.choice if base == self.said[:2] else _compiled_choice(found)
         self._say(Said(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
 
     def reset(self) -> None:
-        self._say(self._said._replace(choice=_compiled_choice(self._said.compiled)))
+        self._say(self.said._replace(choice=_compiled_choice(self.said.compiled)))
 
     def _say(self, said: Said) -> None:
-        self._said = said
+        self.said = said
         self.query_one(OccupancyLines).show(said)
         has = TABLE.get(said.capability) if said.capability is not None else None
         usable = said.cuda and has is not None
@@ -179,7 +170,7 @@ class OccupancyPanel(Vertical):
 
     def on_slider_changed(self, event: Slider.Changed) -> None:
         self._varied = event.slider.id or THREADS
-        self._say(self._said._replace(choice=self.choice._replace(**{self._varied: event.slider.value})))
+        self._say(self.said._replace(choice=self.said.choice._replace(**{self._varied: event.slider.value})))
 
 
 def _compiled_choice(found: events.Occupancy | None) -> Choice:

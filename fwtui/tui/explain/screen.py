@@ -153,7 +153,7 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_op(self) -> None:
-        ops, shown = self._ops, self.query_one(OccupancyPanel).op
+        ops, shown = self._ops, self.query_one(OccupancyPanel).said.op
         self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
         self.update()
 

@@ -10,8 +10,8 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import Resize
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -22,6 +22,7 @@ from fwtui.tui.widgets.form import ExperimentForm
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
+TAKES = "Enter takes it, Esc does not"
 FRAME = 6  # rows of a dialog around what it holds
 
 
@@ -36,16 +37,13 @@ class Dialog(ModalScreen[str | None]):
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     """
     BINDINGS: ClassVar = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
-    TITLE = ""
-    HINT = "Esc closes this"
-    AT_END: ClassVar = False  # whether text is shown from its end
 
-    def __init__(self, heading: str = "", hint: str = "", rows: Sequence[Row] = ()):
-        """Of text, or of other widgets where a subclass has a body() of its own."""
+    def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
+        """With these widgets between heading and hint, unless a subclass has a body() of its own."""
         super().__init__()
-        self.heading = heading or self.TITLE or ""
-        self.hint = hint or self.HINT
-        self._text = rows
+        self.heading = heading
+        self.hint = hint
+        self._body = body
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
@@ -54,19 +52,14 @@ class Dialog(ModalScreen[str | None]):
             yield Static(Content(self.hint), id="hint", markup=False)
 
     def body(self) -> ComposeResult:
-        """The widgets between title and hint."""
-        yield Scrolled(self._text, self.AT_END)
+        yield from self._body
 
     def on_mount(self) -> None:
-        self._leave_room()
-
-    def on_resize(self, event: Resize) -> None:
-        self._leave_room()
-
-    def _leave_room(self) -> None:
-        """Room for title and hint, however long the text is."""
+        # room for title and hint, however long the text is
         for text in self.query(VerticalScroll):
             text.styles.max_height = max(3, self.app.size.height - FRAME)
+
+    on_resize = on_mount
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -103,14 +96,13 @@ class Scrolled(VerticalScroll):
 class HelpScreen(Dialog):
     """Every key with its words, made from the bindings themselves, and what the words on the screens mean."""
 
-    TITLE = "Keys"
     BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Glosses]]):
         told = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
         told += [(title, [(line((f"  {word:<21}", "$text-primary")), means) for word, means in words]) for title, words in about]
         rows = [row for title, lines in told for row in ((line((title, STRONG)), ""), *lines, (line(""), ""))]
-        super().__init__(rows=rows[:-1])
+        super().__init__("Keys", Scrolled(rows[:-1]))
 
     def _key(self, binding: Binding) -> Row:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
@@ -120,16 +112,14 @@ class HelpScreen(Dialog):
 class LogScreen(Dialog):
     """The whole log, and the last words of the process that died."""
 
-    TITLE = "Log"
     BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
-    AT_END = True
 
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
         rows = [entry.row() for entry in entries] or [(line(("nothing has happened yet", MUTED)), "")]
         if stderr:
             rows += [(line(""), ""), (line(("its last words (stderr)", STRONG)), "")]
             rows += [(line("  "), words) for words in stderr.split("\n")]
-        super().__init__(rows=rows)
+        super().__init__("Log", Scrolled(rows, at_end=True))
 
 
 class ChoiceScreen(Dialog):
@@ -137,12 +127,10 @@ class ChoiceScreen(Dialog):
 
     DEFAULT_CSS = "ChoiceScreen OptionList { height: auto; max-height: 14; }"
 
-    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], hint: str = ""):
-        super().__init__(heading, hint)
+    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], hint: str):
         self._choices = list(choices)
-
-    def body(self) -> ComposeResult:
-        yield OptionList(*(Option(Content(words)) for _, words in self._choices), compact=True)
+        options = OptionList(*(Option(Content(words)) for _, words in self._choices), compact=True)
+        super().__init__(heading, *[options] * bool(self._choices), hint=hint)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -158,8 +146,7 @@ class SessionsScreen(ChoiceScreen):
         super().__init__("Another session", ((name, name) for name in names), "Enter takes it, Esc closes this")
 
     def body(self) -> ComposeResult:
-        if self._choices:
-            yield from super().body()
+        yield from super().body()
         yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -171,16 +158,16 @@ class SessionsScreen(ChoiceScreen):
 class AskScreen(Dialog):
     """Asks for one line of text; None where it was closed."""
 
-    HINT = "Enter takes it, Esc does not"
-
-    def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = "", max_length: int = 200):
-        super().__init__(heading, hint)
-        self._value = value
-        self._placeholder = placeholder
-        self._max_length = max_length
-
-    def body(self) -> ComposeResult:
-        yield Input(self._value, placeholder=self._placeholder, max_length=self._max_length, compact=True, id="answer")
+    def __init__(
+        self,
+        heading: str,
+        value: str = "",
+        placeholder: str = "",
+        hint: str = TAKES,
+        max_length: int = 200,
+    ):
+        field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
+        super().__init__(heading, field, hint=hint)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -191,16 +178,10 @@ class FormScreen(Dialog):
     """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
 
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
-    TITLE = "Experiment"
-    HINT = "Enter or ctrl+r runs it, Esc keeps it"
     BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
 
     def __init__(self, draft: Drafted):
-        super().__init__()
-        self._draft = draft
-
-    def body(self) -> ComposeResult:
-        yield ExperimentForm(self._draft)
+        super().__init__("Experiment", ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")
 
     def on_experiment_form_changed(self, event: ExperimentForm.Changed) -> None:
         event.stop()
@@ -211,7 +192,8 @@ class FormScreen(Dialog):
         self.action_run()
 
     def action_run(self) -> None:
-        errors = self._draft.errors()
-        self.query_one(ExperimentForm).say(errors)
+        form = self.query_one(ExperimentForm)
+        errors = form.draft.errors()
+        form.say(errors)
         if not errors:
             self.dismiss("run")

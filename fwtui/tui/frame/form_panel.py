@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from textual.app import ComposeResult
@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from fwtui.common.errors import Refused
 from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
@@ -20,6 +21,7 @@ class FormHost(Protocol):
     """A screen with such a form."""
 
     def key_of(self, name: str) -> str: ...
+    def say(self, text: str, level: str = "info") -> None: ...
     def action_run(self) -> None: ...
     def summary(self) -> tuple[str, ...]: ...  # of a form that can run, in a line, the longest first
     def checked(self) -> None: ...  # what the form says, or what is wrong with it, has changed
@@ -89,6 +91,20 @@ class FormPanel(Vertical):
         """Agree with the draft, which something else has changed."""
         self.query_one(ExperimentForm).sync()
         self.check()
+
+    def allow(self, busy: bool, cancel: bool) -> None:
+        """Which buttons can be pressed: nothing is run while something is going, or something is wrong."""
+        self.query_one("#run", Button).disabled = busy or bool(self.errors)
+        self.query_one("#cancel", Button).disabled = not cancel
+
+    def begin(self, run: Callable[[], str]) -> None:
+        """Run what the form says and say what that means, or why it is refused."""
+        try:
+            words, level = run(), "info"
+        except Refused as refusal:
+            self.check()
+            words, level = str(refusal), "warning"
+        self._host.say(words, level)
 
     def edit(self) -> None:
         """Open the form over the screen."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -23,7 +23,7 @@ from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, HelpScreen, LogScreen
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
@@ -35,7 +35,7 @@ from fwtui.tui.widgets import wording
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.saving import Table
-    from fwtui.tui.frame.transport import Timeline
+    from fwtui.tui.frame.transport import PositionLine, Timeline
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
@@ -69,6 +69,8 @@ class Frame(Screen[None]):
     DEFAULT_CSS = """
     Frame #small { display: none; height: 1fr; width: 1fr; content-align: center middle; text-align: center; }
     Frame #transport { height: 2; padding: 0 1; background: $panel; }
+    Frame #body { height: 1fr; border-bottom: solid $border-blurred; }
+    Frame.-short #body, Frame.-flat #body { border-bottom: none; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
     Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
@@ -86,6 +88,7 @@ class Frame(Screen[None]):
         self.view = view
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
+        self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
@@ -115,9 +118,9 @@ class Frame(Screen[None]):
                 from fwtui.tui.frame.transport import PositionLine, Timeline
 
                 yield CueCard(None)
-                with Vertical(id="transport"):
-                    yield PositionLine(self.view.playback.position)
-                    yield Timeline(self.view.playback.position)
+                position = self.view.playback.position
+                self._transport = PositionLine(position), Timeline(position)
+                yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
         yield Footer(compact=True)
 
@@ -183,11 +186,9 @@ class Frame(Screen[None]):
         if not self._complete:
             return
         if self.view.playback is not None:
-            from fwtui.tui.frame.transport import PositionLine, Timeline
-
             position = self.view.playback.position
-            self.query_one(PositionLine).show(position)
-            self.query_one(Timeline).show(position)
+            for line in self._transport:
+                line.show(position)
         self._show_cost()
         self.set_class(self.look.presenter, "-presenter")
         now = (self.view.key, self.narrow, self.state())
@@ -273,13 +274,21 @@ class Frame(Screen[None]):
         """What a recording that begins now is called."""
         return self.view.run.experiment.kernel if self.view.run is not None else self.view.experiment.kernel
 
-    def action_mark(self) -> None:
-        def leave(words: str | None) -> None:
-            if words is not None and self.view.source is not None:
-                self.view.source.mark(words.strip() or "marker")
+    def ask(self, dialog: Dialog, take: Callable[[str], object], level: str = "warning") -> None:
+        """Open the dialog and take its answer, where it has one; say why where that is refused."""
 
-        hint = "Enter leaves it in the recording, Esc does not"
-        self.app.push_screen(AskScreen("Marker", "", "what is to be seen here? @phases ?phase asks", hint), leave)
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                with self.saying(level):
+                    take(answer)
+
+        self.app.push_screen(dialog, answered)
+
+    def action_mark(self) -> None:
+        source, hint = self.view.source, "Enter leaves it in the recording, Esc does not"
+        if source is not None:
+            asked = AskScreen("Marker", "", "what is to be seen here? @phases ?phase asks", hint)
+            self.ask(asked, lambda words: source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *amount: float) -> None:
         """Go elsewhere in the recording, as that method of its playback does."""
@@ -296,15 +305,14 @@ class Frame(Screen[None]):
     def action_go(self) -> None:
         from fwtui.tui.frame.playback import WHERE
 
-        def go(place: str | None) -> None:
-            if place and place.strip() and self.view.playback is not None:
+        def go(place: str) -> None:
+            if place.strip() and self.view.playback is not None:
                 self.view.selected = self.view.told = None
-                with self.saying("error"):
-                    self.view.playback.go(place)
+                self.view.playback.go(place)
                 self.update()
 
         hint = f"{WHERE}. Enter goes there, Esc does not"
-        self.app.push_screen(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), go)
+        self.ask(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), go, "error")
 
     def on_timeline_sought(self, event: Timeline.Sought) -> None:
         event.stop()
@@ -334,7 +342,7 @@ class Frame(Screen[None]):
 
         hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal lets it"
         choices = ((name, FORMS[name].title) for name in self.savable())
-        self.app.push_screen(ChoiceScreen("Save", choices, hint), self.save_soon)
+        self.ask(ChoiceScreen("Save", choices, hint), self.save_soon)
 
     def savable(self) -> list[str]:
         """The forms of fwtui.tui.frame.saving in which there is something to save."""
@@ -343,10 +351,9 @@ class Frame(Screen[None]):
         gone = ("table" if not self.table() else "", "results" if not self.model.runs else "")
         return [name for name in FORMS if name.partition("-")[0] not in gone]
 
-    def save_soon(self, name: str | None) -> None:
-        """Save it, but not before what asked for it is gone from the screen; nothing for None."""
-        if name is not None:
-            self.call_after_refresh(self.save, name)
+    def save_soon(self, name: str) -> None:
+        """Save it, but not before what asked for it is gone from the screen."""
+        self.call_after_refresh(self.save, name)
 
     def save(self, name: str) -> None:
         """Keep what is shown in that form, and say where."""
@@ -365,20 +372,23 @@ class Frame(Screen[None]):
             self.say(f"saved {path}")
 
     def action_back(self) -> None:
-        """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
-        if isinstance(self.focused, Arrowed | Input):
-            self.set_focus(None)
-        elif self.view.selected is not None:
-            self.view.selected = None
-            self.update()
-        elif not self._first:
-            self.post_message(TopBar.Chosen(self.view.tabs[0].name))
-        elif self.view.close is not None:
-            self.view.close()
+        if (go := self._way_back) is not None:
+            go()
 
     @property
-    def _first(self) -> bool:
-        return not self.view.tabs or self.view.tabs[0].name == self.PLACE
+    def _way_back(self) -> Callable[[], object] | None:
+        """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
+        if isinstance(self.focused, Arrowed | Input):
+            return partial(self.set_focus, None)
+        if self.view.selected is not None:
+            return self._to_newest
+        if self.view.tabs and self.view.tabs[0].name != self.PLACE:
+            return partial(self.post_message, TopBar.Chosen(self.view.tabs[0].name))
+        return self.view.close
+
+    def _to_newest(self) -> None:
+        self.view.selected = None
+        self.update()
 
     def action_cursor(self) -> None:
         """Give the arrow keys to the next widget that has a use for them, and after the last one to none."""
@@ -446,12 +456,7 @@ class Frame(Screen[None]):
             case "close":
                 return self.view.close is not None
             case "back":
-                return (
-                    isinstance(self.focused, Arrowed | Input)
-                    or self.view.selected is not None
-                    or not self._first
-                    or self.view.close is not None
-                )
+                return self._way_back is not None
             case "scroll_panel":  # an open list of choices has pages of its own
                 return self.panel() is not None and not isinstance(self.focused, OptionList)
         return True

@@ -13,7 +13,7 @@ from fwtui.common.text import shown
 from fwtui.stream.events import Marker, Round, RunStarted
 from fwtui.stream.model import Model
 from fwtui.tui.frame.recording import Recording, first_seconds
-from fwtui.tui.frame.transport import Band, Position
+from fwtui.tui.frame.transport import Position
 
 JUMP_SECONDS = 5.0
 JUMP_SHARE = 0.1
@@ -60,12 +60,7 @@ class Playback:
         if self.model.index != p.index:
             seconds = p.due(self.model.index - 1) if self.model.index else 0.0
         played = (seconds, p.duration, p.playing, p.speed, p.loop)
-        return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, self.live, self.bands)
-
-    @property
-    def bands(self) -> tuple[Band, ...]:
-        """What the timeline shows."""
-        return self.recording.marks.bands(self.player)
+        return Position(*played, r.name, r.origin, r.problems, p.max_gap, p.stops, self.live, r.marks.bands(p))
 
     def tick(self, now: float) -> None:
         """Let the player go on to `now` seconds of a monotonic clock; called about ten times a second."""

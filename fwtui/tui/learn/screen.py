@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from threading import Event
 from typing import ClassVar
 
@@ -14,16 +14,19 @@ from textual.containers import Container, VerticalScroll
 
 from fwtui.common.errors import Refused
 from fwtui.learn import real
-from fwtui.learn.course import Step
+from fwtui.learn.course import step_named
+from fwtui.learn.course_progress import CourseProgress, Page
+from fwtui.learn.lessons import lessons
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping, parse_weight, stepping
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
-from fwtui.tui.learn.course_screen import COURSE_KEYS, CourseScreen, CourseWords
+from fwtui.tui.learn.course_words import CourseWords, GuessScreen, Lesson
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -33,7 +36,7 @@ SECONDS = 0.6  # of one k while it plays
 OF_MATRIX = ("by_k", "by", "to", "walk", "weight", "size", "another", "compare", "kernel")
 
 
-class LearnScreen(CourseScreen):
+class LearnScreen(Frame):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
@@ -65,7 +68,11 @@ class LearnScreen(CourseScreen):
     )
     MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
     BINDINGS: ClassVar = [
-        *COURSE_KEYS,
+        bound("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
+        bound("g", "guess", "Guess", "guess what the run of this step says, and see it", id="learn.guess"),
+        bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
+        hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
+        bound("r", "run_here", "Run here", "run this step's kernel on this machine, where it can be timed", id="learn.run"),
         bound(".", "by_k(1)", "k on", "the next k", id="learn.on"),
         hidden("comma", "by_k(-1)", "k back", "one k back", id="learn.back"),
         bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
@@ -96,6 +103,10 @@ class LearnScreen(CourseScreen):
 
     def __init__(self, view: View):
         super().__init__(view)
+        assert view.source is not None
+        self.source = view.source
+        self.course_open = False  # whether the course is shown now
+        self.course_begun = False  # whether it ever was: its steps can be gone through from the matrix too
         self.stepping: Stepping = stepping()
         self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition, and what came of it; None: not yet
         self._stop = Event()
@@ -133,15 +144,14 @@ class LearnScreen(CourseScreen):
         self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
-    def follow_step(self, step: Step) -> None:
-        self._try(partial(self.stepping.choose, kernel=step.written.kernel, n=step.written.follow))
-        self.stepping.go(0)
-
     def action_enter(self) -> None:
-        if self.course_open:
-            self.go_on()
-        else:
+        """In the course guess, and with the answer seen go to the next step."""
+        if not self.course_open:
             self.action_weight()
+        elif self.progress.told:
+            self.action_lesson(1)
+        else:
+            self.action_guess()
 
     @property
     def _place(self) -> Place:
@@ -201,11 +211,7 @@ class LearnScreen(CourseScreen):
         self._ask("Number of vertices", str(self.stepping.trace.n), "up to 24", choose)
 
     def _ask(self, title: str, value: str, hint: str, take: Callable[[str], None]) -> None:
-        def answered(text: str | None) -> None:
-            if text is not None:
-                self._try(partial(take, text))
-
-        self.app.push_screen(AskScreen(title, value, hint, max_length=40), answered)
+        self.ask(AskScreen(title, value, hint, max_length=40), lambda text: self._try(partial(take, text)))
 
     def action_another(self) -> None:
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))
@@ -239,8 +245,114 @@ class LearnScreen(CourseScreen):
             self._agreement = (edition, agreement)
         self.update()
 
+    @cached_property
+    def progress(self) -> CourseProgress:
+        """Raises Refused where there is no course that can be read."""
+        return CourseProgress(lessons())
+
+    @property
+    def page(self) -> Page | None:
+        return self.progress.page(self.source.model) if self.course_open else None
+
+    @property
+    def matrix_seen(self) -> bool:
+        """Whether the matrix is shown, alone or beside the course."""
+        return not self.course_open or not self.has_class("-narrow")
+
+    @property
+    def lesson(self) -> Lesson | None:
+        """The page in words."""
+        page = self.page
+        if page is None:
+            return None
+        on, run, course, step = (self.key_of(f"learn.{name}") for name in ("enter", "run", "course", "step"))
+        words = [f"{run}: run it here"]
+        words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: how it moves data, and its source")
+        if page.answer is None or page.number < page.of:
+            words.insert(0, f"{on}: {'guess' if page.answer is None else 'next step'}")
+        return Lesson(page, " · ".join(words))
+
+    def open_step(self, name: str) -> None:
+        """Show the course at the step of that number or name."""
+        with self.saying("error"):
+            self._open(step_named(self.progress.lessons.course, name).number - 1)
+
+    def action_course(self) -> None:
+        """Show the course, or the matrix alone."""
+        if self.course_open:
+            self.course_open = False
+            self._course_shown()
+        else:
+            self.action_lesson(0)
+
+    def action_lesson(self, direction: int) -> None:
+        """Go to the next step, or the one before; 0 shows the one that was shown last."""
+        with self.saying("error"):
+            self._open(self.progress.place + direction)
+
+    def action_guess(self) -> None:
+        """Ask for a guess, and show the answer."""
+        page = self.page
+        if page is None or page.problem:
+            return
+
+        def take(text: str) -> None:
+            self.progress.guess(text)
+            self.say("")
+            self.update(True)
+            if self.has_class("-narrow"):
+                self.call_after_refresh(self.query_one(self.PANEL).scroll_end, animate=False)
+
+        if page.choices:
+            self.ask(GuessScreen(page.ask, page.choices), take)
+        else:
+            hint = f"{page.kind.hint if page.kind is not None else ''}; empty: the answer"
+            self.ask(AskScreen(page.ask, placeholder=hint), take)
+
+    def action_run_here(self) -> None:
+        with self.saying():
+            if self.view.busy:
+                raise Refused("something is running already; cancel it or wait for its end")
+            self.progress.plan(self.view.has_gpu)
+            self.view.resume()
+            self.say("")
+            self._advance()
+
+    def update(self, forced: bool = False) -> None:
+        self._advance()
+        super().update(forced)
+
+    def _advance(self) -> None:
+        """Start the next run of the step, once the one before is over."""
+        experiment = self.progress.next_run(self.source.model) if self.course_begun and not self.view.busy else None
+        if experiment is None:
+            return
+        try:
+            self.progress.began(self.source.start(experiment))
+        except Refused as refusal:
+            self.progress.give_up()
+            self.say(str(refusal), "warning")
+
+    def _open(self, place: int) -> None:
+        if not self.progress.go(place):
+            self.say("this is the last step of the course" if place > 0 else "this is the first step of the course")
+            return
+        self.course_open = self.course_begun = True
+        written = self.progress.step.written
+        self._try(partial(self.stepping.choose, kernel=written.kernel, n=written.follow))
+        self.stepping.go(0)
+        self._course_shown()
+        self.query_one(self.PANEL).scroll_home(animate=False)
+
+    def _course_shown(self) -> None:
+        self.set_class(self.course_open, "-course")
+        self.update(True)
+        self.refresh_bindings()
+
     def why_not(self, action: str) -> str:
         course = self.key_of("learn.course")
+        if (action in ("guess", "run_here") and not self.course_open) or (action == "lesson" and not self.course_begun):
+            return f"the course is not open; {course} opens it"
         if not self.matrix_seen and action in ("motion", *OF_MATRIX):
             return f"the matrix has no room beside the course; {course} shows it"
         if action == "motion" and not self.course_open:
@@ -249,5 +361,9 @@ class LearnScreen(CourseScreen):
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
+        with self.saying("error"):
+            for step in self.progress.lessons.course:
+                title = f"Course {step.number}: {step.written.title}"
+                yield Command(title, partial(self.open_step, step.name), step.written.kernel)
         for kernel in registry().values():
             yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)

@@ -56,7 +56,6 @@ class AnswersScreen(Dialog):
     AnswersScreen.-beside #parts { layout: horizontal; }
     AnswersScreen.-beside DistanceMap { margin: 0 1 0 3; }
     """
-    HINT = "Tab or x puts a cursor into the map, Esc closes this"
     BINDINGS: ClassVar = [
         Binding("A", "close", "Close", id="answers.close", show=False, tooltip="close this"),
         Binding("x", "cursor", "Cursor", id="answers.cursor", show=False, tooltip="a cursor in the map"),
@@ -64,7 +63,8 @@ class AnswersScreen(Dialog):
 
     def __init__(self, run: Run, told: events.Answers):
         name = run.graph.name if run.graph is not None else ""
-        super().__init__(f"Answers · run {run.id} · {name or f'{told.vertices:,} vertices'}")
+        heading = f"Answers · run {run.id} · {name or f'{told.vertices:,} vertices'}"
+        super().__init__(heading, hint="Tab or x puts a cursor into the map, Esc closes this")
         self._run = run
         self._told = told
 
@@ -111,14 +111,9 @@ class CountersScreen(Dialog):
     """Every counter that was measured, by operation. They come from a profiler and are never timings."""
 
     def __init__(self, run: Run):
-        super().__init__(f"Counters · run {run.id} · {PROFILED}")
-        self._counters = run.counters
-
-    def body(self) -> ComposeResult:
-        ops = list(self._counters)
-        rows = [(line(" " * COUNTER, *((f"{op[: VALUE - 2]:>{VALUE}}", STRONG) for op in ops)), "")]
+        rows = [(line(" " * COUNTER, *((f"{op[: VALUE - 2]:>{VALUE}}", STRONG) for op in run.counters)), "")]
         for metric in METRICS:
-            if any(metric.key in self._counters[op] for op in ops):
-                values = (f"{shown(metric, self._counters[op]):>{VALUE}}" for op in ops)
+            if any(metric.key in counters for counters in run.counters.values()):
+                values = (f"{shown(metric, counters):>{VALUE}}" for counters in run.counters.values())
                 rows.append((line((f"{metric.title:<{COUNTER}}", MUTED), *values), ""))
-        yield Scrolled(rows)
+        super().__init__(f"Counters · run {run.id} · {PROFILED}", Scrolled(rows))

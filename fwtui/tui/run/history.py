@@ -47,36 +47,11 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
 
 
 class HistoryTable(RunTable):
-    """Made to agree with a model again and again."""
-
-    def __init__(self, *, id: str | None = None):
-        super().__init__(id=id)
-        self._known: dict[int, tuple[object, ...]] = {}  # what a row was made of
-
     @property
     def marked(self) -> int | None:
         return int(self.key) if self.key else None
 
     def show(self, model: Model, baseline: Run | None, width: int) -> None:
-        shown = columns(width)
-        if shown != self._columns_shown:
-            self.begin(shown)
-            self._known.clear()
         newest = sorted(model.runs, reverse=True)[:MAX_ROWS]
-        kept = set(newest)
-        marked = self.marked
-        at_top = self.cursor_row == 0
-        for gone in [run for run in self._known if run not in kept]:
-            self.remove_row(str(gone))
-            del self._known[gone], self._shown[str(gone)]
-        added = False
-        for number in newest:
-            run = model.runs[number]
-            known = (run, baseline, model.state.devices, model.state.measured)
-            if self._known.get(number) != known:
-                self._known[number] = known
-                added |= self.write(str(number), cells(run, model, baseline))
-        if added:
-            self.sort("number", key=lambda text: int(text.plain), reverse=True)
-            if marked is not None and not at_top and marked in kept:
-                self.move_cursor(row=newest.index(marked), scroll=False)
+        rows = {str(number): (model.runs[number], baseline, model.state.devices, model.state.measured) for number in newest}
+        self.agree(columns(width), rows, lambda row: cells(row[0], model, baseline))

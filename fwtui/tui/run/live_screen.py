@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.widget import Widget
-from textual.widgets import Button, Input
+from textual.widgets import Input
 
 from fwtui.analysis.answers import why_none
 from fwtui.common import units
@@ -106,8 +106,7 @@ class RunScreen(SessionScreen):
 
     def show(self) -> None:
         busy = self.view.busy
-        self.query_one("#cancel", Button).disabled = not busy
-        self.query_one("#run", Button).disabled = busy or bool(self.query_one(FormPanel).errors)
+        self.query_one(FormPanel).allow(busy, cancel=busy)
         super().show()
         self._open_awaited(busy)
 
@@ -142,20 +141,18 @@ class RunScreen(SessionScreen):
             self.update()
 
     def action_run(self) -> None:
-        try:
-            if self.view.campaign is not None:
-                raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
-            experiment = self.draft.experiment()
-            if self.view.found is None and self.draft.kernel.backend != "cpu":
-                raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
-            number = self.source.start(experiment)
-        except Refused as refusal:
-            self.query_one(FormPanel).check()
-            self.say(str(refusal), "warning")
-            return
+        self.query_one(FormPanel).begin(self._start)
+
+    def _start(self) -> str:
+        if self.view.campaign is not None:
+            raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
+        experiment = self.draft.experiment()
+        if self.view.found is None and self.draft.kernel.backend != "cpu":
+            raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
+        number = self.source.start(experiment)
         self.view.selected = None
         self.view.resume()
-        self.say(f"run {number} is starting")
+        return f"run {number} is starting"
 
     def action_again(self) -> None:
         if self.view.run is not None:

@@ -37,14 +37,13 @@ class SessionScreen(Frame):
 
     DEFAULT_CSS = """
     SessionScreen #left { width: 36; padding: 0 1; border-right: solid $border-blurred; }
-    SessionScreen #body { height: 1fr; min-height: 4; border-bottom: solid $border-blurred; }
+    SessionScreen #body { min-height: 4; }
     SessionScreen #history { height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
     SessionScreen.-short RunPanel Drawn, SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-high #history { height: 18; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
-    SessionScreen.-short #body, SessionScreen.-flat #body { border-bottom: none; }
     SessionScreen .-pointed { background: $primary 25%; }
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
     SessionScreen.-presenter #history { height: 5; }

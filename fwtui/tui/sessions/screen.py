@@ -199,11 +199,11 @@ class SessionsScreen(Frame):
             self._mark = change(entry.path, given)
             return f"{entry.name} has another {what} now; u takes that back"
 
-        def take(given: str | None) -> None:
-            if given is not None and given != before:
+        def take(given: str) -> None:
+            if given != before:
                 self._change(lambda: changed(given))
 
-        self.app.push_screen(AskScreen(heading, before, hint="Enter keeps it, Esc does not"), take)
+        self.ask(AskScreen(heading, before, hint="Enter keeps it, Esc does not"), take)
 
     def _change(self, act: Callable[[], str]) -> None:
         with self.saying("error"):

@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
-from fwtui.tui.widgets.draft import MAIN, OPTION, Row
+from fwtui.tui.widgets.draft import MAIN, OPTION, Drafted, Row
 from kernels import registry
 from kernels.plan import Kernel
 
@@ -25,14 +25,13 @@ HELP = {
 }
 
 
-class SweepDraft:
-    """A sweep in the making: the same rows for a form as fwtui.tui.widgets.draft.Draft has."""
+class SweepDraft(Drafted):
+    """A sweep in the making."""
 
     def __init__(self, experiment: Experiment, settled: Callable[[], Settled]):
         """`settled()` is asked each time, since what GPUs are here may become known only later."""
         self._settled = settled
         self._texts: dict[str, str] = {}
-        self.last = ""  # the row that was changed last
         self.take(experiment)
 
     def take(self, experiment: Experiment) -> None:
@@ -71,15 +70,11 @@ class SweepDraft:
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
-    def text(self, key: str) -> str:
-        return self._texts.get(key.removeprefix(OPTION), "")
-
     def set(self, key: str, text: str) -> None:
         self._texts[key.removeprefix(OPTION)] = text
         self.last = key
 
     def misread(self) -> dict[str, str]:
-        """Rows whose text cannot be read at all."""
         errors: dict[str, str] = {}
         for row in self.rows():
             try:
@@ -89,16 +84,6 @@ class SweepDraft:
                     self._axis(row)
             except Refused as refusal:
                 errors[row.key] = str(refusal)
-        return errors
-
-    def errors(self) -> dict[str, str]:
-        """What is wrong, by row; what no single row is to blame for is said under the one changed last."""
-        errors = self.misread()
-        if not errors:
-            try:
-                self.grid()
-            except Refused as refusal:
-                errors[self.last] = str(refusal)
         return errors
 
     def within(self) -> float:
@@ -120,6 +105,8 @@ class SweepDraft:
         if all(len(axis.values) < 2 for axis in axes):
             raise Refused("nothing varies; give several values of something, like n 256..4096")
         return Grid(self.base, axes, self._settled())
+
+    check = grid
 
     def summary(self) -> str:
         """What varies, in a line: n 64..512 · tile all."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.widgets import Button
 
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.common.errors import Refused
@@ -53,8 +52,7 @@ class LiveSweepScreen(SweepScreen):
     def show(self) -> None:
         super().show()
         going = self.view.sweep is not None and self.view.sweep.going
-        self.query_one("#run", Button).disabled = self.view.busy or bool(self.query_one(FormPanel).errors)
-        self.query_one("#cancel", Button).disabled = not going
+        self.query_one(FormPanel).allow(self.view.busy, cancel=going)
 
     def advice(self) -> tuple[str, ...]:
         return (
@@ -82,19 +80,16 @@ class LiveSweepScreen(SweepScreen):
         self.update(True)
 
     def action_run(self) -> None:
-        try:
-            if self.view.busy:
-                raise Refused("a run is still going; cancel it or wait for its end")
-            sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
-        except Refused as refusal:
-            self.query_one(FormPanel).check()
-            self.say(str(refusal), "warning")
-            return
-        self.view.sweep = sweep
+        self.query_one(FormPanel).begin(self._start)
+
+    def _start(self) -> str:
+        if self.view.busy:
+            raise Refused("a run is still going; cancel it or wait for its end")
+        sweep = self.view.sweep = Sweep(self.source, self.draft.grid(), self.draft.within())
         sweep.start()
         sweep.tick()
         runs = len(sweep.grid.order)
-        self.say(f"sweeping {runs} run{'s' * (runs != 1)}, {sweep.done} of them done before")
+        return f"sweeping {runs} run{'s' * (runs != 1)}, {sweep.done} of them done before"
 
     def action_around(self) -> None:
         run = self.view.run

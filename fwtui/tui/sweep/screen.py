@@ -60,7 +60,6 @@ class SweepScreen(Frame):
     """What a live sweep and a recorded one have in common; each has keys of its own."""
 
     DEFAULT_CSS = """
-    SweepScreen #body { height: 1fr; border-bottom: solid $border-blurred; }
     SweepScreen #right { padding: 0 1; }
     SweepScreen Status, SweepScreen #where { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     SweepScreen #charts { height: 1fr; margin-top: 1; }
@@ -75,7 +74,6 @@ class SweepScreen(Frame):
     SweepScreen.-short Chart, SweepScreen.-flat Chart, SweepScreen.-short DotPlot, SweepScreen.-flat DotPlot { margin-top: 0; }
     SweepScreen.-curves.-short #lines, SweepScreen.-curves.-flat #lines { display: block; }
     SweepScreen.-curves.-short HeatMap, SweepScreen.-curves.-flat HeatMap { display: none; }
-    SweepScreen.-short #body, SweepScreen.-flat #body { border-bottom: none; }
     """
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"

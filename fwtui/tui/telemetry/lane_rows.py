@@ -10,6 +10,7 @@ from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.throttle import throttled
+from fwtui.tui.charts.drawing import Piece, joined
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
 from fwtui.tui.frame.telemetry_strip import BARS
@@ -19,7 +20,6 @@ GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11
 AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
 BAND = {"past": "run-past", "below": "run-below"}  # parts of a lane while a run was going
-Piece = tuple[str, str]  # text, and the part it belongs to
 Row = tuple[Piece, ...]
 
 
@@ -74,13 +74,7 @@ class Lanes:
         if self.cursor is not None:
             text = cells[self.cursor][0]
             cells[self.cursor] = (text if text != " " else "│", "cursor")
-        joined = list(gutter)
-        for text, kind in cells:
-            if joined[-1][1] == kind and len(joined) > len(gutter):
-                joined[-1] = (joined[-1][0] + text, kind)
-            else:
-                joined.append((text, kind))
-        return tuple(joined)
+        return (*gutter, *joined(cells))
 
     def _runs(self) -> Row:
         cells = [(" ", "run")] * self.window.columns

@@ -72,16 +72,11 @@ class LanesScreen(Dialog):
     LanesScreen Choices { height: auto; max-height: 16; min-width: 20; border: none; padding: 0; background: $surface; }
     LanesScreen Choices:focus { border: none; }
     """
-    TITLE = "What to show"
-    HINT = "Space or Enter chooses, Esc closes this"
 
     def __init__(self, shown: Sequence[str]):
-        super().__init__()
-        self._shown = set(shown)
-
-    def body(self) -> ComposeResult:
         words = {key: Content(f"{quantity.title:<11}{quantity.meaning}") for key, quantity in QUANTITIES.items()}
-        yield Choices(*(Selection(told, key, key in self._shown) for key, told in words.items()))
+        choices = Choices(*(Selection(told, key, key in shown) for key, told in words.items()))
+        super().__init__("What to show", choices, hint="Space or Enter chooses, Esc closes this")
 
     def on_mount(self) -> None:
         chosen = self.query_one(Choices)
@@ -172,13 +167,12 @@ class TelemetryScreen(Frame):
         self.update()
 
     def action_lanes(self) -> None:
-        def chosen(names: str | None) -> None:
-            if names is not None:
-                picked = names.split(",")
-                self._names = tuple(key for key in QUANTITIES if key in picked)
-                self.update()
+        def chosen(names: str) -> None:
+            picked = names.split(",")
+            self._names = tuple(key for key in QUANTITIES if key in picked)
+            self.update()
 
-        self.app.push_screen(LanesScreen(self._names or tuple(usual(self.model))), chosen)
+        self.ask(LanesScreen(self._names or tuple(usual(self.model))), chosen)
 
     def action_pick(self, run: int) -> None:
         """Show the run on every screen."""

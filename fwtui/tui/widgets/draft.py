@@ -41,13 +41,29 @@ class Row(NamedTuple):
 class Drafted(Protocol):
     """Whatever a form can show and change."""
 
-    last: str  # the row that was changed last; "" where the whole was taken from elsewhere
+    last = ""  # the row that was changed last; "" where the whole was taken from elsewhere
+    _blamed = ("", "")  # what no single row is to blame for, and the row under which it stands
 
     def rows(self) -> tuple[Row, ...]: ...
-    def text(self, key: str) -> str: ...
     def set(self, key: str, text: str) -> None: ...
-    def misread(self) -> dict[str, str]: ...
-    def errors(self) -> dict[str, str]: ...
+    def misread(self) -> dict[str, str]: ...  # rows whose text cannot be read at all
+    def check(self) -> object: ...  # raises Refused with the first thing that is wrong
+
+    def text(self, key: str) -> str:
+        """What the row shows."""
+        return next(row.text for row in self.rows() if row.key == key)
+
+    def errors(self) -> dict[str, str]:
+        """What is wrong, by row. What no single row is to blame for is said under the one changed last ("" if none)."""
+        errors = self.misread()
+        if not errors:
+            try:
+                self.check()
+            except Refused as refusal:
+                if self._blamed[0] != str(refusal):  # else it stays where it is, whatever is edited meanwhile
+                    self._blamed = (str(refusal), self.last)
+                errors[self._blamed[1]] = str(refusal)
+        return errors
 
 
 def titled(field: Field) -> str:
@@ -69,15 +85,13 @@ def named(option: Option) -> dict[str, str]:
     return dict(zip(map(str, option.values), words, strict=False))
 
 
-class Draft:
+class Draft(Drafted):
     """An experiment in the making. What a user picked is remembered when another kernel does not offer it."""
 
     def __init__(self, experiment: Experiment, simulated: Simulated, settled: Settled):
         self._simulated = simulated
         self._settled = settled
         self._wishes: dict[str, str] = {}
-        self._blamed = ("", "")  # what no single row is to blame for, and the row under which it stands
-        self.last = ""
         self.take(experiment)
 
     @property
@@ -105,15 +119,10 @@ class Draft:
                 self._wishes[OPTION + option.name] = str(value)
 
     def set(self, key: str, text: str) -> None:
-        """The user changed a row."""
         self._wishes[key] = text
         if key == GRAPH:
             self._wishes |= {"n": str(Experiment().n), "file": text} if names_a_file(text) else {"file": ""}
         self.last = key
-
-    def text(self, key: str) -> str:
-        """What the row shows."""
-        return next(row.text for row in self.rows() if row.key == key)
 
     def rows(self) -> tuple[Row, ...]:
         """The few that are always in sight, then the kernel's own options and all the rest; options of others are not shown."""
@@ -138,20 +147,9 @@ class Draft:
             raise Refused(sentence)
         return self._settled(Experiment(**changes, options={o.name: int(self._option_text(o)) for o in self.kernel.options}))
 
-    def errors(self) -> dict[str, str]:
-        """What is wrong, by row. What no single row is to blame for is said under the one changed last ("" if none)."""
-        errors = self.misread()
-        if not errors:
-            try:
-                self.experiment()
-            except Refused as refusal:
-                if self._blamed[0] != str(refusal):  # else it stays where it is, whatever is edited meanwhile
-                    self._blamed = (str(refusal), self.last)
-                errors[self._blamed[1]] = str(refusal)
-        return errors
+    check = experiment
 
     def misread(self) -> dict[str, str]:
-        """Rows whose text cannot be read at all."""
         return self._read()[1]
 
     def _read(self) -> tuple[dict[str, Any], dict[str, str]]:

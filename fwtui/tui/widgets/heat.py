@@ -54,11 +54,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         self._cursor = (0, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return self._lines + WORDS
-
-    @property
-    def _lines(self) -> int:
-        return -(-len(self._grid) // 2) if self._columns else 0
+        return WORDS + (-(-len(self._grid) // 2) if self._columns else 0)
 
     @property
     def under(self) -> str:

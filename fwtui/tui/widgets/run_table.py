@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from rich.text import Text
 from textual.widgets import DataTable
@@ -12,6 +13,7 @@ from fwtui.common import units
 from fwtui.tui.widgets import wording
 
 Widths = Sequence[tuple[Column, int]]
+Subject = TypeVar("Subject")
 
 
 def cell(column: Column, row: Row, style: str = "") -> Text:
@@ -36,41 +38,47 @@ class TextTable(DataTable[Text]):
     TextTable > .datatable--header { background: $panel; color: $text-muted; text-style: none; }
     """
 
-    def __init__(self, *, id: str | None = None):
-        super().__init__(id=id, cursor_type="row", cell_padding=1)
+    def __init__(self) -> None:
+        super().__init__(cursor_type="row", cell_padding=1)
 
 
 class RunTable(TextTable):
     """Only cells that changed are written again, and widths never change."""
 
-    def __init__(self, *, id: str | None = None):
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._columns_shown: Widths = ()
-        self._shown: dict[str, Mapping[str, Text]] = {}  # by the key of a row
+        self._shown: dict[str, tuple[object, Mapping[str, Text]]] = {}  # by the key of a row: what it is made of, and its texts
 
     @property
     def key(self) -> str | None:
         """The key of the row under the cursor."""
         return self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value if self.row_count else None
 
-    def begin(self, columns: Widths) -> None:
-        """Without rows, under these columns."""
-        again = columns == self._columns_shown
-        self.clear(columns=not again)
-        self._shown.clear()
-        self._columns_shown = columns
+    def agree(self, columns: Widths, rows: Mapping[str, Subject], cells: Callable[[Subject], Mapping[str, Text]]) -> None:
+        """These rows in this order, by their keys; `cells` says by the keys of the columns what one is that has changed.
+
+        The mark stays on its row; at the top it follows what comes first.
+        """
+        again, keys, marked, at = columns == self._columns_shown, list(rows), self.key, self.cursor_row
+        before, top = self._shown if again else {}, self.scroll_y
+        if others := not again or keys != list(before):
+            self.clear(columns=not again)
         for column, width in () if again else columns:
             self.add_column(Text(column.title, justify="right" if column.right else "left"), width=width, key=column.key)
-
-    def write(self, key: str, texts: Mapping[str, Text]) -> bool:
-        """What a row says, by the keys of the columns; whether there was none of that key."""
-        before = self._shown.get(key)
-        self._shown[key] = texts
-        if before is None:
-            self.add_row(*(texts[column.key] for column, _ in self._columns_shown), key=key)
-            return True
-        for column, _ in self._columns_shown:
-            old, new = before[column.key], texts[column.key]
-            if (new.plain, str(new.style)) != (old.plain, str(old.style)):
-                self.update_cell(key, column.key, new)
-        return False
+        self._columns_shown, self._shown = columns, {}
+        for key, subject in rows.items():
+            made_of, texts = before.get(key, (None, {}))
+            now = texts if key in before and made_of == subject else cells(subject)
+            self._shown[key] = subject, now
+            if others:
+                self.add_row(*(now[column.key] for column, _ in columns), key=key)
+                continue
+            for column, _ in columns:
+                old, new = texts[column.key], now[column.key]
+                if new is not old and (new.plain, str(new.style)) != (old.plain, str(old.style)):
+                    self.update_cell(key, column.key, new)
+        if others and keys and at:
+            places = {key: row for row, key in enumerate(keys)}
+            self.move_cursor(row=places.get(marked or "", min(at, len(keys) - 1)), scroll=False)
+            self.call_after_refresh(self.scroll_to, y=top, animate=False)

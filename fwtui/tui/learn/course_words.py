@@ -1,0 +1,104 @@
+"""The steps of the course in words: guesses beside what the runs say, and the runs of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.learn.course import MOST_COLUMNS
+from fwtui.learn.course_progress import Page
+from fwtui.learn.lessons import recorded_words
+from fwtui.learn.questions import Choice
+from fwtui.tui.frame.dialogs import ChoiceScreen
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
+from fwtui.tui.widgets.readout import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
+
+LABEL = 20  # cells of what a bar is about
+
+
+class Lesson(NamedTuple):
+    page: Page
+    hint: str  # which keys go on from here
+
+
+class CourseWords(Drawn["Lesson | None"]):
+    def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return []
+        page, width = subject.page, min(width, MOST_COLUMNS)
+        rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
+        if page.problem:
+            return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
+        rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
+        for part in page.text:
+            rows += Content(part).wrap(width) if part else [line("")]
+        rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
+        rows += _answer(page, width) if page.answer is not None else [line(f"  {choice.words}") for choice in page.choices]
+        rows += _here(page, width)
+        rows += _climbed(page)
+        return [*rows, line(""), *line((subject.hint, MUTED)).wrap(width)]
+
+
+def _answer(page: Page, width: int) -> list[Content]:
+    """The guess beside the answer, bar by bar, and what is to be said about it."""
+    answer = page.answer
+    assert answer is not None and page.kind is not None
+    rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)
+    said = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
+    rows += said.wrap(width)
+    for part in page.afterwards:
+        rows += Content(part).wrap(width)
+    return rows
+
+
+def _numbers(page: Page, width: int) -> list[Content]:
+    assert page.kind is not None and page.answer is not None and page.cited is not None
+    told = [("your guess", page.guess)] if isinstance(page.guess, float) else []
+    told.append(("the recorded run", page.answer.number or 0.0))
+    here = page.here
+    if here is not None and page.kind.name == "seconds" and here.n != page.cited.run.n:
+        here = None  # times of another n do not stand among the bars
+    if here is not None and here.answer is not None and here.answer.number is not None:
+        told.append((f"here, n {here.n}", here.answer.number))
+    whole = 1.0 if page.kind.say is units.percent else 0.0  # shares stand on a scale of their own
+    most = max(whole, *(number for _, number in told)) or 1.0
+    room = max(LEAST_BAR, min(MOST_BAR, width - LABEL - WORDS))
+    rows: list[Content] = []
+    for label, number in told:
+        pieces: list[Piece] = [(f"  {label:<{LABEL - 2}}", ""), *meter(number / most, room)]
+        rows.append(line(*pieces, f" {page.kind.say(number)}"))
+    return rows
+
+
+def _climbed(page: Page) -> list[Content]:
+    """Looking back at the end: every kernel of the course."""
+    if not page.climbed:
+        return []
+    rows = [line(""), line((f"All of it, n {page.climbed[0].run.n}", STRONG))]
+    for rung in page.climbed:
+        numbers = f"{units.duration(rung.run.seconds):>10}{units.rate(rung.run.rate):>18}{units.gain(rung.times):>9}"
+        rows.append(line(f"  {shortened(rung.run.title, 30):<30}", (numbers, "$text-primary")))
+    return rows
+
+
+def _here(page: Page, width: int) -> list[Content]:
+    here = page.here
+    if here is None:
+        return []
+    words = here.answer.words if here.answer is not None and page.answer is not None else here.words
+    if not words:
+        words = "done; guess, and it stands beside the recorded run"
+    return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width)]
+
+
+class GuessScreen(ChoiceScreen):
+    """Answers the key of what was chosen, an empty string where nothing was guessed, None where it was closed."""
+
+    DEFAULT_CSS = "GuessScreen OptionList { margin: 1 0; }"
+
+    def __init__(self, ask: str, choices: Sequence[Choice]):
+        super().__init__(ask, (*choices, ("", "no guess: show the answer")), "↑ ↓ and Enter guess, Esc does not")
