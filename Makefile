@@ -9,6 +9,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# on all cores, where pip would take one; what is no Python of this version is passed over
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+
 .PHONY: run demo learn test check slow clean
 
 run: $(VENV)/run.stamp
@@ -21,7 +24,7 @@ demo: $(VENV)/run.stamp
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn
 
-# three processes for what only computes or waits; then, in two, what kills and interrupts processes and looks at when they
+# three processes for what only computes or waits; then, in four, what kills and interrupts processes and looks at when they
 # notice. What failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then,
 # and only then is it worth the time to prepare what an assertion tells of its values
 export PYTHONDONTWRITEBYTECODE =
@@ -29,7 +32,7 @@ PYTEST := $(BIN)/python -m pytest
 AGAIN := $(PYTEST) --lf --lfnf none
 TOGETHER := tests/unit tests/ui tests/bad_files
 TESTED := ($(PYTEST) -n 3 --assert plain $(TOGETHER) || $(AGAIN) $(TOGETHER)) && \
-  ($(PYTEST) -n 2 tests/faults || $(AGAIN) tests/faults)
+  ($(PYTEST) -n 4 tests/faults || $(AGAIN) tests/faults)
 
 test: $(VENV)/test.stamp
 	$(TESTED)
@@ -63,10 +66,12 @@ $(VENV)/run.stamp: pyproject.toml | $(BIN)/python
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing fwtui and its tests into $(VENV) ..."
-	@$(PIP) -e ".[test]"
+	@$(PIP) --no-compile -e ".[test]"
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing fwtui and its development tools into $(VENV) ..."
-	@$(PIP) -e ".[dev]"
+	@$(PIP) --no-compile -e ".[dev]"
+	@$(COMPILE)
 	@touch $@ $(VENV)/test.stamp

@@ -23,6 +23,7 @@ from fwtui.tui.frame.recording import Recording, named
 @pytest.fixture(autouse=True)
 def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # what was measured on this machine
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from in_simulator import answers
+from plan_order import races
 
 from kernels import k71_kleene_base, registry
-from kernels.checks.order import races
 from kernels.k70_kleene import beta
 from kernels.plan import Shape, Step, Target
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from plan_order import ancestors
 
 from kernels import registry
-from kernels.checks.order import ancestors
 from kernels.plan import Shape, Step
 
 START, END = "start", "end"

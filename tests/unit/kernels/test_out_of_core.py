@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 from in_simulator import in_simulator
+from plan_order import legal_order, races
 
 from kernels import k80_register_tiled
-from kernels.checks.order import legal_order, races
 from kernels.plan import Shape, Step
 from kernels.streaming import out_of_core
 from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, streams

@@ -16,13 +16,13 @@ import pytest
 from distances import floyd_warshall, random_matrix
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_order import ancestors, legal_order, races
 
 import kernels
 from kernels import registry
-from kernels.checks.order import ancestors, legal_order, races
-from kernels.checks.reference import middles, relax
 from kernels.parts import blocked
 from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
+from kernels.reference import middles, relax
 
 KERNELS = list(registry().values())
 SIZES = (1, 3, 4, 13, 16, 29)

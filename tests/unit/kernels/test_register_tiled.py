@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from distances import floyd_warshall, random_matrix
+from plan_order import legal_order, races
 
 from kernels import registry
-from kernels.checks.order import legal_order, races
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
 from kernels.plan import DTYPES, Shape, Step, Target
