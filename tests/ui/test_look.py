@@ -38,7 +38,9 @@ def live_app(live: FakeLive, look: Look) -> FwtuiApp:
     return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), look=look)
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "solarized-light", "nord", "ansi-dark"])
+@pytest.mark.parametrize(
+    "theme", ["textual-light", "ansi-dark", *(pytest.param(t, marks=pytest.mark.slow) for t in ("solarized-light", "nord"))]
+)
 async def test_a_theme_that_was_asked_for(theme: str, live: FakeLive) -> None:
     app = live_app(live, look_of(said(theme=theme)))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -77,7 +79,7 @@ def test_bars_and_borders_are_told_apart() -> None:
     assert len(set(plain("▁▂▃▄▅▆▇█"))) == 8 and plain("·▒█") == ".:#"
 
 
-@pytest.mark.parametrize("place", place_names())
+@pytest.mark.parametrize("place", [*place_names()[:2], *(pytest.param(p, marks=pytest.mark.slow) for p in place_names()[2:])])
 async def test_every_place_can_be_drawn_plain(place: str, replay_of: Callable[..., FwtuiApp], text: Callable[..., str]) -> None:
     app = replay_of(scenes.gpu_session())
     app.plain = True

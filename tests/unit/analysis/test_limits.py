@@ -148,7 +148,10 @@ LOOP = {
 }
 
 
-@pytest.mark.parametrize(("form", "cc"), LOOP, ids=lambda x: INNER_LOOPS[x].name if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
+LOOPS = [pytest.param(*key, marks=pytest.mark.slow if key[1] < (9, 0) else ()) for key in LOOP]
+
+
+@pytest.mark.parametrize(("form", "cc"), LOOPS, ids=lambda x: INNER_LOOPS[x].name if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
 def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple[int, int], tmp_path: Path) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     from compiled_off_gpu import compiled, nvdisasm

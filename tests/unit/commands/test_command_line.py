@@ -46,7 +46,7 @@ def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 
 def test_json_lines_are_one_per_run_and_nothing_else(tmp_path: Path) -> None:
-    done = fwtui(tmp_path, "run", "--json", "-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", "--dtype", "int32", *QUICK)
+    done = fwtui(tmp_path, "run", "--json", "-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", *QUICK)
     assert done.returncode == 0 and done.stderr == ""
     told = results(done)
     assert [(r["kernel"], r["n"]) for r in told] == [("serial", 64), ("serial", 65), ("tiled-cpu", 64), ("tiled-cpu", 65)]

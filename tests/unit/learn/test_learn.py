@@ -80,7 +80,10 @@ def test_positions_go_by_k_by_step_and_by_round_both_ways() -> None:
     assert s.position == 0 and s.moment is None and s.cell is None and not s.changed.any()
 
 
-@pytest.mark.parametrize("kernel", ["serial", "naive", "katz-kider", "two-matrices", "staged-load", "kleene"])
+QUICK, SLOW = ("serial", "katz-kider", "two-matrices"), ("naive", "staged-load", "kleene")
+
+
+@pytest.mark.parametrize("kernel", [*QUICK, *(pytest.param(kernel, marks=pytest.mark.slow) for kernel in SLOW)])
 def test_the_kernel_itself_agrees_after_every_step(kernel: str) -> None:
     s = stepping(changed(FIRST, kernel=kernel, n=6))
     agreement = real.compare(s.trace, s.experiment, Event())
