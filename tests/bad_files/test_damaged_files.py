@@ -300,7 +300,7 @@ class TestFullDisk:
         path = tmp_path / "s"
         root = Path(__file__).parents[2]
         answer = subprocess.run(
-            [sys.executable, "-c", program, str(path), str(limit)],
+            [sys.executable, "-B", "-c", program, str(path), str(limit)],
             cwd=root,
             capture_output=True,
             text=True,

@@ -233,6 +233,7 @@ def test_a_picture_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
         [sys.executable, "-P", "-m", "fwtui", "render", str(path), "-o", str(out)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # it would be cut off too
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
         timeout=20,
     )

@@ -341,8 +341,10 @@ def test_children_end_with_their_parent(tmp_path: Path, kernel: str, n: int) -> 
     assert not loaded.closed and loaded.damaged == 0
 
 
+# bytecode that does not fit would be cut off, and found by the next program that imports the module
 FULL_DISK = """
-import resource, sys
+import os, resource, sys
+os.environ["PYTHONDONTWRITEBYTECODE"], sys.dont_write_bytecode = "1", True
 resource.setrlimit(resource.RLIMIT_FSIZE, (2500, 2500))
 from fwtui.__main__ import main
 sys.exit(main(sys.argv[1:]))
