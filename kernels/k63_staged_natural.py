@@ -25,11 +25,6 @@ def middle_word(k: Any, j: Any) -> Any:
     return (j >> 2 << 4) + k * SLICE + (j & 3)
 
 
-def first_k(i: Any, j: Any, cyclic: bool) -> Any:
-    """The k of a slice that the thread with cell (i, j) takes first."""
-    return (i + j) & 3 if cyclic else 0
-
-
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     """The staged kernel; `cyclic` turns each thread's order of k by its place in the 4x4 block."""
     global beside, cuda, cell, middle_at, to_at

@@ -181,7 +181,7 @@ def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
     graph = replace(graph_of(matrix, not spec.real, f"G({recipe.n}, {spec.density:g})"), note=_note(spec, recipe))
     if not recipe.potential_range:
         return graph
-    return replace(graph, potentials=recipe.weight(recipe.potentials), drift=recipe.weight(recipe.potential_range))
+    return replace(graph, potentials=recipe.weight(recipe.potentials), potential_range=recipe.weight(recipe.potential_range))
 
 
 def _note(spec: Experiment, recipe: Recipe) -> str:

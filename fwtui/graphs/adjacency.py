@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.graphs import GRID
-from fwtui.graphs.bounds import Facts, facts_of
-from fwtui.graphs.graph import blocks
+from fwtui.graphs.bounds import facts_of
+from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 

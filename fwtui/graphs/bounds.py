@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.graph import GraphInput, drift_of
+from fwtui.graphs.graph import Facts, GraphInput
 from kernels.plan import NO_EDGE
 
 EXACT_INTEGER = 2**24  # beyond it float32 skips whole numbers
@@ -20,30 +19,13 @@ AFTERWARDS = "counted afterwards"
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What the edges of a graph have in common. The least weight counts negative self-loops, the rest does not count any loop."""
-
-    n: int
-    edges: int  # of the input: parallel arcs count each
-    low: float | None
-    high: float | None
-    integer: bool
-    exact_sums: bool  # multiples of 1/256: float32 adds those of short paths without loss
-
-    @property
-    def drift(self) -> int | float:
-        """As GraphInput's."""
-        return drift_of(self.n, self.low, self.integer)
-
-
 def facts_of(n: int, edges: int, low: float, high: float, integer: bool, exact_sums: bool) -> Facts:
     """The facts, where a weight that is infinite means that there is none."""
     least, greatest = (float(weight) if np.isfinite(weight) else None for weight in (low, high))
     return Facts(n, edges, least, greatest, integer, exact_sums)
 
 
-def limit(graph: Facts | GraphInput, dtype: str) -> float:
+def limit(graph: Facts, dtype: str) -> float:
     """Distances below it cannot be taken for "no path" and lose no digit; negative edges take room on both sides."""
     if dtype != "float32":
         most = float(NO_EDGE[dtype])
@@ -54,12 +36,12 @@ def limit(graph: Facts | GraphInput, dtype: str) -> float:
     return most - 2 * graph.drift
 
 
-def exact_up_to(graph: Facts | GraphInput, largest: float) -> bool:
+def exact_up_to(graph: Facts, largest: float) -> bool:
     """Whether float32 lost no digit of distances up to that, nor of what was compared with them on the way."""
     return largest < limit(graph, "float32") / (2 if graph.drift else 1)
 
 
-def proved_by_edges(graph: Facts | GraphInput, dtype: str) -> bool:
+def proved_by_edges(graph: Facts, dtype: str) -> bool:
     """No path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
 

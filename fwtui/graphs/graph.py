@@ -13,29 +13,40 @@ CELLS_AT_ONCE = 1 << 18  # temporaries of one block of rows stay in the cache
 
 
 @dataclass(frozen=True)
-class GraphInput:
-    """What a kernel is given.
+class Facts:
+    """What the edges of a graph have in common. The least weight counts negative self-loops, the rest does not count any loop."""
 
-    With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge. `drift` is how far below the sentinel
-    half of an unreachable cell may sink: the range of the potentials, or (n - 1) times the least weight's magnitude.
-    """
-
-    matrix: np.ndarray  # (n, n), kernels.plan.NO_EDGE where there is no edge, diagonal 0 (below 0: a negative self-loop)
-    integer: bool  # every weight is a whole number, whatever the matrix' type
-    edges: int  # off the diagonal
+    n: int
+    edges: int  # of a graph as it was given parallel arcs count each
     low: float | None  # least and greatest weight present; None without edges
     high: float | None
-    negative_share: float | None  # of the edges
-    drift: int | float = 0  # in units of the weights
+    integer: bool  # every weight is a whole number, whatever its type
+    exact_sums: bool  # float32 sums lose nothing: whole numbers, or multiples of 1/256 on short paths
+
+    @property
+    def drift(self) -> int | float:
+        """How far below the sentinel half of an unreachable cell may sink: (n - 1) times the least weight's magnitude."""
+        if self.low is None or self.low >= 0:
+            return 0
+        return (self.n - 1) * -(int(self.low) if self.integer else self.low)
+
+
+@dataclass(frozen=True)
+class GraphInput(Facts):
+    """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
+
+    matrix: np.ndarray  # (n, n), kernels.plan.NO_EDGE where there is no edge, diagonal 0 (below 0: a negative self-loop)
+    negative_share: float | None = None  # of the edges
     potentials: np.ndarray | None = None  # (n,), int64 or float64, in units of the weights
-    exact_sums: bool = True  # float32 sums lose nothing: whole numbers, or multiples of 1/256 on short paths
+    potential_range: int | float = 0  # of these, if there are any
     name: str = ""
     note: str = ""
     vertices: Vertices | None = None  # how a file calls them; None: 0 .. n - 1
 
     @property
-    def n(self) -> int:
-        return self.matrix.shape[0]
+    def drift(self) -> int | float:
+        """As Facts', but with potentials their range."""
+        return self.potential_range or super().drift
 
     @property
     def dtype(self) -> str:
@@ -50,20 +61,6 @@ class GraphInput:
         return self.potentials is None and self.low is not None and self.low < 0
 
 
-def drift_of(n: int, low: float | None, integer: bool) -> int | float:
-    """The `drift` of a graph on n vertices without potentials, from its least weight."""
-    if low is None or low >= 0:
-        return 0
-    return (n - 1) * -(int(low) if integer else low)
-
-
-def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
-    """The graph of a kernel's matrix, looked through."""
-    edges, negative, low, high = survey(matrix)
-    share = negative / edges if edges else None
-    return GraphInput(matrix, integer, edges, low, high, share, drift_of(len(matrix), low, integer), name=name)
-
-
 def blocks(matrix: np.ndarray) -> list[slice]:
     """The rows of a matrix in blocks that are small enough for temporaries."""
     height, width = matrix.shape
@@ -71,8 +68,8 @@ def blocks(matrix: np.ndarray) -> list[slice]:
     return [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
 
 
-def survey(matrix: np.ndarray) -> tuple[int, int, float | None, float | None]:
-    """Edges, negative edges, least and greatest weight off the diagonal; a negative diagonal counts for the least weight."""
+def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
+    """The graph of a kernel's matrix, looked through; sums of its weights are taken to be exact."""
     no_edge = matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     lowest = -np.inf if matrix.dtype.kind == "f" else np.iinfo(matrix.dtype).min
     diagonal = matrix.diagonal().copy()
@@ -90,4 +87,5 @@ def survey(matrix: np.ndarray) -> tuple[int, int, float | None, float | None]:
             lows.append(float(block.min()))
             highs.append(float(np.where(present, block, matrix.dtype.type(lowest)).max()))
     np.fill_diagonal(matrix, diagonal)
-    return edges, negative, min(lows, default=None), max(highs, default=None)
+    low, high, share = min(lows, default=None), max(highs, default=None), negative / edges if edges else None
+    return GraphInput(len(matrix), edges, low, high, integer, True, matrix, share, name=name)

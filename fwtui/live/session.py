@@ -302,11 +302,8 @@ class Live:
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """Tell those that wait for a run or a summary that nothing more comes."""
-        match request:
-            case requests.Start(run=run):
-                self.tell(events.RunDone(t=self.now, run=run, outcome="cancelled", message=why))
-            case requests.Answer(run=run):
-                self.tell(events.Answers(t=self.now, run=run, note=why))
+        if isinstance(request, requests.Start | requests.Answer):
+            self.tell(requests.last_word(request, self.now, "cancelled", why))
 
     def _watch_counting(self) -> None:
         counting = self._counting

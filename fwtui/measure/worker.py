@@ -63,7 +63,7 @@ class Worker:
                 run = request.run if isinstance(request, requests.Start) else None
                 where = traceback.format_exc()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
-                self.tell(_failure(request, sentence, self.now()))
+                self.tell(requests.last_word(request, self.now(), "failed", sentence))
                 if lost:
                     os._exit(0)
 
@@ -123,17 +123,6 @@ class Worker:
         engine = CudaEngine(index)
         self.tell(engine.facts(self.now()))
         return engine
-
-
-def _failure(request: requests.Work, sentence: str, t: float) -> events.Event:
-    """The last event of a request that could not be served."""
-    match request:
-        case requests.Start(run=run):
-            return events.RunDone(t=t, run=run, outcome="failed", message=sentence)
-        case requests.Answer(run=run):
-            return events.Answers(t=t, run=run, note=sentence)
-        case requests.Probe(backend=backend, gpu=gpu):
-            return events.Limits(t=t, backend=backend, gpu=gpu, complete=True, note=sentence)
 
 
 def _diagnosis(error: BaseException) -> tuple[str, str, bool]:

@@ -9,7 +9,8 @@ import numpy as np
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
-from fwtui.graphs.bounds import Facts, exact_up_to
+from fwtui.graphs.bounds import exact_up_to
+from fwtui.graphs.graph import Facts
 from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of

@@ -14,8 +14,9 @@ from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency, weights_along
-from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, Facts, exact_up_to
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
 from fwtui.graphs.cycles import negative_cycle
+from fwtui.graphs.graph import Facts
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, compiled, on_device, on_host, put
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit

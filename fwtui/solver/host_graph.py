@@ -8,8 +8,7 @@ import numpy as np
 
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import Facts
-from fwtui.graphs.graph import blocks
+from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import Unseen, seen
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.number_type import reach_of

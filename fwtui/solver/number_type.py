@@ -10,8 +10,8 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, Facts, limit, longest, proved_by_edges
-from fwtui.graphs.graph import blocks
+from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, limit, longest, proved_by_edges
+from fwtui.graphs.graph import Facts, blocks
 from kernels.plan import DTYPES, NO_EDGE
 
 ROUNDED = "rounded: sums of these weights need more digits than float32 has"

@@ -15,7 +15,8 @@ from fwtui.common.text import shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import gpu_number
-from fwtui.graphs.bounds import EXACT_INTEGER, Facts
+from fwtui.graphs.bounds import EXACT_INTEGER
+from fwtui.graphs.graph import Facts
 from kernels import registry
 from kernels.auto import AUTO, in_order
 from kernels.peers.array_loops import NUMPY

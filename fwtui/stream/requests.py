@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream.events import Device, GpuIndex, RunId
+from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, RunDone, RunId
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -44,6 +44,17 @@ class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
 
 Work = Start | Answer | Probe
 Request = Work | Cancel
+
+
+def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
+    """The last event of a request that was not served to its end."""
+    match request:
+        case Start(run=run):
+            return RunDone(t=t, run=run, outcome=outcome, message=why)
+        case Answer(run=run):
+            return Answers(t=t, run=run, note=why)
+        case Probe(backend=backend, gpu=gpu):
+            return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 
 
 def encode(request: Request) -> bytes:

@@ -16,6 +16,7 @@ from kernels.plan import Kernel
 WRONG = ("wrong", "out of range")
 MOST_TOLD = 256  # events of one kind that a run keeps
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields of Planned that a run has too
+KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 
 
@@ -160,16 +161,10 @@ class Run(Struct, frozen=True, kw_only=True):
                 told: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may tell more than any worker does
                 return {name: (*told, event)} if len(told) < MOST_TOLD else {}
-            case events.Progress():
-                return {"progress": event}
-            case events.Graph():
-                return {"graph": event}
-            case events.Phases():
-                return {"phase_pass": event}
+            case events.Progress() | events.Graph() | events.Phases() | events.Verdict():
+                return {KEPT[type(event)]: event}
             case events.Counters():
                 return {"counted": (*(c for c in self.counted if c.op != event.op), event)}
-            case events.Verdict():
-                return {"verdict": event}
             case events.Answers():
                 return {"answers": event, "progress": None}
             case events.RunDone():

@@ -25,7 +25,7 @@ import numpy as np
 
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import Facts
+from fwtui.graphs.graph import Facts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import driver, picking
 from fwtui.solver.host_graph import HostGraph

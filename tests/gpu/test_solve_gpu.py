@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.bounds import Facts
+from fwtui.graphs.graph import Facts
 from fwtui.graphs.library_objects import accept, unseen
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import device_graph, driver, picking

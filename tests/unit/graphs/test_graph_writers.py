@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import writers
 from fwtui.graphs.formats import written_as
-from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.graph import GraphInput, graph_of
 from fwtui.graphs.loading import read
 from fwtui.graphs.writers import picture, write
 from fwtui.measure.save_graph import save
@@ -34,9 +35,8 @@ TEXT = ("gr", "mtx")
 
 
 def of(matrix: np.ndarray, integer: bool | None = None) -> GraphInput:
-    edges, negative, low, high = survey(matrix)
     whole = matrix.dtype.kind == "i" if integer is None else integer
-    return GraphInput(matrix, whole, edges, low, high, negative / edges if edges else None, name="made\nhere", note="by hand")
+    return replace(graph_of(matrix, whole, "made\nhere"), note="by hand")
 
 
 def same(first: GraphInput, second: GraphInput) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from fwtui.experiment.hashing import PLAIN
 from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight, negative_cycle
-from fwtui.graphs.graph import GraphInput, survey
+from fwtui.graphs.graph import GraphInput, graph_of
 from kernels.plan import NO_EDGE
 
 GOLDEN = (
@@ -42,12 +43,10 @@ KINDS: tuple[dict[str, Any], ...] = (
 )
 
 
-def graph_of(rows: list[list[float | None]], dtype: str = "int32", **more: Any) -> GraphInput:
+def graph_from(rows: list[list[float | None]], dtype: str = "int32", integer: bool = True, **more: Any) -> GraphInput:
     """A graph from its matrix, None where there is no edge."""
     matrix = np.array([[NO_EDGE[dtype] if w is None else w for w in row] for row in rows], dtype=dtype)
-    edges, _, low, high = survey(matrix)
-    drift = (len(rows) - 1) * -low if low is not None and low < 0 else 0
-    return GraphInput(matrix, more.pop("integer", True), edges, low, high, None, drift, **more)
+    return replace(graph_of(matrix, integer), **more)
 
 
 @pytest.mark.parametrize(("seed", "i", "j", "hashed", "weight"), GOLDEN)
@@ -150,12 +149,14 @@ def test_negative_edges_come_without_negative_cycles(real: bool) -> None:
     assert "widen" in graph.note
 
 
-def test_survey_sees_what_is_there() -> None:
+def test_a_graph_is_what_its_matrix_says() -> None:
     matrix = np.array([[0, 7, NO_EDGE["int32"]], [-2, -3, NO_EDGE["int32"]], [5, NO_EDGE["int32"], 0]], dtype=np.int32)
     before = matrix.copy()
-    assert survey(matrix) == (3, 1, -3, 7)
+    graph = graph_of(matrix, True)
+    assert (graph.n, graph.edges, graph.negative_share, graph.low, graph.high, graph.drift) == (3, 3, 1 / 3, -3, 7, 6)
     assert (matrix == before).all()
-    assert survey(np.zeros((1, 1), dtype=np.float32)) == (0, 0, None, None)
+    empty = graph_of(np.zeros((1, 1), dtype=np.float32), True)
+    assert (empty.edges, empty.negative_share, empty.low, empty.high, empty.drift) == (0, None, None, None, 0)
 
 
 def test_range_is_proved_by_edges() -> None:
@@ -173,21 +174,21 @@ def test_range_is_proved_by_searches_from_both_sides() -> None:
 def test_range_that_is_reached_is_refused() -> None:
     ring: list[list[float | None]] = [[0, 16000, None], [None, 0, 16000], [16000, None, 0]]
     with pytest.raises(Refused, match="int16 holds them only below 16,383"):
-        check_range(graph_of(ring, "int16"), "int16")
+        check_range(graph_from(ring, "int16"), "int16")
     star: list[list[float | None]] = [[0, 9000, 9000], [9000, 0, None], [9000, None, 0]]
     with pytest.raises(Refused, match="may reach 18,000"):  # neither search alone goes that far
-        check_range(graph_of(star, "int16"), "int16")
+        check_range(graph_from(star, "int16"), "int16")
     with pytest.raises(Refused, match="exactly only below 65,536"):
-        check_range(graph_of([[0, 65535.5, None], [None, 0, 9], [9, None, 0]], "float32", integer=False), "float32")
+        check_range(graph_from([[0, 65535.5, None], [None, 0, 9], [9, None, 0]], "float32", integer=False), "float32")
     steep: list[list[float | None]] = [[0, -(2**29), None], [None, 0, 1], [1, None, 0]]
     with pytest.raises(Refused, match="leave no room in int32"):
-        check_range(graph_of(steep), "int32")
+        check_range(graph_from(steep), "int32")
 
 
 def test_range_is_left_to_the_count_where_vertex_0_does_not_reach_all() -> None:
-    assert check_range(graph_of([[0, 9000, None], [None, 0, 7000], [None, None, 0]], "int16"), "int16") == bounds.AFTERWARDS
+    assert check_range(graph_from([[0, 9000, None], [None, 0, 7000], [None, None, 0]], "int16"), "int16") == bounds.AFTERWARDS
     with pytest.raises(Refused, match="may reach 18,000"):
-        check_range(graph_of([[0, 9000, None], [None, 0, 9000], [None, None, 0]], "int16"), "int16")
+        check_range(graph_from([[0, 9000, None], [None, 0, 9000], [None, None, 0]], "int16"), "int16")
 
 
 def test_range_does_not_refuse_possible_negative_cycles() -> None:
@@ -216,11 +217,11 @@ def test_canonical_catches_what_drifted_below_the_sentinel(kind: dict[str, Any])
 
 
 def test_canonical_keeps_real_weights_and_marks_what_is_no_distance() -> None:
-    real = graph_of([[0, 0.5], [None, 0]], "float32", integer=False)
+    real = graph_from([[0, 0.5], [None, 0]], "float32", integer=False)
     kept = canonical(np.array([[-0.0, np.nan], [np.inf, -1]], dtype=np.float32), real, "float32")
     assert kept.dtype == np.float32 and not np.signbit(kept[0, 0])
     assert np.isnan(kept[0, 1]) and np.isposinf(kept[1, 0]) and kept[1, 1] == -1
-    whole = graph_of([[0, 1], [None, 0]], "float32")
+    whole = graph_from([[0, 1], [None, 0]], "float32")
     raw = np.array([[np.nan, 0.5], [np.inf, -np.inf]], dtype=np.float32)
     assert canonical(raw, whole, "float32").tolist() == [[NO_DISTANCE, NO_DISTANCE], [NO_PATH, NO_DISTANCE]]
 
@@ -242,12 +243,12 @@ def test_fletcher64_does_not_overflow_on_the_largest_words() -> None:
 
 
 def test_negative_cycle_is_found_in_order() -> None:
-    graph = graph_of([[0, 3, None, 1], [None, 0, -2, None], [-2, None, 0, None], [None, None, 5, 0]])
+    graph = graph_from([[0, 3, None, 1], [None, 0, -2, None], [-2, None, 0, None], [None, None, 5, 0]])
     cycle = negative_cycle(graph.matrix)
     assert cycle in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-    assert negative_cycle(graph_of([[0, None], [4, -1]]).matrix) == (1,)
-    assert negative_cycle(graph_of([[0, 2], [-2, 0]]).matrix) == ()
-    assert negative_cycle(graph_of([[0]]).matrix) == ()
+    assert negative_cycle(graph_from([[0, None], [4, -1]]).matrix) == (1,)
+    assert negative_cycle(graph_from([[0, 2], [-2, 0]]).matrix) == ()
+    assert negative_cycle(graph_from([[0]]).matrix) == ()
 
 
 @pytest.mark.parametrize("seed", range(20))

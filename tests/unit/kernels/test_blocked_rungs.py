@@ -36,11 +36,16 @@ def row_major(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
     return k62_staged_row_major.to_word(i + r * down, turn), k62_staged_row_major.middle_word(turn, j + c * across, TILE)
 
 
+def first_k(i: int, j: int, cyclic: bool) -> int:
+    """The k of a slice that the thread with cell (i, j) takes first."""
+    return (i + j) & 3 if cyclic else 0
+
+
 def four_by_four(cyclic: bool) -> Words:
     def words(t: int, r: int, c: int, turn: int) -> tuple[int, int]:
         _, _, down, across = shares(TILE)
         i, j = k63_staged_natural.first_cell(t)
-        k = (k63_staged_natural.first_k(i, j, cyclic) + turn) & 3
+        k = (first_k(i, j, cyclic) + turn) & 3
         return k63_staged_natural.to_word(i + r * down, k), k63_staged_natural.middle_word(k, j + c * across)
 
     return words
@@ -73,7 +78,7 @@ def test_every_thread_takes_every_k_of_a_slice_once(cyclic: bool) -> None:
     firsts = set()
     for t in range(HALF_WARP):
         i, j = k63_staged_natural.first_cell(t)
-        first = k63_staged_natural.first_k(i, j, cyclic)
+        first = first_k(i, j, cyclic)
         assert {(first + turn) & 3 for turn in range(4)} == {0, 1, 2, 3}
         firsts.add(first)
     assert firsts == ({0, 1, 2, 3} if cyclic else {0})

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import dijkstra
 from fwtui import solve
 from fwtui.experiment.experiment import GRID
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import Facts
+from fwtui.graphs.graph import Facts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import number_type
 
