@@ -22,9 +22,8 @@ _COMMENT = re.compile(r"^<!-- picture: fwtui render (.+) -->$", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit 1 where the file differs from what would be written"
-    )
+    about = "change nothing; exit 1 where the file differs from what would be written"
+    parser.add_argument("--check", action="store_true", help=about)
     parser.add_argument("file", nargs="?", type=Path, help="default: every README of this source tree that has such parts")
 
 

@@ -23,9 +23,8 @@ PIPE = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "session", help="a file, the name of a session that `fwtui list` shows, or - for what `fwtui run --stream` writes"
-    )
+    about = "a file, the name of a session that `fwtui list` shows, or - for what `fwtui run --stream` writes"
+    parser.add_argument("session", help=about)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
     form.add_argument("--table", action="store_true", help="a table of the runs on stdout")

@@ -147,14 +147,9 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             continue
         told.add(id(run))
         top, row = found.best_rates.get(run.n), Row(owners[id(run)], run)
-        rows.append(
-            (
-                *(value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown),
-                *texts(row, "total", "spread", "rate"),
-                units.percent(run.rate / top if run.rate and top else None),
-                *texts(row, "result"),
-            )
-        )
+        at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
+        of_best = units.percent(run.rate / top if run.rate and top else None)
+        rows.append((*at, *texts(row, "total", "spread", "rate"), of_best, *texts(row, "result")))
     return [*table(rows), "", *found.sentences, *left_out]
 
 

@@ -21,9 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="stop", type=float, default=math.inf, metavar="SECONDS", help="leave out what came later")
     parser.add_argument("--runs", metavar="1,3", help="these runs and what happened during them")
     parser.add_argument("--hz", type=float, metavar="HZ", help="keep at most so many readings of telemetry per second")
-    parser.add_argument(
-        "--without", metavar="KIND,...", help=f"leave out {' or '.join(PASSING)}, on which no result depends; several with commas"
-    )
+    about = f"leave out {' or '.join(PASSING)}, on which no result depends; several with commas"
+    parser.add_argument("--without", metavar="KIND,...", help=about)
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 
 

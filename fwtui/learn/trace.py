@@ -67,10 +67,6 @@ class Trace:
     def n(self) -> int:
         return self.shape.n
 
-    def changed(self, moment: int) -> np.ndarray:
-        """(n, n) bool: the cells that became shorter at that moment."""
-        return self.distances[moment + 1] < self.distances[moment]
-
     def relaxed(self, moment: int, i: int, j: int) -> Cell | None:
         """What that moment does to cell (i, j); None where it leaves the cell alone."""
         at = self.moments[moment]

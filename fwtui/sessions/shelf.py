@@ -51,8 +51,11 @@ class Shelf:
         """Put a session aside; only the last twenty that were deleted can come back."""
         self._refuse_foreign(path)
         aside = self.folder / BIN
-        with suppress(FileExistsError):
-            _said(aside.mkdir, "the folder for deleted sessions cannot be made")
+        try:
+            with suppress(FileExistsError):
+                aside.mkdir()
+        except OSError as error:
+            raise Refused(f"the folder for deleted sessions cannot be made: {why(error)}; look at its folder") from None
         names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
         target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
         _move(path, target)
@@ -94,9 +97,11 @@ def _name(path: Path) -> str:
 def _move(source: Path, target: Path) -> None:
     """Rename within a file system, never onto another file. Raises Refused."""
     try:
-        _said(lambda: _renamed(source, target), f"{_name(source)} cannot be moved")
+        _renamed(source, target)
     except FileExistsError:
         raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
+    except OSError as error:
+        raise Refused(f"{_name(source)} cannot be moved: {why(error)}; look at its folder") from None
 
 
 def _renamed(source: Path, target: Path) -> None:
@@ -123,12 +128,3 @@ def _retitle(path: Path, title: str) -> None:
             os.fchmod(new.fileno(), os.fstat(old.fileno()).st_mode & 0o777)
             new.write(header + b"\n")
             shutil.copyfileobj(old, new)
-
-
-def _said(act: Callable[[], None], what: str) -> None:
-    try:
-        act()
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise Refused(f"{what}: {why(error)}; look at its folder") from None

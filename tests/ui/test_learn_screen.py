@@ -52,7 +52,7 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
         assert (s.row, s.column) == (4, 6)
         text = await keyed(pilot)
         assert " → ".join(map(str, s.path)) + f", length {shown(s.distances[4, 6])}" in text
-        begin = next(m for m in range(len(s.trace.moments)) if s.trace.changed(m)[4, 6])
+        begin = next(m for m in range(len(s.trace.moments)) if s.trace.distances[m + 1][4, 6] < s.trace.distances[m][4, 6])
         s.go(begin + 1)
         screen(learning).update(True)
         text = await keyed(pilot)

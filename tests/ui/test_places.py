@@ -26,7 +26,7 @@ from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.places import PLACES, Tab, place_names
+from fwtui.tui.frame.places import PLACES, Place, place_names
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.view import View
@@ -157,7 +157,7 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
 
 
 def _ids(view: View) -> set[str]:
-    return {f"place.{tab.name}" for tab in view.tabs}
+    return {f"place.{tab.name}" for tab in view.places}
 
 
 async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: FwtuiApp) -> None:
@@ -245,7 +245,7 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
 @pytest.mark.parametrize("recording", ["", "00:42 · 74.1 KiB"])
 def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str) -> None:
     names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
-    tabs = tuple(Tab(str(key), name.lower(), name) for key, name in enumerate(names, 1))
+    tabs = tuple(Place(str(key), "", name.lower(), "") for key, name in enumerate(names, 1))
     bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording))
     (row,) = [content.plain for content in bar.draw(bar.subject, width)]
     assert len(row) <= width or width < 50

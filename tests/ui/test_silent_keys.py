@@ -32,7 +32,7 @@ async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[
     async with app.run_test(size=size) as pilot:
         await keyed(pilot, *first)
         assert app.view is not None
-        for tab in app.view.tabs:
+        for tab in app.view.places:
             await keyed(pilot, tab.key)
             assert isinstance(app.screen, Frame)
             found[tab.name] = unsaid(app.screen)

@@ -227,8 +227,7 @@ class FwtuiApp(App[None]):
     def _enter(self, view: View) -> None:
         """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
         gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
-        there = places(view)
-        view.tabs = tuple(place.tab(view) for place in there)
+        there = view.places = places(view)
         view.close = self._close if self._views else None
         view.number, self._opened = self._opened, self._opened + 1
         for place in there:
@@ -250,13 +249,13 @@ class FwtuiApp(App[None]):
         return self.switch_mode(_mode(view, place))
 
     def _forget(self, view: View) -> None:
-        for tab in view.tabs:
-            self.remove_mode(_mode(view, tab.name))
+        for place in view.places:
+            self.remove_mode(_mode(view, place.name))
 
     def action_place(self, name: str) -> None:
         """Show another place of the view that is shown."""
         view = self.view
-        if view is not None and any(tab.name == name for tab in view.tabs):
+        if view is not None and any(place.name == name for place in view.places):
             self._go(view, name)
 
     def on_top_bar_chosen(self, event: TopBar.Chosen) -> None:
@@ -264,7 +263,7 @@ class FwtuiApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "place":
-            return self.view is not None and any(tab.name in parameters for tab in self.view.tabs)
+            return self.view is not None and any(place.name in parameters for place in self.view.places)
         return super().check_action(action, parameters)
 
     async def run_action(
@@ -312,8 +311,8 @@ class FwtuiApp(App[None]):
         from fwtui.sessions.library import paths
         from fwtui.tui.frame.recording import named
 
-        for tab in self.view.tabs if self.view is not None else ():
-            yield Command(f"Go to {tab.title}", partial(self.action_place, tab.name), tab.tooltip)
+        for place in self.view.places if self.view is not None else ():
+            yield Command(f"Go to {place.title}", partial(self.action_place, place.name), place.tooltip)
         if self.view is not None:
             yield from self._documents.commands(self.view)
         for path in paths():

@@ -16,6 +16,7 @@ from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
 from fwtui.campaigns.reproduce.preset import BEGINS, Figure, Row, Scale
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.sessions.library import model_of
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog, Scrolled
@@ -72,12 +73,7 @@ def reproduced(model: Model) -> tuple[str, ...]:
 
 def whole(view: View) -> Model:
     """All that a view's session holds: of a recording also what is still to be played."""
-    if view.playback is None:
-        return view.model
-    model = Model()
-    for recorded in tuple(view.playback.player.lines):
-        model.apply(recorded.event)
-    return model
+    return view.model if view.playback is None else model_of(view.playback.recording.loaded)
 
 
 class Documents:

@@ -132,28 +132,24 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
         [(text, "plain" if series < 0 else _strength(plotted.figure, series)) for text, series in row]
         for row in _marks(plotted, width, height)
     ]
-    drawn = [
-        (rule, share)
-        for rule in plotted.figure.rules
-        if (share := _reached(rule, plotted.across if rule.vertical else plotted.up)) is not None
-    ]
-    for rule, share in drawn:
+    drawn: list[tuple[Rule, int]] = []  # each with its column or its row
+    for rule in plotted.figure.rules:
+        share = _reached(rule, plotted.across if rule.vertical else plotted.up)
+        if share is not None:
+            drawn.append((rule, plot.cell(share, width) if rule.vertical else height - 1 - plot.cell(share, height)))
+    for rule, at in drawn:
         if rule.vertical:
-            x = plot.cell(share, width)
             for row in cells:
-                row[x] = ("┊", "rule") if row[x][0] == " " else row[x]
+                row[at] = ("┊", "rule") if row[at][0] == " " else row[at]
         else:
-            y = height - 1 - plot.cell(share, height)
-            cells[y] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[y]]
+            cells[at] = [("╌", "rule") if text == " " else (text, kind) for text, kind in cells[at]]
     # words last, or another rule would run through them
-    for rule, share in drawn:
+    for rule, at in drawn:
         said = [words for words in (rule.words, rule.short) if words]
         if rule.vertical:
-            x = plot.cell(share, width)
-            any(_write(row, words, start) for words in said for row in cells for start in (x + 2, x - 1 - len(words)))
+            any(_write(row, words, start) for words in said for row in cells for start in (at + 2, at - 1 - len(words)))
         else:
-            y = height - 1 - plot.cell(share, height)
-            near = [cells[row] for row in (y + 1, y - 1) if 0 <= row < height]
+            near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
             any(_write(row, words, start) for words in said for start in (width - len(words), 1) for row in near)
     return cells
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from textual.binding import Binding
 from textual.keys import _character_to_key
@@ -11,18 +12,9 @@ from textual.keys import _character_to_key
 from fwtui.tui.frame.places import PLACES
 
 
-def bound(
-    keys: str,
-    action: str,
-    title: str,
-    tooltip: str,
-    id: str = "",
-    show: bool = True,
-    priority: bool = False,
-    key_display: str | None = None,
-) -> Binding:
-    """A binding; its id is its action where nothing else is said."""
-    return Binding(keys, action, title, show, key_display, priority, tooltip, id=id or action)
+def bound(keys: str, action: str, title: str, tooltip: str, id: str = "", **more: Any) -> Binding:
+    """A binding; its id is its action where nothing else is said, and `more` is what Textual calls so."""
+    return Binding(keys, action, title, tooltip=tooltip, id=id or action, **more)
 
 
 hidden = partial(bound, show=False)  # not in the footer, where there is no room for all
@@ -52,10 +44,10 @@ TRANSPORT = (
     hidden(")", "move('next_marker', 1)", "Next mark", "to the next marker", id="marker.next"),
     hidden("(", "move('next_marker', -1)", "Mark back", "to the marker before", id="marker.before"),
     hidden("G", "go", "Go to", "a time, a share, a run or a marker that you name"),
-    hidden("right", "move('jump', 1)", "Forward", "5 s on", id="jump", priority=True),
-    hidden("left", "move('jump', -1)", "Backward", "5 s back", id="jump.back", priority=True),
-    hidden("shift+right", "move('leap', 1)", "Leap", "a tenth of the session on", id="leap", priority=True),
-    hidden("shift+left", "move('leap', -1)", "Leap back", "a tenth of the session back", id="leap.back", priority=True),
+    hidden("right", "move('jump', 5)", "Forward", "5 s on", id="jump", priority=True),
+    hidden("left", "move('jump', -5)", "Backward", "5 s back", id="jump.back", priority=True),
+    hidden("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session on", id="leap", priority=True),
+    hidden("shift+left", "move('leap', -0.1)", "Leap back", "a tenth of the session back", id="leap.back", priority=True),
     hidden("home", "move('seek', 0)", "Beginning", "to the beginning", id="home", priority=True),
     hidden("end", "move('seek', 1)", "End", "to the end", id="end", priority=True),
     hidden(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", id="faster"),

@@ -158,14 +158,7 @@ class SessionsScreen(ChoiceScreen):
 class AskScreen(Dialog):
     """Asks for one line of text; None where it was closed."""
 
-    def __init__(
-        self,
-        heading: str,
-        value: str = "",
-        placeholder: str = "",
-        hint: str = TAKES,
-        max_length: int = 200,
-    ):
+    def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = TAKES, max_length: int = 200):
         field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
         super().__init__(heading, field, hint=hint)
 

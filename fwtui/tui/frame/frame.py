@@ -107,7 +107,7 @@ class Frame(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
-            yield TopBar(Top(self.view.tabs, self.PLACE))
+            yield TopBar(Top(self.view.places, self.PLACE))
             yield from self.body()
             if self.STRIP:
                 yield TelemetryStrip()
@@ -226,7 +226,7 @@ class Frame(Screen[None]):
         if source is not None and self.view.paused:
             missed = source.model.index - self.model.index
             paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
-        return Top(self.view.tabs, self.PLACE, wording.device(self.model), recording, paused)
+        return Top(self.view.places, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
         # only when they change: it makes the whole footer again
@@ -290,12 +290,12 @@ class Frame(Screen[None]):
             asked = AskScreen("Marker", "", "what is to be seen here? @phases ?phase asks", hint)
             self.ask(asked, lambda words: source.mark(words.strip() or "marker"))
 
-    def action_move(self, how: str, *amount: float) -> None:
+    def action_move(self, how: str, *where: float | str) -> None:
         """Go elsewhere in the recording, as that method of its playback does."""
         self.view.selected = self.view.told = None
-        self.action_adjust(how, *amount)
+        self.action_adjust(how, *where)
 
-    def action_adjust(self, how: str, *amount: float) -> None:
+    def action_adjust(self, how: str, *amount: float | str) -> None:
         """Change how the recording is played, as that method of its playback does."""
         if words := getattr(self.view.playback, how)(*amount):
             self.say(words)
@@ -306,10 +306,8 @@ class Frame(Screen[None]):
         from fwtui.tui.frame.playback import WHERE
 
         def go(place: str) -> None:
-            if place.strip() and self.view.playback is not None:
-                self.view.selected = self.view.told = None
-                self.view.playback.go(place)
-                self.update()
+            if place.strip():
+                self.action_move("go", place)
 
         hint = f"{WHERE}. Enter goes there, Esc does not"
         self.ask(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), go, "error")
@@ -382,8 +380,8 @@ class Frame(Screen[None]):
             return partial(self.set_focus, None)
         if self.view.selected is not None:
             return self._to_newest
-        if self.view.tabs and self.view.tabs[0].name != self.PLACE:
-            return partial(self.post_message, TopBar.Chosen(self.view.tabs[0].name))
+        if self.view.places and self.view.places[0].name != self.PLACE:
+            return partial(self.post_message, TopBar.Chosen(self.view.places[0].name))
         return self.view.close
 
     def _to_newest(self) -> None:
@@ -418,9 +416,9 @@ class Frame(Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        places = rebound(bindings.TO_PLACES, self.look.keymap)
-        here = [binding for binding in places if binding.id in {f"place.{tab.name}" for tab in self.view.tabs}]
-        groups = (("This screen", self.offered()), self.MOVES, ("Places", here), ("Everywhere", bindings.EVERYWHERE))
+        here = {f"place.{place.name}" for place in self.view.places}
+        places = [binding for binding in rebound(bindings.TO_PLACES, self.look.keymap) if binding.id in here]
+        groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
         about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 

@@ -13,15 +13,6 @@ if TYPE_CHECKING:
 BESIDE = "compare"  # the place that takes a second session
 
 
-class Tab(NamedTuple):
-    """A place on the bar."""
-
-    key: str
-    name: str
-    title: str
-    tooltip: str = ""
-
-
 class Place(NamedTuple):
     """One screen of the bar. A screen is named as module:class below fwtui.tui, so that nothing is imported before it is seen.
 
@@ -37,10 +28,11 @@ class Place(NamedTuple):
     replay: str | None = None  # the screen of a recording, "" for none; None: the same one
     replay_title: str = ""  # where a recording calls it something else
     pictured: bool = True  # what it shows of a recording is nothing but that recording
+    called: str = ""  # instead of its name: places() says so for a recording
 
     @property
     def title(self) -> str:
-        return self.name.capitalize()
+        return self.called or self.name.capitalize()
 
     @property
     def recorded(self) -> str:
@@ -54,11 +46,6 @@ class Place(NamedTuple):
     def screen(self, view: View) -> Screen[Any]:
         """A new screen of this place, which has one for such a view."""
         return load(self.where(view))(view)
-
-    def tab(self, view: View) -> Tab:
-        """How the bar of such a view shows it."""
-        title = self.replay_title if view.playback is not None else ""
-        return Tab(self.key, self.name, title or self.title, self.tooltip)
 
 
 def load(where: str) -> Any:
@@ -86,8 +73,9 @@ PLACES: tuple[Place, ...] = (
 
 
 def places(view: View) -> tuple[Place, ...]:
-    """The places that are there for such a view."""
-    return tuple(place for place in PLACES if place.where(view))
+    """The places that are there for such a view, by the titles that they have there."""
+    recorded = view.playback is not None
+    return tuple(p._replace(called=p.replay_title) if recorded else p for p in PLACES if p.where(view))
 
 
 def place_names() -> tuple[str, ...]:

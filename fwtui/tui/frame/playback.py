@@ -15,8 +15,6 @@ from fwtui.stream.model import Model
 from fwtui.tui.frame.recording import Recording, first_seconds
 from fwtui.tui.frame.transport import Position
 
-JUMP_SECONDS = 5.0
-JUMP_SHARE = 0.1
 MAX_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
 SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
 PAUSE_SECONDS = 0.005
@@ -124,20 +122,17 @@ class Playback:
     def next_marker(self, count: int) -> str:
         return self._go_to(lambda: self.player.go(Marker, count), _none("marker stands", count))
 
-    def jump(self, direction: int) -> str:
-        return self._go_on_by(direction * JUMP_SECONDS)
+    def leap(self, share: float) -> str:
+        return self.jump(share * self.player.duration)
 
-    def leap(self, direction: int) -> str:
-        return self._go_on_by(direction * JUMP_SHARE * self.player.duration)
-
-    def _go_on_by(self, seconds: float) -> str:
+    def jump(self, seconds: float) -> str:
         return self._go_to(lambda: self.player.seek(self.player.position + seconds), _end(seconds))
 
     def seek(self, share: float) -> str:
         """Go to this share (0..1) of the session."""
         return self._go_to(lambda: self.player.seek(share * self.player.duration))
 
-    def go(self, place: str) -> None:
+    def go(self, place: str) -> str:
         """Go where the user's words say (WHERE). Raises Refused."""
         words = place.strip()
         if share := _SHARE.fullmatch(words):
@@ -149,7 +144,7 @@ class Playback:
                 raise Refused(f"there is no run {run[1]} in this session; ] and [ go through its runs")
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
             raise Refused(f"{shown(words)} is no place in this session; give {WHERE}")
-        self._go_to(lambda: None)
+        return self._go_to(lambda: None)
 
     def speed(self, direction: int) -> str:
         before = self.player.speed

@@ -10,7 +10,7 @@ from textual import events as ui
 from textual.content import Content
 from textual.message import Message
 
-from fwtui.tui.frame.places import Tab
+from fwtui.tui.frame.places import Place
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, apart, line
 
 NAME = "fwtui"
@@ -19,8 +19,8 @@ GAP = 3  # cells between tabs, device and signs
 
 
 class Top(NamedTuple):
-    tabs: tuple[Tab, ...] = ()
-    place: str = ""  # name of the tab that is shown
+    places: tuple[Place, ...] = ()
+    place: str = ""  # name of the one that is shown
     device: str = ""
     recording: str = ""  # time and size
     paused: str = ""  # what has come since the view was stopped
@@ -48,20 +48,20 @@ class TopBar(Drawn[Top]):
             device = line("")
         return [apart(left, line(device, "   " if device and signs else "", signs), width)]
 
-    def _tab_at(self, event: ui.MouseEvent) -> Tab | None:
+    def _place_at(self, event: ui.MouseEvent) -> Place | None:
         offset = event.get_content_offset(self)
-        tabs = zip(self.subject.tabs, self.lines[0].spans[1:], strict=False)  # the first span is the program's name
-        return next((tab for tab, span in tabs if offset is not None and span.start <= offset.x < span.end), None)
+        tabs = zip(self.subject.places, self.lines[0].spans[1:], strict=False)  # the first span is the program's name
+        return next((place for place, span in tabs if offset is not None and span.start <= offset.x < span.end), None)
 
     def on_click(self, event: ui.Click) -> None:
-        tab = self._tab_at(event)
-        if tab is not None:
+        place = self._place_at(event)
+        if place is not None:
             event.stop()
-            self.post_message(self.Chosen(tab.name))
+            self.post_message(self.Chosen(place.name))
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
-        tab = self._tab_at(event)
-        self.tooltip = Content(f"{tab.key}  {tab.title}: {tab.tooltip}") if tab is not None else None
+        place = self._place_at(event)
+        self.tooltip = Content(f"{place.key}  {place.title}: {place.tooltip}") if place is not None else None
 
 
 def _signs(subject: Top) -> Content:
@@ -73,8 +73,8 @@ def _signs(subject: Top) -> Content:
 
 def _tabs(subject: Top, whole: bool) -> Content:
     pieces: list[Piece] = [(NAME, f"{STRONG} $text-primary"), " "]
-    for tab in subject.tabs:
-        here = tab.name == subject.place
-        words = f" {tab.key} {tab.title} " if whole or here else f" {tab.key} "
+    for place in subject.places:
+        here = place.name == subject.place
+        words = f" {place.key} {place.title} " if whole or here else f" {place.key} "
         pieces.append((words, f"{STRONG} $text-primary reverse" if here else MUTED))
     return line(*pieces)

@@ -18,7 +18,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry
-from fwtui.tui.frame.places import Tab
+from fwtui.tui.frame.places import Place
 
 if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign
@@ -48,7 +48,7 @@ class View:
     model: Model
     source: Source | None = None
     playback: Playback | None = None
-    tabs: tuple[Tab, ...] = ()  # the places that exist here
+    places: tuple[Place, ...] = ()  # that exist here
     place: str = ""  # the one that is shown
     close: Callable[[], None] | None = None  # back to what was shown before; None where this is all there is
     number: int = 0  # of the views of this program

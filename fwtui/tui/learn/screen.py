@@ -33,7 +33,7 @@ from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
 SECONDS = 0.6  # of one k while it plays
-OF_MATRIX = ("by_k", "by", "to", "walk", "weight", "size", "another", "compare", "kernel")
+OF_MATRIX = ("by", "walk", "weight", "size", "another", "compare", "kernel")
 
 
 class LearnScreen(Frame):
@@ -73,14 +73,14 @@ class LearnScreen(Frame):
         bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
         hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
         bound("r", "run_here", "Run here", "run this step's kernel on this machine, where it can be timed", id="learn.run"),
-        bound(".", "by_k(1)", "k on", "the next k", id="learn.on"),
-        hidden("comma", "by_k(-1)", "k back", "one k back", id="learn.back"),
+        bound(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
+        hidden("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
         bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
         hidden("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
         hidden("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
         hidden("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
-        hidden("home", "to(0)", "Beginning", "to the graph itself", id="learn.home"),
-        hidden("end", "to(1)", "End", "to the distances", id="learn.end"),
+        hidden("home", "by('all', -1)", "Beginning", "to the graph itself", id="learn.home"),
+        hidden("end", "by('all', 1)", "End", "to the distances", id="learn.end"),
         bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
         bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
         hidden(
@@ -164,18 +164,11 @@ class LearnScreen(Frame):
         event.stop()
         self.update()
 
-    def action_by_k(self, count: int) -> None:
-        self._go(self.stepping.position + count)
-
     def action_by(self, part: str, direction: int) -> None:
-        self._go(self.stepping.trace.next_of(part, self.stepping.position, direction))
-
-    def action_to(self, end: int) -> None:
-        self._go(end * len(self.stepping.trace.moments))
-
-    def _go(self, position: int) -> None:
-        before = self.stepping.position
-        self.stepping.go(position)
+        """On or back by one k, to the next step or round, or by all of it."""
+        trace, before = self.stepping.trace, self.stepping.position
+        amount = {"k": 1, "all": len(trace.moments)}.get(part)
+        self.stepping.go(trace.next_of(part, before, direction) if amount is None else before + direction * amount)
         if self.stepping.position == before:
             self.say("these are the distances: the end" if before else "this is the graph itself: the beginning")
         self.update()
@@ -194,7 +187,7 @@ class LearnScreen(Frame):
         if self.stepping.position >= len(self.stepping.trace.moments):
             self._plays = False
             self._playing.pause()
-        self.action_by_k(1)
+        self.action_by("k", 1)
 
     def action_weight(self) -> None:
         s = self.stepping

@@ -35,9 +35,7 @@ LONG = 1000  # more cells than a summary ever has
 
 
 class RunScreen(SessionScreen):
-    DEFAULT_CSS = """
-    RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }
-    """
+    DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
     BINDINGS: ClassVar = [
         bindings.bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", key_display="r"),

@@ -153,9 +153,7 @@ class Shown(Drawn["Run | None"]):
 
 
 class ReplayScreen(SessionScreen):
-    DEFAULT_CSS = """
-    ReplayScreen #what { height: auto; }
-    """
+    DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
     BINDINGS: ClassVar = [
         *bindings.TRANSPORT,
         *(bindings.BASELINE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),

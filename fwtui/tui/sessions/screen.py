@@ -211,7 +211,7 @@ class SessionsScreen(Frame):
         self.read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "compare" and all(tab.name != BESIDE for tab in self.view.tabs):
+        if action == "compare" and all(place.name != BESIDE for place in self.view.places):
             return False
         return (action == "back" and self.has_class("-filtering")) or super().check_action(action, parameters)
 

@@ -15,7 +15,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text
 from fwtui.tui.sweep.heat_map import Shown, cut, first_shown, measured, number
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 MOST_SERIES = 10  # more lines than that are a thicket
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
@@ -66,9 +66,7 @@ class DotPlot(Drawn[Shown]):
     """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins what has no order."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = """
-    DotPlot { height: 1fr; margin-top: 1; }
-    """
+    DEFAULT_CSS = "DotPlot { height: 1fr; margin-top: 1; }"
 
     def __init__(self, *, id: str | None = None):
         super().__init__(Shown(None, "", (0, 0), 0), id=id)
@@ -104,17 +102,10 @@ class DotPlot(Drawn[Shown]):
             at = round((room - 1) * log10(amount / low) / log10(high / low)) if high > low else room - 1
             last = before.get(run.experiment.dtype)
             gain = 0.0 if last is None else last / amount if subject.measure == "time" else amount / last
-            step = units.times(gain) if gain else ""
-            lines.append(
-                line(
-                    (label, STRONG if here else ""),
-                    (WAY * at, MUTED),
-                    (DOT, "$accent" if here else "$primary"),
-                    " " * (room - 1 - at),
-                    (f"{measured(run, subject.measure, best):>{NUMBER}}", STRONG if here else ""),
-                    (f"{step:>{STEP}}", MUTED),
-                )
-            )
+            step, style = units.times(gain) if gain else "", STRONG if here else ""
+            dot: list[Piece] = [(WAY * at, MUTED), (DOT, "$accent" if here else "$primary"), " " * (room - 1 - at)]
+            words = f"{measured(run, subject.measure, best):>{NUMBER}}"
+            lines.append(line((label, style), *dot, (words, style), (f"{step:>{STEP}}", MUTED)))
             before[run.experiment.dtype] = amount
         head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
         title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))

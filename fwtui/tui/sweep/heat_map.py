@@ -41,9 +41,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
     """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = """
-    HeatMap { height: 1fr; min-height: 3; }
-    """
+    DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
     BINDINGS: ClassVar = [
         hidden("up", "move(-1, 0)", "Up", "the row above", id="map.up"),
         hidden("down", "move(1, 0)", "Down", "the row below", id="map.down"),

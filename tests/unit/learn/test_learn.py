@@ -51,7 +51,7 @@ def test_what_changes_is_what_is_written() -> None:
         trace = stepping(changed(FIRST, kernel=kernel, n=11, density=0.5)).trace
         shorter = 0
         for index, moment in enumerate(trace.moments):
-            for i, j in np.argwhere(trace.changed(index)):
+            for i, j in np.argwhere(trace.distances[index + 1] < trace.distances[index]):
                 assert any(r.top <= i < r.bottom and r.left <= j < r.right for r in moment.targets)
                 cell = trace.relaxed(index, int(i), int(j))
                 assert cell is not None and cell.new == cell.to_k + cell.from_k < cell.old
