@@ -6,6 +6,7 @@ One file per package. A package is looked for without being imported; only the p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 
@@ -20,7 +21,8 @@ def peers() -> Mapping[str, Kernel]:
     """Every peer by id, installed or not."""
     from kernels.peers import array_loops, networkx_graph
 
-    return {kernel.id: kernel for kernel in (array_loops.NUMPY, networkx_graph.KERNEL, *array_loops.WITH_TORCH, array_loops.CUPY)}
+    every = (array_loops.NUMPY, networkx_graph.KERNEL, *array_loops.WITH_TORCH, array_loops.CUPY)
+    return {kernel.id: replace(kernel, refuses=refuses(kernel.id)) for kernel in every}
 
 
 def installed(peer: str) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kernels.peers import refuses
 from kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 TOGETHER = 64  # values of k in a step
@@ -140,7 +139,6 @@ def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target]
         compiles=backend == "cuda",
         simulates=False,
         matrices=1 if fused else 2,
-        refuses=refuses(name),
     )
 
 

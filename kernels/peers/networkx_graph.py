@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.k15_scipy import LibraryProgram, plan
-from kernels.peers import refuses
 from kernels.plan import Kernel, Program, Shape, Target
 
 
@@ -41,5 +40,4 @@ KERNEL = Kernel(
     compiles=False,
     host_bytes=500,  # an edge is a dictionary in a dictionary
     simulates=False,
-    refuses=refuses("networkx"),
 )

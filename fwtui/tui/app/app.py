@@ -35,7 +35,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
 from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
-from fwtui.tui.frame.places import BESIDE, PLACES, places
+from fwtui.tui.frame.places import BESIDE, PLACES, load, places
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import Source, View
 
@@ -227,11 +227,13 @@ class FwtuiApp(App[None]):
     def _enter(self, view: View) -> None:
         """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
         gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
-        there = view.places = places(view)
+        replayed = view.playback is not None
+        there = view.places = places(replayed)
         view.close = self._close if self._views else None
         view.number, self._opened = self._opened, self._opened + 1
         for place in there:
-            self.add_mode(_mode(view, place.name), partial(place.screen, view))
+            # imported when it is first seen
+            self.add_mode(_mode(view, place.name), partial(lambda where: load(where)(view), place.where(replayed)))
         self._views.append(view)
         self._go(view, self._place if any(place.name == self._place for place in there) else there[0].name)
         self._place = there[0].name  # of what is opened later

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from textual.screen import Screen
-
-    from fwtui.tui.frame.view import View
+from typing import Any, NamedTuple
 
 BESIDE = "compare"  # the place that takes a second session
 
@@ -39,13 +34,9 @@ class Place(NamedTuple):
         """The screen of a recording; nothing where it has none."""
         return self.live if self.replay is None else self.replay
 
-    def where(self, view: View) -> str:
-        """Its screen for such a view; nothing where it has none."""
-        return self.recorded if view.playback is not None else self.live
-
-    def screen(self, view: View) -> Screen[Any]:
-        """A new screen of this place, which has one for such a view."""
-        return load(self.where(view))(view)
+    def where(self, replayed: bool) -> str:
+        """Its screen of a recording or of a live session; nothing where it has none."""
+        return self.recorded if replayed else self.live
 
 
 def load(where: str) -> Any:
@@ -72,10 +63,9 @@ PLACES: tuple[Place, ...] = (
 )
 
 
-def places(view: View) -> tuple[Place, ...]:
-    """The places that are there for such a view, by the titles that they have there."""
-    recorded = view.playback is not None
-    return tuple(p._replace(called=p.replay_title) if recorded else p for p in PLACES if p.where(view))
+def places(replayed: bool) -> tuple[Place, ...]:
+    """The places of a recording or of a live session, by the titles that they have there."""
+    return tuple(p._replace(called=p.replay_title) if replayed else p for p in PLACES if p.where(replayed))
 
 
 def place_names() -> tuple[str, ...]:
