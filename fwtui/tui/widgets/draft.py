@@ -126,7 +126,8 @@ class Draft(Drafted):
 
     def rows(self) -> tuple[Row, ...]:
         """The few that are always in sight, then the kernel's own options and all the rest; options of others are not shown."""
-        rows = {field.name: self._row(field) for field in FIELDS}
+        usual = self._usual()
+        rows = {field.name: self._row(field, usual) for field in FIELDS}
         file, graph = rows.pop("file"), rows[GRAPH]
         help = f"vertices of a random graph, 1 to 65536, or a file: {read_help()}"
         rows[GRAPH] = graph._replace(title="Graph", text=file.text or graph.text, help=help)
@@ -134,11 +135,10 @@ class Draft(Drafted):
         rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())
         return (*main, *self._option_rows(), *rest)
 
-    def _row(self, field: Field) -> Row:
-        text = self._field_text(field)
+    def _row(self, field: Field, usual: Experiment) -> Row:
+        text, choices = self._field_text(field), self._choices(field)
         help = self.kernel.summary if field.name == "kernel" else field.help
-        changed = text != field.show(self._usual()) and self._choices(field) != ()
-        return Row(field.name, titled(field), help, text, self._choices(field), changed=changed)
+        return Row(field.name, titled(field), help, text, choices, changed=choices != () and text != field.show(usual))
 
     def experiment(self) -> Experiment:
         """The experiment as it would run here. Raises Refused with the first thing that is wrong."""
