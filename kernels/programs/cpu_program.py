@@ -56,8 +56,9 @@ class CpuProgram(Program):
         if not self._tiled:
             return buffers[0][:n, :n].copy()
         side, tile = padded // self.shape.tile, self.shape.tile
-        # the last step copies
-        return buffers[0].reshape(side, side, tile, tile).swapaxes(1, 2).reshape(padded, padded)[:n, :n]
+        rows = np.empty_like(buffers[0]).reshape(side, tile, side, tile)  # never a view: later passes overwrite the buffer
+        rows[...] = buffers[0].reshape(side, side, tile, tile).swapaxes(1, 2)
+        return rows.reshape(padded, padded)[:n, :n]
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         if self._tiled:

@@ -144,15 +144,16 @@ def test_padding_is_vertices_without_edges(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
-def test_unload_is_a_copy(kernel: Kernel) -> None:
-    graph = generate(Experiment(n=33, dtype="float32"))
+@pytest.mark.parametrize("n", [33, SMALL_TILE], ids=lambda n: f"n{n}")  # some tiles, and exactly one
+def test_unload_is_a_copy(kernel: Kernel, n: int) -> None:
+    graph = generate(Experiment(n=n, dtype="float32"))
     shape, program, buffers = loaded(kernel, graph.matrix, tiles(kernel)[0])
     first = solve(kernel, shape, program, buffers)
     kept = first.copy()
     first[:] = -5
     np.testing.assert_array_equal(program.unload(buffers, None), kept)
     again = program.unload(buffers, None)
-    other = generate(Experiment(n=33, dtype="float32", seed=8)).matrix
+    other = generate(Experiment(n=n, dtype="float32", seed=8)).matrix
     program.load(other, buffers, None)
     solve(kernel, shape, program, buffers)
     np.testing.assert_array_equal(again, kept, "a result outlives the buffers' next use")
