@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fwtui.analysis.compare import Comparison, Entrant
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.reason import reason
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -114,11 +115,30 @@ def flops_per_task(model: Model, run: Run) -> float | None:
     return flops / run.rate if flops is not None and run.rate else None
 
 
-def baseline_run(model: Model, run: Run, baseline: str | None) -> Run | None:
-    """The latest finished run of that kernel with the same n, one of the same number type before all others."""
+def _why(row: Row) -> str | None:
+    baseline = Entrant(row.model, row.baseline) if row.baseline is not None else None
+    return reason(Entrant(row.model, row.run), baseline).sentence() or None
+
+
+def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:
+    """The latest finished run of that kernel with the same n, one of the same number type before all others.
+
+    Without a kernel the first verified run of the same graph.
+    """
+    if baseline is None:
+        return first_runs(model.runs.values()).get(run.experiment.graph)
     alike = [other for other in model.runs.values() if (other.experiment.kernel, other.n) == (baseline, run.n)]
     timed = [other for other in alike if other.state == "done" and other.seconds and not other.wrong]
     return max(timed, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
+
+
+def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
+    """The first verified run of every graph, by the graph."""
+    first: dict[tuple[object, ...], Run] = {}
+    for run in runs:
+        if run.state == "done" and run.verified and run.seconds:
+            first.setdefault(run.experiment.graph, run)
+    return first
 
 
 def speedup(run: Run, against: Run | None) -> float | None:
@@ -181,6 +201,7 @@ _ALL = (
     Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}),
     Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),
     Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),
+    Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
 )
 COLUMNS = {column.key: column for column in _ALL}
 

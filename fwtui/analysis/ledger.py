@@ -1,22 +1,29 @@
-"""The speed-of-light ledger: what each phase would take at the device's limits, what it took, and what is in the way.
+"""The speed-of-light ledger: what each phase would take at the device's limits, what it took, and what limits it.
 
 Expected times follow the roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009): the slowest of moving the
 phase's bytes at peak bandwidth and doing its relaxations at the measured limit. Bytes are those of the kernel's own model.
+What limits a phase is read from hardware counters where a run has them, as Nsight Compute's "speed of light" does: the unit
+that is busiest, if any is busy for 60 % of the time. Without them only what telemetry or a roof proves is said.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
-from fwtui.stream.model import Model
+from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import PhaseTime, Run
 from kernels.plan import ITEMSIZE
 
-NEAR = 0.6  # of a roof: from here on it is what limits
+NEAR = 0.6  # of a roof, or busy for that share of the time: from here on it is what limits
+ALIKE = 0.1  # two units whose shares differ by no more limit together
+INTEGER_BUSY = 0.93  # by GPM, which reads higher than the profiler: 90 % was 59 % there (naive, int16, H200)
+MOST_FEW = 0.3  # of the warps that can be resident: fewer can hardly hide a wait
+MOSTLY = 0.8  # of the run's time: telemetry of the whole run then speaks for the phase
 LAUNCH_SECONDS = 3e-6  # that the start of an empty kernel takes on current GPUs, about
 LAUNCH_SHARE = 0.5  # of a phase's time: from here on launches are what limits
 OPERANDS = 2  # read from shared memory for a relaxation whose result stays in a register
@@ -32,6 +39,26 @@ class Roofs(NamedTuple):
     multiprocessors: int | None = None
 
 
+class Limiter(NamedTuple):
+    """What keeps a phase from being faster, and how that is known."""
+
+    what: str  # device memory, instructions, ...; "unknown" where nothing proves it
+    because: str  # the evidence, with its numbers
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.because}" if self.because else self.what
+
+    def sentence(self, subject: str = "it") -> str:
+        """The same in words: rest is limited by shared memory: 95 % busy (counters)."""
+        if self.what == UNKNOWN:
+            return f"what limits {subject} is not known: {self.because}"
+        how = "waits, no unit is near its limit" if self.what == LATENCY else f"is limited by {self.what}"
+        return f"{subject} {how}: {self.because}" if self.because else f"{subject} {how}"
+
+
+UNKNOWN, LATENCY = "unknown", "latency"
+
+
 class Line(NamedTuple):
     """One phase, or all of them together; seconds are None where a roof is not known."""
 
@@ -44,7 +71,7 @@ class Line(NamedTuple):
     by_bytes: float | None
     by_work: float | None
     by_shared: float | None  # two operands of each relaxation from shared memory, where the phase uses that
-    limiter: str
+    limiter: Limiter
 
     @property
     def expected(self) -> float | None:
@@ -74,24 +101,30 @@ def roofs(model: Model, run: Run) -> Roofs:
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
     """A line for each phase of the phase pass, and where there are several one for all; empty before there was one."""
     known = roofs(model, run)
-    lines = [_line(run, known, phase) for phase in run.phases]
+    evidence = model.evidence(run) if run.backend == "cuda" else None
+    lines = [_line(run, known, phase, evidence) for phase in run.phases]
     if len(lines) > 1:
         amounts = (sum(getattr(phase, name) for phase in run.phases) for name in PhaseTime._fields[2:])
-        total = _line(run, known, PhaseTime("", "all phases", *amounts))
+        total = _line(run, known, PhaseTime("", "all phases", *amounts), evidence)
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
-        lines.append(total._replace(limiter=f"mostly {slowest.title}: {share}"))
+        lines.append(total._replace(limiter=Limiter(f"mostly {slowest.title}", share)))
     return tuple(lines)
 
 
-def _line(run: Run, known: Roofs, phase: PhaseTime) -> Line:
-    key, title, seconds, _, launches, relaxations, moved = phase
+def slowest_line(lines: Sequence[Line]) -> Line | None:
+    """The phase that takes longest; None before there are any."""
+    return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
+
+
+def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None) -> Line:
+    key, title, seconds, share, launches, relaxations, moved = phase
     by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
     shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
     fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
     by_shared = _over(fetched, known.shared_bytes_per_second) if shares else None
-    line = Line(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, "")
-    return line._replace(limiter=_limiter(run, known, line))
+    line = Line(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
+    return line._replace(limiter=_limiter(run, known, line, evidence if share >= MOSTLY else None))
 
 
 def _over(amount: float, rate: float | None) -> float | None:
@@ -106,28 +139,81 @@ def tiles_per_launch(run: Run, line: Line) -> float | None:
     return line.relaxations / line.launches / tile**3 if tile > 1 and line.launches and line.relaxations else None
 
 
-def _limiter(run: Run, known: Roofs, line: Line) -> str:
-    """What keeps the phase from being faster, in a few words; said to be unknown where the roofs are."""
+def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> Limiter:
+    """The first of these that is known: launches, counters, too few tiles, telemetry, roofs."""
     if line.seconds <= 0:
-        return "too short to say"
-    if line.by_bytes is not None and line.by_bytes > line.seconds:
-        return "caches: they gave more bytes than memory can"
+        return Limiter("too short to say", "")
     cuda = run.backend == "cuda"
     if cuda and line.launches and line.launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
-        return f"launches: {line.launches:,} of {units.duration(line.seconds / line.launches)}"
-    roofs = {"device memory" if cuda else "memory": line.by_bytes, "instructions": line.by_work, "shared memory": line.by_shared}
-    reached = [(t / line.seconds, name) for name, t in roofs.items() if t is not None and t >= NEAR * line.seconds]
-    if reached:
-        return max(reached)[1]
+        return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / line.launches)}")
+    counted = _by_counters(counters_of(run, line.key))
+    if counted is not None and counted.what != LATENCY:
+        return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
-        return f"too little at once: {count} for {known.multiprocessors} SM"
-    if line.by_bytes is None and line.by_work is None:
-        return "unknown: no roof is measured"
-    if line.by_work is None:
-        return "unknown: not memory; limit not measured"
-    return "latency: no roof is near" if cuda else "neither: no roof is near"
+        return Limiter("too little at once", f"{count} for {known.multiprocessors} SM")
+    return counted or _by_telemetry(evidence) or _by_roofs(cuda, line, evidence)
+
+
+def counters_of(run: Run, phase: str) -> Mapping[str, float]:
+    """Hardware counters of the phase's op; empty where none were asked for."""
+    ops = run.counters
+    return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else {})
+
+
+def _by_counters(told: Mapping[str, float]) -> Limiter | None:
+    """The busiest unit. Below 60 % none is what limits: the warps wait (Nsight Compute, "Speed of Light")."""
+    dram, memory, compute = (told.get(f"{name}_share") for name in ("dram", "memory", "compute"))
+    if dram is None or memory is None or compute is None:
+        return None
+    if max(dram, memory, compute) < NEAR:
+        warps = told.get("occupancy")
+        few = f"; only {_whole(warps)} of the warps are resident" if warps is not None and warps < MOST_FEW else ""
+        return Limiter(LATENCY, f"compute is {_whole(compute)} busy, memory {_whole(memory)} (counters){few}")
+    if dram >= NEAR and dram >= memory - ALIKE:
+        return Limiter("device memory", f"{_whole(dram)} busy (counters)")
+    shared, loaded = (
+        sum(told.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
+    )
+    on_chip = "shared memory" if shared > loaded else "caches"
+    if abs(memory - compute) <= ALIKE:
+        return Limiter(f"instructions and {on_chip}", f"{_whole(compute)} and {_whole(memory)} busy (counters)")
+    what, share = (on_chip, memory) if memory > compute else ("instructions", compute)
+    return Limiter(what, f"{_whole(share)} busy (counters)")
+
+
+def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
+    """What the GPU's own counters prove of the whole run."""
+    if evidence is None:
+        return None
+    if (dram := evidence.dram_utilisation or 0.0) >= NEAR:
+        return Limiter("device memory", f"{_whole(dram)} busy (GPM)")
+    if (integer := evidence.integer_utilisation or 0.0) >= INTEGER_BUSY:
+        return Limiter("integer instructions", f"{_whole(integer)} busy (GPM)")
+    return None
+
+
+def _by_roofs(cuda: bool, line: Line, evidence: Evidence | None) -> Limiter:
+    """What the roofs prove: more than one of them allows means that its operands came from somewhere nearer."""
+    by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
+    if by_work is not None and by_work >= NEAR:
+        return Limiter("instructions", f"{_whole(by_work)} of the measured limit")
+    if by_shared is not None and NEAR <= by_shared <= 1:
+        return Limiter("shared memory", f"{_whole(by_shared)} of its bandwidth (model)")
+    memory = "device memory" if cuda else "memory"
+    if by_bytes is not None and by_bytes >= NEAR and not cuda:
+        return Limiter(memory, f"asked for {_whole(by_bytes)} of its bandwidth (model)")
+    told = [f"{memory} {_whole(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
+    dram = evidence.dram_utilisation if evidence is not None else None
+    if by_bytes is not None and dram is not None:
+        told = [f"{memory} is {_whole(dram)} busy (GPM)"]
+    told += [f"arithmetic {_whole(by_work)} of its limit"] if by_work is not None else []
+    return Limiter(UNKNOWN, ", ".join(told) or "no roof is measured")
+
+
+def _whole(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def formula(known: Roofs, line: Line) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from fwtui.analysis.columns import baseline_run, flops_per_task, speedup
+from fwtui.analysis.compare import Entrant
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.reason import reason
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
 from fwtui.stream.stages import STAGES
@@ -27,6 +29,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
+    why = reason(Entrant(model, run), Entrant(model, against) if against is not None else None)
     return {
         "run": run.id,
         "kernel": run.experiment.kernel,
@@ -61,6 +64,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "flops_per_task": flops_per_task(model, run),
         "baseline": against.id if against is not None else None,
         "speedup": speedup(run, against),
+        "because": why.sentence() or None,
+        "limited_by": why.limiter.what if why.limiter is not None else None,
         "phases": {p.key: p.seconds for p in run.phases},
         "phase_details": [_phase(p) for p in run.phases],
         "copies": _copies(run),

@@ -35,6 +35,7 @@ class FakeLive:
         self._script: deque[events.Event] = deque()
         self._active: int | None = None
         self._answering: int | None = None
+        self._measuring = False
         for event in (scenes.header(), device):
             self.model.apply(event)
 
@@ -44,7 +45,7 @@ class FakeLive:
 
     @property
     def busy(self) -> bool:
-        return self._active is not None or self._answering is not None
+        return self._active is not None or self._answering is not None or self._measuring
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         simulated = kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None
@@ -89,7 +90,10 @@ class FakeLive:
         if self.busy:
             raise Refused("a run is still going; cancel it or wait for its end")
         forms = (events.FormLimit("float32", 1e12), events.FormLimit("int32", 2e12))
-        self._script.append(events.Limits(t=self.model.t, backend=backend, forms=forms, complete=True))
+        told = events.Limits(t=self.model.t, backend=backend, forms=forms[:1])
+        whole = msgspec.structs.replace(told, forms=forms, copy_bytes_per_second=1e11, complete=True)
+        self._measuring = True
+        self.tell(told, whole)
 
     def cancel(self) -> None:
         self.cancelled += 1
@@ -122,6 +126,8 @@ class FakeLive:
             self.model.apply(event)
             if isinstance(event, events.Answers) and event.run == self._answering:
                 self._answering = None
+            if isinstance(event, events.Limits):
+                self._measuring = not event.complete
             ended = isinstance(event, events.RunDone) or (isinstance(event, events.Fault) and event.run is not None)
             if ended and getattr(event, "run", None) == self._active:
                 self._active = None

@@ -91,6 +91,7 @@ async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, l
         ):
             assert words in shown, words
         await pilot.press("A")
+        await pilot.press("pagedown")
         await pilot.pause()
         assert isinstance(dashboard.screen, RunScreen) and "diameter 57 · mean 17.25 · 74.7 % reachable" in screen_text(dashboard)
         await pilot.press("A")

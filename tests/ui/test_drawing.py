@@ -184,7 +184,7 @@ def test_headline_of_a_gpu_run_names_every_number() -> None:
     assert "limited by registers (40/thread)" in plain and "50.0 %" in plain
     assert "H2D 2.10 ms · D2H 2.00 ms · compile 800 ms once" in plain
     assert "instrumentation +768 us (+2.0 %)" in plain
-    assert plain.count("n/a") == 3  # no counters were read, and no limit was measured
+    assert "not known          limit (probe) · DRAM (GPM) · occupancy (GPM)" in plain and "n/a" not in plain
 
 
 @pytest.mark.parametrize(
@@ -251,8 +251,9 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
         assert head.cell_length <= width
     assert ("%" in head.plain.replace("± 0.3 %", "")) == ("of peak" in head.plain)
     if width >= 50:
-        assert readout.meters(s, width)[0].plain.endswith("n/a"), "nobody measured the limit"
-        for part in readout.meters(s, width)[1:]:
+        *bars, unknown = [m for m in readout.meters(s, width) if m.plain.strip()]
+        assert unknown.plain.startswith("not known") and "limit (probe)" in unknown.plain, "nobody measured the limit"
+        for part in bars:
             assert part.cell_length <= width
             said = part.plain[part.plain.rindex("%") + 1 :].strip()
             assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
@@ -289,13 +290,13 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
     meter = readout.meters(s, width)[0]
     assert meter.cell_length <= width and units.percent(limit.share) in meter.plain
     assert ("FADD + FMNMX" in meter.plain) == (width >= 160) and (" MHz: float32" in meter.plain) == (width >= 120)
-    assert readout.meters(s._replace(limit=None), width)[0].plain.split()[-1] == "n/a"
+    assert not readout.meters(s._replace(limit=None), width)[0].plain.startswith("limit")
 
 
 def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one() -> None:
     model = model_of(scenes.gpu_session())
     run = model.runs[2]
-    assert history.cells(run, model, None)["of limit"].plain == "n/a"
+    assert history.cells(run, model, None)["of limit"].plain == ""
     model.apply(LIMITS)
     limit = limit_of(model, run)
     assert limit is not None
@@ -313,9 +314,8 @@ def test_what_auto_picked_is_said_to_be_its_choice() -> None:
 def test_a_run_too_short_for_counters_has_none() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
-    for part in readout.meters(s, 100):
-        if "(GPM)" in part.plain:
-            assert part.plain.split()[-1] == "n/a" and "%" not in part.plain
+    (unknown,) = [part.plain for part in readout.meters(s, 100) if "(GPM)" in part.plain]
+    assert unknown.startswith("not known")
     assert not any("meanwhile" in part.plain or " W" in part.plain for part in readout.remarks(s, 100))
 
 

@@ -88,7 +88,7 @@ def test_the_roof_of_memory_begins_at_the_axis() -> None:
 def test_without_measured_limits_the_words_say_so(tmp_path: Path) -> None:
     render(SESSION, None, (120, 40), tmp_path / "x.txt", "explain")
     text = (tmp_path / "x.txt").read_text()
-    assert "ROOFLINE  limit not measured (fwtui doctor --measure)" in text and "unknown: not memory; limit not measured" in text
+    assert "ROOFLINE  limit not measured in this recording" in text and "  unknown\n" in text
     assert "too little at once: 1 tile for 132 SM" in text and "89.4 % GPM" in text
 
 
@@ -104,7 +104,7 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24)) as pilot:
         seen = [await shown(pilot, "4"), await shown(pilot, "v"), await shown(pilot, "v")]
-        assert ["ROOFLINE" in seen[0], "what limits it is unknown" in seen[1], "threads/block" in seen[2]] == [True] * 3
+        assert ["ROOFLINE" in seen[0], "what limits it is not known" in seen[1], "threads/block" in seen[2]] == [True] * 3
         assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
         assert await shown(pilot, "v") == seen[0]
 
@@ -218,7 +218,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
         text = await shown(pilot, "4")
         assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
         text = await shown(pilot, "n")
-        assert "run 1  Tiled CPU" in text and "limits not measured (fwtui doctor --measure)" in text and "n/a" in text
+        assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text and "n/a" in text
 
 
 async def test_it_follows_a_live_run(live: FakeLive) -> None:
@@ -261,3 +261,22 @@ async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) 
             for keys in (("4",), ("x", "home", "right"), ("v",), ("v",), ("x", "right"), ("n",), ("escape",)):
                 text = await shown(pilot, *keys)
                 assert "nan" not in text and " inf" not in text
+
+
+async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
+    app = FwtuiApp(
+        live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "r")
+        app.tick()
+        text = await shown(pilot, "4")
+        assert "limits not measured yet; D measures it" in text
+        live.pace = 1
+        app.tick()  # nothing is left of the run
+        assert "measuring what this CPU can do at most" in await shown(pilot, "D")
+        app.tick()
+        assert "measuring the limit: 1 of " in await shown(pilot)
+        app.tick()
+        text = await shown(pilot)
+        assert "not measured" not in text and "measuring the limit" not in text and not live.busy

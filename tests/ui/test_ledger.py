@@ -9,12 +9,11 @@ import pytest
 import scenes
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
-from fwtui.analysis.ledger import LAUNCH_SECONDS, formula, ledger, roofs, tiles_per_launch
+from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, tiles_per_launch
 from fwtui.sessions.reader import load
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.explain.ledger_panel import limited
 
 SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
 PEAK = 4.8e12
@@ -79,34 +78,71 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
 @pytest.mark.parametrize(
     ("one", "rate", "shared", "words"),
     [
-        (part("rest", 0.01, 100, 10**9, 45 * 10**9), 1e13, 0, "device memory"),
-        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instructions"),
-        (part("rest", 0.01, 100, 10**9, 96 * 10**9), 1e13, 0, "caches: they gave more bytes than memory can"),
-        (part("rest", 0.01, 128, 4 * 10**10, 10**9), 1e14, 12288, "shared memory"),
+        (
+            part("rest", 0.01, 100, 10**9, 45 * 10**9),
+            1e13,
+            0,
+            "unknown: device memory 94 % of its bandwidth (model), arithmetic 1 % of its limit",
+        ),
+        (part("rest", 0.01, 100, 8 * 10**10, 10**9), 1e13, 0, "instructions: 80 % of the measured limit"),
+        (
+            part("rest", 0.01, 100, 10**9, 96 * 10**9),
+            1e13,
+            0,
+            "unknown: device memory 200 % of its bandwidth (model), arithmetic 1 % of its limit",
+        ),
+        (part("rest", 0.01, 128, 4 * 10**10, 10**9), 1e14, 12288, "shared memory: 96 % of its bandwidth (model)"),
+        (
+            part("rest", 0.01, 128, 5 * 10**10, 10**9),
+            1e14,
+            12288,
+            "unknown: device memory 2 % of its bandwidth (model), arithmetic 5 % of its limit",
+        ),
         (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launches: 3,000 of 3.33 us"),
         (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too little at once: 1 tile for 132 SM"),
         (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too little at once: 60 tiles for 132 SM"),
-        (part("rest", 0.01, 128, 10**10, 10**9), 1e14, 0, "latency: no roof is near"),
-        (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "unknown: not memory; limit not measured"),
+        (
+            part("rest", 0.01, 128, 10**10, 10**9),
+            1e14,
+            0,
+            "unknown: device memory 2 % of its bandwidth (model), arithmetic 1 % of its limit",
+        ),
+        (part("rest", 0.01, 128, 10**10, 10**9), None, 0, "unknown: device memory 2 % of its bandwidth (model)"),
         (part("rest", 0.0, 128, 10**10, 10**9), 1e13, 0, "too short to say"),
     ],
 )
 def test_what_is_in_the_way_is_said_in_words(one: events.Part, rate: float | None, shared: int, words: str) -> None:
     model, run = modelled((one,), limits(rate), shared=shared)
     (line,) = ledger(model, run)
-    assert line.limiter == words
+    assert str(line.limiter) == words
+
+
+@pytest.mark.parametrize(
+    ("shares", "shared", "words"),
+    [
+        ((0.8, 0.8, 0.3), 0, "device memory: 80 % busy (counters)"),
+        ((0.1, 0.9, 0.3), 0, "caches: 90 % busy (counters)"),
+        ((0.1, 0.9, 0.3), 9e12, "shared memory: 90 % busy (counters)"),
+        ((0.1, 0.9, 0.95), 9e12, "instructions and shared memory: 95 % and 90 % busy (counters)"),
+        ((0.1, 0.3, 0.7), 9e12, "instructions: 70 % busy (counters)"),
+        ((0.5, 0.5, 0.4), 0, "latency: compute is 40 % busy, memory 50 % (counters); only 12 % of the warps are resident"),
+    ],
+)
+def test_counters_say_which_unit_is_busiest(shares: tuple[float, ...], shared: float, words: str) -> None:
+    names = ("dram_share", "memory_share", "compute_share")
+    told = {**dict(zip(names, shares, strict=True)), "occupancy": 0.12, "global_load_bytes_per_second": 1e12}
+    counters = events.Counters(t=3.0, run=1, op="rest", values=told | {"shared_load_bytes_per_second": shared})
+    model, run = modelled((part("rest", 0.01, 128, 128 * 200 * 32**3, 45 * 10**9),), limits(1e13))
+    model.apply(counters)
+    (line,) = ledger(model, model.runs[run.id])
+    assert str(line.limiter) == words
 
 
 def test_a_cpu_far_from_both_roofs_is_not_said_to_wait_for_memory() -> None:
     told = limits(1e13, "cpu", copy=1e13)
     model, run = modelled((part("rest", 1.0, 1, 10**9, 10**9),), told, kernel="tiled-cpu", backend="cpu", n=1000)
     (line,) = ledger(model, run)
-    assert line.limiter == "neither: no roof is near"
-
-
-def test_what_is_not_known_limits_nothing() -> None:
-    assert limited("instructions") == "limited by instructions"
-    assert limited("unknown: no roof is measured") == "what limits it is unknown: no roof is measured"
+    assert str(line.limiter) == "unknown: memory 0 % of its bandwidth (model), arithmetic 0 % of its limit"
 
 
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
@@ -114,7 +150,7 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     model.state = msgspec.structs.replace(model.state, devices={0: device})
     (line,) = ledger(model, run)
-    assert line.expected is None and line.share is None and line.limiter == "unknown: no roof is measured"
+    assert line.expected is None and line.share is None and line.limiter == (UNKNOWN, "no roof is measured")
     assert formula(roofs(model, run), line) == "no roof is known for it"
 
 
@@ -124,7 +160,7 @@ def test_a_cpu_run_is_held_against_the_cpu() -> None:
     known = roofs(model, run)
     assert known.bytes_per_second == 3e10 and known.relaxations_per_second == 2e9 and known.shared_bytes_per_second is None
     (line,) = ledger(model, run)
-    assert line.expected == pytest.approx(1.0) and line.limiter == "memory"
+    assert line.expected == pytest.approx(1.0) and line.limiter == ("memory", "asked for 100 % of its bandwidth (model)")
 
 
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
@@ -142,7 +178,7 @@ def test_a_recorded_run_fits_what_is_known_of_it() -> None:
         model.apply(line.event)
     naive, tiled = model.runs[4], model.runs[8]
     (all_rounds,) = ledger(model, naive)
-    assert all_rounds.limiter == "device memory" and 0.8 < (all_rounds.share or 0) < 1
+    assert all_rounds.limiter == (UNKNOWN, "device memory is 46 % busy (GPM)") and 0.8 < (all_rounds.share or 0) < 1
     pivot, panels, rest, total = ledger(model, tiled)
     assert tiles_per_launch(tiled, pivot) == 1 and tiles_per_launch(tiled, panels) == 2 * 127
     assert tiles_per_launch(tiled, rest) == 127**2 and tiles_per_launch(naive, all_rounds) is None

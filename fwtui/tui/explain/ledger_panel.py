@@ -48,15 +48,10 @@ class LedgerTable(Drawn[Subject | None]):
             known = [formula(subject.roofs, one)] if one.expected is not None else []
             if one.key and (known or not wide):
                 name = shortened(one.title, title - 1)
-                rows += hanging(name, title, known if wide else [limited(one.limiter), *known], width)
+                rows += hanging(name, title, known if wide else [one.limiter.sentence(), *known], width)
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows
-
-
-def limited(limiter: str) -> str:
-    """A sentence of what sets the time, where there is no column for it."""
-    return f"what limits it is {limiter}" if limiter.startswith("unknown") else f"limited by {limiter}"
 
 
 def _head(run: Run, width: int) -> Content:
@@ -93,5 +88,6 @@ def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, s
         pieces.append((f"{text:>{cells}}", style))
     if room < 1:
         return line(*pieces)
-    limiter = one.limiter if len(one.limiter) <= room else one.limiter[: room - 1] + "…"
-    return line(*pieces, (f"  {limiter}", strong))
+    return line(
+        *pieces, (f"  {str(one.limiter) if len(str(one.limiter)) <= room else shortened(one.limiter.what, room)}", strong)
+    )

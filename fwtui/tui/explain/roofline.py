@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fwtui.analysis.ledger import OPERANDS, Roofs, roofs
-from fwtui.analysis.limits import HOW_TO_MEASURE
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -103,15 +102,15 @@ def _bandwidth_roof(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) ->
     return Series(name, (left, right), (left * known.bytes_per_second, top), points=False, limit=True)
 
 
-def missing(model: Model, run: Run | None) -> str:
-    """What the roofline does not know, in words; empty where it knows all."""
+def missing(model: Model, run: Run | None, how: str) -> str:
+    """What the roofline does not know, in words, with how it can be measured; empty where it knows all."""
     if run is None or run.simulated:
         return ""
     known = roofs(model, run)
     gone = [
         words for words, rate in (("limit", known.relaxations_per_second), ("bandwidth", known.bytes_per_second)) if rate is None
     ]
-    words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured ({HOW_TO_MEASURE})"] if gone else []
+    words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured {how}"] if gone else []
     if not intensity(run):
         words.append("this kernel has no model of its bytes")
     return " · ".join(words)

@@ -21,6 +21,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+from kernels.probes.probe_forms import forms_of
 
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
@@ -62,6 +63,9 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
+        bound(
+            "D", "limits", "Limits", "measure what this device can do at most (20 s); kept", id="explain.limits"
+        ),
         hidden("n", "other(-1)", "Run before", "explain the run before this one", id="explain.older"),
         hidden("N", "other(1)", "Run after", "explain the run after it", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
@@ -112,13 +116,41 @@ class ExplainScreen(Frame):
         if not self._same(run, single):
             figure, self._points = roofline.figure(model, run)
             self.query_one("#roof", Chart).show(figure)
-            missing = roofline.missing(model, run)
+            missing = self._measuring or roofline.missing(model, run, self._how)
             self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
             told = missing if single == "ledger" else ""
             subject = Subject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
+
+    @property
+    def _device(self) -> tuple[str, int]:
+        """Backend and number of the device that is explained: that of the run, else the GPU if there is one."""
+        run = self.view.run
+        if run is None or run.simulated:
+            return ("cuda", self.model.state.watched) if self.view.has_gpu else ("cpu", 0)
+        return run.backend, run.gpu
+
+    @property
+    def _measuring(self) -> str:
+        """How far measuring the limits has come; empty where it is not going on."""
+        backend, gpu = self._device
+        told = self.model.limits_of(backend, gpu)
+        if told is None or told.complete or not self.view.busy:
+            return ""
+        device = self.model.state.devices.get(gpu)
+        forms = len(forms_of(backend, device.compute_capability if device is not None else None))
+        return f"measuring the limit: {len(told.forms)} of {forms} instructions; {self.key_of('cancel')} cancels"
+
+    @property
+    def _how(self) -> str:
+        """How a limit is measured from here."""
+        return "in this recording" if self.view.source is None else f"yet; {self.key_of('explain.limits')} measures it"
+
+    def action_limits(self) -> None:
+        with self.saying():
+            self.say(self.view.measure_limits(*self._device))
 
     def _same(self, run: Run | None, single: str) -> bool:
         """Whether the last figure and ledger still hold; those of a run that is going are made four times a second."""
@@ -178,6 +210,10 @@ class ExplainScreen(Frame):
 
     def why_not(self, action: str) -> str:
         match action:
+            case "limits" if self.view.source is None:
+                return "this is a recording; limits are measured in the dashboard"
+            case "limits" if self.view.busy:
+                return self.busy_words
             case "op" if len(self._ops) < 2:
                 return "there is no other operation whose occupancy is known"
             case "undo" if not self.is_mounted or not self.query_one(OccupancyPanel).changed:

@@ -11,7 +11,7 @@ NUMBERS = (
     ("phase pass", "with a clock at every phase; the middle one of several is shown"),
     ("instrumentation", "how much longer (or shorter) those passes took than the clean ones"),
     ("within the spread", "that difference is no greater than the ± of the total, so it says nothing"),
-    ("limit (probe)", "the inner loop's instructions alone, fed from registers: fwtui doctor --measure"),
+    ("limit (probe)", "the inner loop's instructions alone, fed from registers; D on Explain measures it"),
     ("of limit", "rate / the fastest such loop that is right for this number type and sign"),
     ("bandwidth (model)", "bytes of the kernel's own model / total; not what DRAM really moved"),
     ("DRAM, SM occ (GPM)", "the GPU's own counters; in the panel: while the clean passes ran"),

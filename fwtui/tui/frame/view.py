@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from fwtui.analysis.columns import first_runs
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign
     from fwtui.campaigns.sweep.running import Sweep
     from fwtui.tui.frame.playback import Playback
+
+UNITS = {"cpu": "CPU", "cuda": "GPU"}
 
 
 class Source(Session, Protocol):
@@ -62,6 +65,7 @@ class View:
     told: Entry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
+    _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property
@@ -113,6 +117,12 @@ class View:
             return "cancelling; what does not end by itself is killed after 2 s"
         return ""
 
+    def measure_limits(self, backend: str, gpu: int = 0) -> str:
+        """Have the device's limits measured, and say so. Raises Refused."""
+        assert self.source is not None
+        self.source.measure_limits(backend, gpu if backend == "cuda" else 0)
+        return f"measuring what this {UNITS[backend]} can do at most; some 20 s"
+
     def record(self, title: str) -> str:
         """Begin to record the live session, or end that; what was done, in words. Raises Refused."""
         source = self.source
@@ -129,6 +139,16 @@ class View:
     @property
     def baseline_run(self) -> Run | None:
         return self.model.runs.get(self.baseline) if self.baseline is not None else None
+
+    def baseline_of(self, run: Run) -> Run | None:
+        """What the run is compared with: the run that the user named, else the first verified one of the same graph."""
+        if self.baseline_run is not None:
+            return self.baseline_run
+        state = self.model.state
+        if self._firsts[0] is not state.begun:  # it changes when another run begins
+            self._firsts = state.begun, first_runs(state.begun.values())
+        own = state.run if run is state.run and run.verified else None
+        return self._firsts[1].get(run.experiment.graph, own)
 
     @property
     def latest(self) -> Entry | None:

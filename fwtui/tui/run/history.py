@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.text import Text
 
 from fwtui.analysis.columns import HISTORY, WIDE, WIDEST, Column, Row, columns_of
@@ -42,7 +44,7 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     texts = {column.key: cell(column, row) for column in COLUMNS}
     for text in texts.values():
         if text.plain == units.ABSENT:
-            text.style = "dim"
+            text.plain = ""  # a wall of them says nothing
     return texts
 
 
@@ -51,7 +53,7 @@ class HistoryTable(RunTable):
     def marked(self) -> int | None:
         return int(self.key) if self.key else None
 
-    def show(self, model: Model, baseline: Run | None, width: int) -> None:
-        newest = sorted(model.runs, reverse=True)[:MAX_ROWS]
-        rows = {str(number): (model.runs[number], baseline, model.state.devices, model.state.measured) for number in newest}
-        self.agree(columns(width), rows, lambda row: cells(row[0], model, baseline))
+    def show(self, model: Model, baseline_of: Callable[[Run], Run | None], width: int) -> None:
+        newest = [model.runs[number] for number in sorted(model.runs, reverse=True)[:MAX_ROWS]]
+        rows = {str(run.id): (run, baseline_of(run), model.state.devices, model.state.measured) for run in newest}
+        self.agree(columns(width), rows, lambda row: cells(row[0], model, row[1]))

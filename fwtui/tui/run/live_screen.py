@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fwtui.analysis.answers import why_none
+from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
@@ -21,7 +22,7 @@ from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
-from fwtui.tui.frame.view import View
+from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.session_screen import SessionScreen
 from fwtui.tui.widgets import wording
@@ -30,7 +31,6 @@ from kernels import registry
 from kernels.auto import AUTO
 from kernels.plan import Kernel
 
-UNITS = {"cpu": "CPU", "cuda": "GPU"}
 LONG = 1000  # more cells than a summary ever has
 
 
@@ -171,6 +171,12 @@ class RunScreen(SessionScreen):
             once_more = f", computed once more (about {units.duration(run.seconds)})" if again else ""
             self.say(f"summarising run {run.id}{once_more}; {self.key_of('cancel')} cancels")
 
+    def asks(self) -> Mapping[str, str]:
+        return {
+            COUNTERS: f"{self.key_of('counters')}: hardware counters tell",
+            LIMITS: "the place to explain can measure what this CPU can do",
+        }
+
     def action_cancel(self) -> None:
         self._awaited = None
         super().action_cancel()
@@ -214,8 +220,7 @@ class RunScreen(SessionScreen):
         """Have the limit of the CPU or of the GPU that the form names measured."""
         with self.saying():
             device = DeviceId.parse(self.draft.text("device"))
-            self.source.measure_limits(backend, device.index if backend == "cuda" else 0)
-            self.say(f"measuring what this {UNITS[backend]} can do at most; some ten seconds")
+            self.say(self.view.measure_limits(backend, device.index))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return (action == "back" and self.view.busy) or super().check_action(action, parameters)

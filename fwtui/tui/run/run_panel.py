@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from textual import events
@@ -11,9 +11,11 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Digits, Static
 
+from fwtui.analysis.compare import Entrant
 from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.reason import reason
 from fwtui.common import units
-from fwtui.stream.model import Model
+from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
@@ -24,6 +26,7 @@ from fwtui.tui.widgets.readout import Subject
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
+NO_ASKS: Mapping[str, str] = {}
 
 
 class Part(Drawn["Subject | None"]):
@@ -48,49 +51,53 @@ class Figure(NamedTuple):
 NOTHING = Figure("", "")
 
 
-def figures(s: Subject | None) -> tuple[Figure, Figure, Figure]:
-    """Total, rate, and how that compares with the baseline (else with the peak); progress until there is a time."""
+def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
+    """Total, how that compares with the baseline, rate, and share of the limit; progress until there is a time."""
     if s is None:
-        return NOTHING, NOTHING, NOTHING
+        return NOTHING, NOTHING, NOTHING, NOTHING
     run = s.run
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
-            return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING
+            return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING, NOTHING
         words = wording.SIMULATED if run.simulated else "no time yet" if run.state == "running" else "no time"
-        return Figure("", words), NOTHING, NOTHING
+        return Figure("", words), NOTHING, NOTHING, NOTHING
     doubtful = wording.doubtful(run)
     count = run.done.count if run.done is not None else len(run.samples)
     around = f"{units.spread(run.done.spread)}, " if run.done is not None and run.done.spread is not None else "so far, "
-    how = "not to be trusted: " + wording.verdict(run)[0].lstrip("?✗ ") if doubtful else f"total, {around}{wording.passes(count)}"
+    how = "not to be trusted: " + wording.verdict(run)[0].lstrip("?✗ ") if doubtful else f"{around}{wording.passes(count)}"
     number, _, unit = units.rate(run.rate).partition(" ")
-    rate = Figure(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations per second", doubtful)
-    return Figure(units.duration(run.seconds), how, doubtful), rate, _compared(s, doubtful)
+    rate = Figure(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations/s", doubtful)
+    return Figure(units.duration(run.seconds), how, doubtful), _compared(s, doubtful), rate, _shared(s, doubtful)
 
 
 def _compared(s: Subject, doubtful: bool) -> Figure:
     ratio = wording.speedup(s.run, s.baseline)
-    if s.baseline is not None and ratio.endswith("x"):
-        return Figure(ratio, f"as fast as run {s.baseline.id}, {s.baseline.title}", doubtful)
-    share = share_of_peak(s.run, s.device)
-    if share is None:
+    if s.baseline is None or not ratio.endswith("x"):
         return NOTHING
-    return Figure(units.percent(share), "of peak bandwidth (model)", doubtful)
+    return Figure(ratio, f"as fast as {s.baseline.title}", doubtful)
+
+
+def _shared(s: Subject, doubtful: bool) -> Figure:
+    if s.limit is not None and s.limit.share is not None:
+        return Figure(units.percent(s.limit.share), "of the limit", doubtful)
+    share = share_of_peak(s.run, s.device)
+    return Figure(units.percent(share), "of peak (model)", doubtful) if share is not None else NOTHING
 
 
 class Figures(Horizontal):
-    """The headline numbers in large digits, for those who sit far from the screen."""
+    """The headline numbers in large digits."""
 
     DEFAULT_CSS = """
-    Figures { height: auto; display: none; margin-top: 1; }
-    Figures Vertical { width: 1fr; height: auto; }
-    Figures Digits { height: 3; color: $text-primary; text-style: bold; }
-    Figures Static { height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    Figures { height: auto; }
+    Figures Vertical { width: auto; min-width: 18; max-width: 26; height: auto; padding-right: 2; }
+    Figures Digits { width: auto; height: 3; color: $text-primary; text-style: bold; }
+    Figures Static { width: auto; height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     Figures .-doubtful { color: $text-error; text-style: strike; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown = (NOTHING, NOTHING, NOTHING)
+        self._shown = (NOTHING,) * 4
 
     def compose(self) -> ComposeResult:
         for _ in self._shown:
@@ -115,46 +122,73 @@ class Figures(Horizontal):
 class RunPanel(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
-    RunPanel .total, RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
+    RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
+    RunPanel .total { display: none; }
+    RunPanel .reason { text-style: bold; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
     RunPanel #row Vertical { width: 1fr; height: auto; }
     RunPanel MatrixPicture { margin-top: 1; }
     RunPanel #picture { width: auto; height: auto; }
-    RunPanel #picture, RunPanel #beside, RunPanel #besides { display: none; }
-    RunPanel.-pictured #picture, RunPanel.-pictured #beside, RunPanel.-large #besides { display: block; }
-    RunPanel.-pictured #below, RunPanel.-large #meters { display: none; }
+    RunPanel #picture { display: none; }
+    RunPanel.-pictured #picture { display: block; }
     RunPanel.-large MatrixPicture { width: 34; height: 18; }
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reasoned: tuple[object, str] | None = None
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
         yield Told(())
         yield Part(lambda subject, width: [readout.title(subject, width)])
         yield Figures()
-        yield Part(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)], classes="total")
+        yield Part(lambda subject, width: [readout.headline(subject, width)], classes="total")
+        yield Part(readout.reason, classes="reason")
+        yield Part(readout.progress, classes="progress")
         with Horizontal(id="row"):
             with Vertical():
                 yield Part(readout.phases, classes="phases")
-                yield Part(readout.outside, id="beside", classes="outside")
-                yield Part(readout.meters, id="besides", classes="meters")
+                yield Part(readout.meters, classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
-        yield Part(readout.meters, id="meters", classes="meters")
-        yield Part(readout.outside, id="below", classes="outside")
+        yield Part(readout.outside, classes="outside")
         yield Part(readout.checked, classes="check")
+
+    def _why(self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]) -> str:
+        """The reason in words; found again only when something that it depends on has changed."""
+        key = (run, evidence, baseline, model.state.measured, asks)
+        if self._reasoned is None or self._reasoned[0] != key:
+            against = Entrant(model, baseline) if baseline is not None else None
+            found = reason(Entrant(model, run), against)
+            self._reasoned = key, found.sentence(asks.get(found.missing, ""))
+        return self._reasoned[1]
 
     def on_resize(self, event: events.Resize) -> None:
         # the picture goes first where there is little room
         self.set_class(event.size.width >= PICTURED[0] and event.size.height >= PICTURED[1], "-pictured")
         self.set_class(event.size.width >= LARGE[0] and event.size.height >= LARGE[1], "-large")
 
-    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...], motion: bool = False) -> None:
-        """Show a run of the model, or advice where there is none; `motion`: its plan in slow motion."""
+    def show(
+        self,
+        model: Model,
+        run: Run | None,
+        baseline: Run | None,
+        advice: tuple[str, ...],
+        motion: bool = False,
+        asks: Mapping[str, str] = NO_ASKS,
+    ) -> None:
+        """Show a run of the model, or advice where there is none.
+
+        `motion`: its plan in slow motion; `asks`: how what a reason lacks is found out (fwtui.analysis.reason).
+        """
         subject = None
         if run is not None:
             evidence = model.evidence(run) if run.backend == "cuda" else None
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit_of(model, run))
+            limit = limit_of(model, run)
+            why = self._why(model, run, evidence, baseline, asks)
+            subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit, why)
         self.query_one(Banner).show(model.fault)
         told = self.query_one(Told)
         told.show(advice)

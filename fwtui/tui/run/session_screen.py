@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from fwtui.analysis.answers import answers_of
+from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common.text import shortened
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
@@ -48,11 +49,11 @@ class SessionScreen(Frame):
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
     SessionScreen.-presenter #history { height: 5; }
     SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
+    SessionScreen.-flat Figures, SessionScreen.-tiny Figures { display: none; }
+    SessionScreen.-flat .total, SessionScreen.-tiny .total { display: block; }
     SessionScreen.-presenter Figures { display: block; }
     SessionScreen.-presenter .total, SessionScreen.-presenter .check { display: none; }
-    SessionScreen.-presenter RunPanel #beside, SessionScreen.-presenter RunPanel #below { display: none; }
-    SessionScreen.-presenter RunPanel.-pictured #besides { display: block; }
-    SessionScreen.-presenter RunPanel.-pictured #meters { display: none; }
+    SessionScreen.-presenter RunPanel .outside { display: none; }
     SessionScreen.-presenter.-tall MatrixPicture, SessionScreen.-presenter.-high MatrixPicture { width: 34; height: 18; }
     """
     AUTO_FOCUS = "HistoryTable"
@@ -75,9 +76,14 @@ class SessionScreen(Frame):
         raise NotImplementedError
 
     def show(self) -> None:
-        baseline = self.view.baseline_run
-        self.query_one(RunPanel).show(self.model, self.view.run, baseline, self.advice(), self.view.motion)
-        self.query_one(HistoryTable).show(self.model, baseline, self.app.size.width - 2)
+        run = self.view.run
+        baseline = self.view.baseline_of(run) if run is not None else None
+        self.query_one(RunPanel).show(self.model, run, baseline, self.advice(), self.view.motion, self.asks())
+        self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
+
+    def asks(self) -> Mapping[str, str]:
+        """How what a run's reason lacks is found out."""
+        raise NotImplementedError
 
     def point(self, panel: str) -> None:
         now = [*self.query(POINTED.get(panel, f".{panel}"))] if panel else []
@@ -159,6 +165,9 @@ class ReplayScreen(SessionScreen):
         *(bindings.BASELINE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
         *bindings.COMMON,
     ]
+
+    def asks(self) -> Mapping[str, str]:
+        return {COUNTERS: "it was recorded without hardware counters", LIMITS: "it was recorded without the CPU's limits"}
 
     def left(self) -> Widget:
         return VerticalScroll(

@@ -27,6 +27,7 @@ LABEL = 19  # cells of the label column
 NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
+MOST_OF_REASON = 4  # lines
 OUTSIDE = ("load", "reorder", "reorder back", "unload", "allocate", "compile", "read", "graph", "verify")  # the clock
 
 
@@ -52,6 +53,7 @@ class Subject(NamedTuple):
     baseline: Run | None
     latest: bool  # whether it is the newest run
     limit: Limit | None = None  # what the device could do at most; None where nobody measured it
+    reason: str = ""  # why it takes its time
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -123,6 +125,11 @@ def _headline(s: Subject, before_rate: str, gap: str, shares: int, of_peak: str,
     if ratio and s.baseline is not None and s.baseline.id != run.id:
         pieces += [gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
     return line(*pieces)
+
+
+def reason(s: Subject, width: int) -> list[Content]:
+    """One sentence of why, in at most four lines."""
+    return [*line((s.reason, "")).wrap(width)][:MOST_OF_REASON] if s.reason else []
 
 
 def progress(s: Subject, width: int) -> list[Content]:
@@ -229,7 +236,7 @@ def instrumentation(run: Run) -> list[str]:
 
 
 def meters(s: Subject, width: int) -> list[Content]:
-    """Bandwidth and occupancy: first what a model says, then what counters say."""
+    """Bandwidth and occupancy: first what a model says, then what counters say. What is not known is named in one line."""
     run, cuda = s.run, s.run.backend == "cuda"
     if run.simulated:
         return []
@@ -237,21 +244,24 @@ def meters(s: Subject, width: int) -> list[Content]:
     of_peak = "of peak" if peak is None or width < 90 else f"of {units.bandwidth(peak)} peak"
     by_model = [f"{of_peak}; model, not DRAM traffic", "of peak; model, not DRAM traffic", "of peak; model", "of peak"]
     struck = "strike" if wording.doubtful(run) else ""
-    rows = [
-        _metered("limit (probe)", s.limit.share if s.limit is not None else None, "", _of_limit(s.limit), width, struck),
-        _metered("bandwidth (model)", share_of_peak(run, s.device), units.bandwidth(run.bandwidth), by_model, width, struck),
+    limit = s.limit.share if s.limit is not None else None
+    told = [
+        ("limit (probe)", limit, "", _of_limit(s.limit), struck),
+        ("bandwidth (model)", share_of_peak(run, s.device), units.bandwidth(run.bandwidth), by_model, struck),
     ]
     if cuda:
         dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if s.evidence is not None else (None, None)
         moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
         theory = run.main_occupancy
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
-        rows += [
-            _metered("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], width),
-            _metered("occupancy (theory)", possible, "", limits(theory), width),
-            _metered("occupancy (GPM)", achieved, "", ["measured"], width),
+        told += [
+            ("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], ""),
+            ("occupancy (theory)", possible, "", limits(theory), ""),
+            ("occupancy (GPM)", achieved, "", ["measured"], ""),
         ]
-    return rows
+    unknown = [label for label, share, amount, _, _ in told if share is None and amount in ("", units.ABSENT)]
+    rows = [_metered(*one, width) for one in told if one[0] not in unknown]
+    return [*rows, *(hanging("not known", LABEL, unknown, width, MUTED) if unknown else [])]
 
 
 def _of_limit(limit: Limit | None) -> list[str]:
@@ -275,15 +285,10 @@ def limits(theory: events.Occupancy | None) -> list[str]:
     return [f"limited by {full}", f"limited by {names}", names] if names else []
 
 
-def _metered(label: str, share: float | None, amount: str, words: Sequence[str], width: int, number: str = "") -> Content:
-    """Label, bar, amount, share, and the first of the words that fit whole.
-
-    Where neither amount nor share is known, n/a says so and nothing is drawn.
-    """
+def _metered(label: str, share: float | None, amount: str, words: Sequence[str], number: str, width: int) -> Content:
+    """Label, bar, amount, share, and the first of the words that fit whole."""
     room = max(4, min(30, width - LABEL - 52))
     said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
-    if share is None and amount in ("", units.ABSENT):
-        return line((f"{label:<{LABEL}}", MUTED), (" " * (room + 16) + units.ABSENT, MUTED))
     return line(
         (f"{label:<{LABEL}}", MUTED),
         *meter(share, room),

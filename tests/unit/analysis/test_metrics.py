@@ -111,7 +111,8 @@ class TestReport:
         assert got[0] == (1, 1.0)
         at = PRINTED_HEAD.index("vs")
         assert [printed(made, run, "serial")[at] for run in made.runs.values()][3:] == ["4.00x", "3.00x", "3.00x", "-", "-"]
-        assert printed(made, made.runs[4])[at] == "-" and result(made, made.runs[4])["speedup"] is None
+        assert printed(made, made.runs[4])[at] == "4.00x", "without a name the first run of the same graph"
+        assert result(made, made.runs[5])["baseline"] == 1 and result(made, made.runs[7])["baseline"] == 7
 
     def test_a_wrong_baseline_is_none(self) -> None:
         made = model({"kernel": "serial", "verdict": "wrong"}, {})

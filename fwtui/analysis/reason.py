@@ -1,0 +1,126 @@
+"""Why a run takes its time, in a sentence: which quantity changed against the baseline, and what limits the run now.
+
+Only what its session knows is said: the kernel's model of bytes, hardware counters, telemetry. Nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fwtui.analysis.compare import Entrant, differences
+from fwtui.analysis.ledger import UNKNOWN, Limiter, counters_of, ledger, slowest_line
+from fwtui.common import units
+from fwtui.experiment.experiment import identity
+from fwtui.stream.run import Run
+from kernels.plan import ITEMSIZE
+
+MATTERS = 1.01  # times as fast: less is no difference
+CHANGED = 1.25  # from here on a quantity has changed
+MOST_CHANGES = 2
+COUNTED = {"instructions": "integer instructions per relaxation", "shared": "bytes of shared memory read per relaxation"}
+COUNTERS, LIMITS = "counters", "limits"  # what would tell more
+
+
+class Reason(NamedTuple):
+    """The parts of the sentence; empty or None where there is nothing to say."""
+
+    change: str = ""  # against the baseline
+    limiter: Limiter | None = None  # of the phase that takes longest
+    phase: str = ""  # its title and share, where there are several
+    missing: str = ""  # COUNTERS or LIMITS, where they would tell what limits it
+
+    def sentence(self, ask: str = "") -> str:
+        """The whole; `ask` says how the user finds out what is missing."""
+        told = [self.change] if self.change else []
+        if self.limiter is not None:
+            told.append(self.limiter.sentence(self.phase or "it") + (f"; {ask}" if self.missing and ask else ""))
+        return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
+
+
+def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
+    """Why the run takes as long as it does, and why longer or shorter than the baseline."""
+    model, run, _ = entrant
+    if run.state != "done" or run.simulated or run.seconds is None:
+        return Reason()
+    lines = ledger(model, run)
+    slowest = slowest_line(lines)
+    limiter = slowest.limiter if slowest is not None else None
+    missing = ""
+    if limiter is not None and limiter.what == UNKNOWN:
+        missing = COUNTERS if run.backend == "cuda" else LIMITS if model.limits_of(run.backend, run.gpu) is None else ""
+    phase = ""
+    if slowest is not None and len(lines) > 1 and lines[-1].seconds:
+        phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
+    return Reason(_change(entrant, baseline) if baseline is not None else "", limiter, phase, missing)
+
+
+def speedup(run: Run, against: Run | None) -> float | None:
+    """How many times as fast the run is; None where the two did not do the same work, or one is not to be trusted."""
+    if against is None or run is against or run.n != against.n or run.state != "done":
+        return None
+    if run.verified is not True or against.verified is not True or not run.seconds or not against.seconds:
+        return None
+    return against.seconds / run.seconds
+
+
+def _change(entrant: Entrant, baseline: Entrant) -> str:
+    """The quantities that changed in favour of the faster one, the greatest first."""
+    run, base = entrant.run, baseline.run
+    ratio = speedup(run, base)
+    if ratio is None:
+        return ""
+    name = base.title or base.experiment.kernel
+    if identity(run.experiment) == identity(base.experiment):
+        return f"the same experiment as run {base.id}"
+    if 1 / MATTERS <= ratio <= MATTERS:
+        return f"as fast as {name}"
+    favourable = [(gain, words) for gain, words in _quantities(entrant, baseline) if (gain if ratio > 1 else 1 / gain) >= CHANGED]
+    favourable.sort(key=lambda one: one[0], reverse=ratio > 1)
+    told = [words for _, words in favourable[:MOST_CHANGES]]
+    if run.backend != base.backend:
+        told.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
+    elif run.experiment.kernel == base.experiment.kernel:
+        told = [*differences(entrant, baseline)[:1], *told]
+    than = f"{units.gain(ratio)} as fast as {name}"
+    return f"{than}: {'; '.join(told)}" if told else f"{than}; nothing that was measured says why"
+
+
+def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, str]]:
+    """(baseline's / run's, in words) for everything of which less makes a run faster."""
+    run, base = entrant.run, baseline.run
+    sizes = [ITEMSIZE[one.experiment.dtype] for one in (base, run)]
+    if sizes[0] != sizes[1]:
+        yield sizes[0] / sizes[1], f"numbers of {sizes[1]} bytes instead of {sizes[0]}"
+    asked = [
+        one.device_bytes / size / one.relaxations if one.relaxations else 0.0
+        for one, size in zip((base, run), sizes, strict=True)
+    ]
+    if all(asked) and run.bandwidth and base.bandwidth:
+        gain = asked[0] / asked[1]
+        often = f"{_count(gain)} times as often" if gain > 1 else f"{_count(1 / gain)} times less often"
+        rates = f"memory is asked for {units.bandwidth(base.bandwidth)} there, {units.bandwidth(run.bandwidth)} here"
+        yield gain, f"each number loaded is used {often}; {rates}"
+    theirs, ours = (_counted(one) for one in (baseline, entrant))
+    for what, words in (
+        ("instructions", "integer instructions per relaxation"),
+        ("shared", "bytes of shared memory read per relaxation"),
+    ):
+        if theirs.get(what) and ours.get(what):
+            yield theirs[what] / ours[what], f"{units.digits(theirs[what])} {words} there, {units.digits(ours[what])} here"
+    overlaps = [one.phase_pass.seconds / one.seconds if one.phase_pass and one.seconds else 0.0 for one in (base, run)]
+    if all(overlaps) and run.phase_pass is not None:
+        work = f"{units.duration(run.phase_pass.seconds)} of work in {units.duration(run.seconds)}"
+        yield overlaps[1] / overlaps[0], f"its phases overlap: {work}"
+
+
+def _count(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else units.digits(ratio)
+
+
+def _counted(entrant: Entrant) -> dict[str, float]:
+    """What the hardware counted per relaxation in the phase that takes longest."""
+    slowest = slowest_line(ledger(entrant.model, entrant.run))
+    told = counters_of(entrant.run, slowest.key) if slowest is not None else {}
+    shared = told.get("shared_load_bytes", 0.0) / told["relaxations"] if told.get("relaxations") else 0.0
+    return {"instructions": told.get("integer_instructions_per_relaxation", 0.0), "shared": shared}

@@ -1,0 +1,88 @@
+"""Why a run takes its time: only quantities that the session holds, and only those that changed in favour of the faster run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.reason import COUNTERS, LIMITS, reason
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from fwtui.stream.model import Model
+
+N = 1024
+GPU = events.Device(t=0.0, present=True, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
+
+
+def told(run: int, kernel: str, seconds: float, moved: int, counters: dict[str, float] | None = None, **given: Any) -> list[Any]:
+    """A verified run of one phase; `moved` is its model's bytes for each relaxation, times 1,000."""
+    backend, verdict, phases = given.pop("backend", "cuda"), given.pop("verdict", "verified"), given.pop("phases", seconds)
+    experiment = Experiment(kernel=kernel, n=N, **given)
+    part = events.Part(phase="rest", seconds=phases, launches=8, relaxations=N**3, device_bytes=moved * N**3 // 1000)
+    return [
+        events.RunStarted(t=1.0, run=run, experiment=experiment, title=kernel.title(), backend=backend, phases=()),
+        events.Planned(t=1.0, run=run, n=N, padded=N, steps=8, relaxations=N**3, device_bytes=part.device_bytes),
+        events.Phases(t=2.0, run=run, seconds=phases, parts=(part,)),
+        events.Verdict(t=2.0, run=run, verdict=verdict, how="", checksum="0" * 16, cells=N * N, cycle=()),
+        events.RunDone(t=3.0, run=run, outcome="done", median=seconds, spread=0.001, count=12),
+        *([events.Counters(t=4.0, run=run, op="rest", values=counters)] if counters else []),
+    ]
+
+
+def why(first: list[Any], second: list[Any]) -> str:
+    model = Model()
+    for event in (GPU, *first, *second):
+        model.apply(event)
+    base, run = model.runs.values()
+    return reason(Entrant(model, run), Entrant(model, base)).sentence("press h")
+
+
+def test_a_number_that_is_used_more_often_is_the_reason() -> None:
+    said = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 500))
+    assert said.startswith("8.00x as fast as Naive: each number loaded is used 32 times as often; memory is asked for")
+    assert "215 GB/s there, 53.7 GB/s here." in said
+    assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth (model); press h.")
+
+
+def test_only_what_changed_in_favour_of_the_faster_one_is_named() -> None:
+    few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
+    faster = why(told(1, "naive", 0.04, 500, many), told(2, "katz-kider", 0.01, 500, few))
+    assert "4.00x as fast as Naive: 9.00 integer instructions per relaxation there, 2.00 here." in faster
+    slower = why(told(1, "naive", 0.01, 500, few), told(2, "katz-kider", 0.04, 250, many))
+    assert "0.25x as fast as Naive: 2.00 integer instructions per relaxation there, 9.00 here." in slower
+    neither = why(told(1, "naive", 0.01, 500, many), told(2, "katz-kider", 0.04, 500, few))
+    assert "0.25x as fast as Naive; nothing that was measured says why." in neither
+
+
+def test_phases_that_overlap_are_named() -> None:
+    said = why(told(1, "register-tiled", 0.010, 500, phases=0.010), told(2, "look-ahead", 0.008, 500, phases=0.011))
+    assert "1.25x as fast as Register-Tiled: its phases overlap: 11.0 ms of work in 8.00 ms." in said
+
+
+def test_the_same_kernel_is_told_apart_by_what_differs() -> None:
+    said = why(told(1, "katz-kider", 0.02, 500, tile=16), told(2, "katz-kider", 0.01, 500, tile=32))
+    assert "2.00x as fast as Katz-Kider: tile 32 against 16" in said
+    assert why(told(1, "naive", 0.02, 500), told(2, "naive", 0.01, 500)).startswith("The same experiment as run 1.")
+    types = why(told(1, "katz-kider", 0.02, 500), told(2, "katz-kider", 0.01, 250, dtype="int16"))
+    assert "numbers of 2 bytes instead of 4" in types and "as often" not in types
+
+
+@pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"verdict": "unverified"}])
+def test_a_run_that_is_not_right_is_compared_with_nothing(change: dict[str, Any]) -> None:
+    assert "as fast as" not in why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 500, **change))
+    assert "as fast as" not in why(told(1, "naive", 0.08, 16_000, **change), told(2, "katz-kider", 0.01, 500))
+
+
+def test_what_would_tell_more_is_named() -> None:
+    model = Model()
+    for event in (GPU, *told(1, "naive", 0.08, 16_000), *told(2, "serial", 0.5, 16_000, backend="cpu")):
+        model.apply(event)
+    gpu, cpu = model.runs.values()
+    assert reason(Entrant(model, gpu), None).missing == COUNTERS and reason(Entrant(model, cpu), None).missing == LIMITS
+    model.apply(events.Limits(t=5.0, backend="cpu", forms=(), copy_bytes_per_second=1e12, complete=True))
+    assert reason(Entrant(model, cpu), None).missing == ""
+    running = msgspec.structs.replace(gpu, state="running")
+    assert reason(Entrant(model, running), None).sentence() == ""
