@@ -63,9 +63,7 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
-        bound(
-            "D", "limits", "Limits", "measure what this device can do at most (20 s); kept", id="explain.limits"
-        ),
+        bound("D", "limits", "Limits", "measure what this device can do at most (20 s); kept", id="explain.limits"),
         hidden("n", "other(-1)", "Run before", "explain the run before this one", id="explain.older"),
         hidden("N", "other(1)", "Run after", "explain the run after it", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
