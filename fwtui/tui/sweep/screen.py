@@ -83,8 +83,8 @@ class SweepScreen(Frame):
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
         ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
-        ("n^2.98", "exponent of n with which time grows, by least squares of log time against log n; ± its standard error"),
-        ("from about n", "break-even: the size at which two configurations take equally long, between two that were measured"),
+        ("n^2.98", "exponent of n with which time grows, by least squares over three sizes or more; ± its standard error"),
+        ("from about n", "break-even: the size at which two configurations take equally long, between a SLOWER and a FASTER"),
     )
 
     def __init__(self, view: View):
