@@ -137,15 +137,15 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
     shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1]
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), "total", "", "rate", "of best", "result")]
     left_out: list[str] = []
-    told: set[int] = set()  # a kernel without tiles fills the cells of every tile with one run
+    told: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
+        if cell.key in told:
+            continue
+        told |= {cell.key} - {()}
         if run is None:
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
-        if id(run) in told:
-            continue
-        told.add(id(run))
         top, row = found.best_rates.get(run.n), Row(owners[id(run)], run)
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
         of_best = units.percent(run.rate / top if run.rate and top else None)
@@ -163,4 +163,4 @@ def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
 
 
 def _reason(sweep: Sweep, cell: Cell) -> str:
-    return cell.reason or sweep.left_out.get(cell.at, "not run")
+    return cell.reason or sweep.left_out.get(cell.key, "not run")

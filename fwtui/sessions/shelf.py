@@ -28,7 +28,7 @@ class Shelf:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = own_folder() if folder is None else folder
-        self._undone_by: list[tuple[str, Callable[[], None]]] = []
+        self._undone_by: list[tuple[str, Path, Callable[[], None]]] = []  # what that means, where it leaves the session, and how
 
     def rename(self, path: Path, name: str) -> Path:
         """Give a session another name (its suffix is kept); the new path."""
@@ -36,7 +36,7 @@ class Shelf:
         target = path.with_name(f"{_stem(name)}{SUFFIX}")
         if target != path:
             _move(path, target)
-            self._undone_by.append((f"{_name(target)} is called {_name(path)} again", lambda: _move(target, path)))
+            self._undone_by.append((f"{_name(target)} is called {_name(path)} again", path, lambda: _move(target, path)))
         return target
 
     def annotate(self, path: Path, title: str) -> None:
@@ -45,7 +45,7 @@ class Shelf:
         with open_session(path) as session:
             before = session.header.title
         _retitle(path, title)
-        self._undone_by.append((f"{_name(path)} has its title again", lambda: _retitle(path, before)))
+        self._undone_by.append((f"{_name(path)} has its title again", path, lambda: _retitle(path, before)))
 
     def delete(self, path: Path) -> None:
         """Put a session aside; only the last twenty that were deleted can come back."""
@@ -61,7 +61,7 @@ class Shelf:
         _move(path, target)
         now = time.time_ns()
         os.utime(target, ns=(now, now))  # its age is how long it has been here
-        self._undone_by.append((f"{_name(path)} is back", lambda: _move(target, path)))
+        self._undone_by.append((f"{_name(path)} is back", path, lambda: _move(target, path)))
         for old in sorted(aside.iterdir(), key=lambda file: file.stat().st_mtime_ns)[:-MOST_DELETED]:
             with suppress(OSError):
                 old.unlink()
@@ -70,13 +70,16 @@ class Shelf:
     def can_undo(self) -> bool:
         return bool(self._undone_by)
 
-    def undo(self) -> str:
-        """Take the last change back, and say what that was. Raises Refused where it cannot be, and forgets it then too."""
+    def undo(self) -> tuple[str, Path]:
+        """Take the last change back; what that was, and where its session is now.
+
+        Raises Refused where it cannot be, and forgets it then too.
+        """
         if not self._undone_by:
             raise Refused("there is nothing to undo; only what was changed since the program began can be")
-        words, act = self._undone_by.pop()
+        words, path, act = self._undone_by.pop()
         act()
-        return words
+        return words, path
 
     def _refuse_foreign(self, path: Path) -> None:
         if path.parent.resolve() != self.folder.resolve():

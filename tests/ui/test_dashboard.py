@@ -30,7 +30,7 @@ async def test_a_newcomer_presses_r_and_sees_a_verified_result(
     assert all(phase.title in shown for phase in scenes.PHASES)
     assert "90.0 %" in shown and "18.4 ms" in shown
     assert "1.26 GB/s" in shown and "not known          limit (probe)" in shown
-    assert "no GPU: CPU" in shown
+    assert "no GPU · CPU kernels" in shown
 
 
 async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:

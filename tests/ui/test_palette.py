@@ -25,6 +25,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         words = [command.words for command in (*screen.commands(), *dashboard.commands())]
         assert "Kernel: katz-kider" in words and "Replay: one-two" in words
         assert any(w.startswith("Run: ") for w in words)
+        assert len(set(words)) == len(words), "a key with two names is one command"
         assert not any(w.startswith("Cancel: ") for w in words)
         await go(pilot, "ctrl+p")
         assert isinstance(dashboard.screen, CommandPalette)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -241,19 +242,26 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
         assert await settled(pilot) == plain
 
 
-@pytest.mark.parametrize("width", range(8, 130, 3))
+@pytest.mark.parametrize("width", range(8, 160, 3))
+@pytest.mark.parametrize("paused", ["", "01:02 · 1,234 events"])
 @pytest.mark.parametrize("recording", ["", "00:42 · 74.1 KiB"])
-def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str) -> None:
+def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str, paused: str) -> None:
     names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
     tabs = tuple(Place(str(key), "", name.lower(), "") for key, name in enumerate(names, 1))
-    bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording))
+    bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording, paused))
     (row,) = [content.plain for content in bar.draw(bar.subject, width)]
+    if width >= 60:
+        assert "…" not in row
+        words = [part for word in ("Example GPU · 132 SM · 4.81 TB/s peak", recording, paused) for part in word.split(" · ")]
+        rest = row[row.index("7") + 1 :].removeprefix(" Sessions").replace("● REC", "").replace("‖ PAUSED", "")
+        assert {part.strip() for part in re.split("   | · ", rest)} <= {*words, ""}, "whole words only"
+        assert ("‖ PAUSED" in row) == bool(paused)
     assert len(row) <= width or width < 50
     if width >= 64:
         assert "4 Explain" in row and row.startswith("fwtui")
         assert ("● REC" in row) == bool(recording)
         assert all(f" {key} " in row for key in range(1, 8))
-    if width >= 105:
+    if width >= 110:
         assert all(f"{key} {name}" in row for key, name in enumerate(names, 1))
 
 

@@ -175,6 +175,20 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
         assert len(names(app)) == 4
 
 
+async def test_what_is_brought_back_is_what_the_next_key_acts_on(own: Path, replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot, "7")
+        await mark(pilot, "20250103-cut")
+        await settled(pilot, "d")
+        await mark(pilot, "20250102-cpu")
+        await settled(pilot, "u")
+        marked = library(app).marked
+        assert marked is not None and marked.name == "20250103-cut"
+        await settled(pilot, "d", "u", "d")  # quicker than the library is read again
+        assert (own / f"20250102-cpu{SUFFIX}").exists(), "no other session is deleted in its place"
+
+
 async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:

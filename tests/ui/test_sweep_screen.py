@@ -261,6 +261,10 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
         shown = await go(pilot, "u")
         assert "time, logarithmic" in shown and "400 ms" in shown
         assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "●" in line).endswith("4.00x")
+        await pilot.resize_terminal(80, 24)
+        shown = await go(pilot)
+        assert sum("●" in line for line in shown.splitlines()) == 4, "there is room for both"
+        assert app.screen.query_one(HeatMap).size.height <= 3 and "map and curves are both shown" in await go(pilot, "v")
 
 
 async def test_of_many_runs_the_best_is_in_view_and_what_is_not_is_counted(replay_of: Replay) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from fwtui.analysis.compare import FASTER, Entrant, compare
+from msgspec.structs import replace
+
+from fwtui.analysis.compare import FASTER, SLOWER, Entrant, compare, judge
 from fwtui.campaigns.sweep.axis import Axis, named, value, varied
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, identity
@@ -17,34 +19,34 @@ from fwtui.stream.run import Run
 
 
 class Fit(NamedTuple):
-    """Time grows with n^exponent between two sizes; `error` is the exponent's standard error, None for two points."""
+    """Time grows with n^exponent between two sizes; `error` is the exponent's standard error."""
 
     exponent: float
-    error: float | None
+    error: float
     low: float
     high: float
     sizes: int
 
     @property
     def words(self) -> str:
-        around = f" ± {self.error:.2f}" if self.error is not None else ""
-        return f"time ~ n^{self.exponent:.2f}{around} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
+        return f"time ~ n^{self.exponent:.2f} ± {self.error:.2f} over n = {self.low:g} to {self.high:g} ({self.sizes} sizes)"
 
 
 class BreakEven(NamedTuple):
-    """`late` loses to `early` at `low` and wins from `high` on; `at` is where their lines cross, in n, `seconds` how high."""
+    """`late` is SLOWER than `early` at `low`, and FASTER from `high` on; `at` is where their lines cross, in n."""
 
     early: str
     late: str
     low: int
     high: int
     at: float
-    seconds: float
+    seconds: float  # at which their lines cross
     copies: bool  # whether the copies to and from the GPU count
+    doubt: str = ""  # a size above `high` at which that is not clear, with its verdict
 
     @property
     def words(self) -> str:
-        between = f"(between {self.low} and {self.high}{', copies included' * self.copies})"
+        between = f"(between {self.low} and {self.high}{', copies included' * self.copies}){self.doubt}"
         return f"{self.late} is faster than {self.early} from about n = {self.at:.0f} on {between}"
 
 
@@ -54,10 +56,15 @@ class Series(NamedTuple):
     name: str
     points: tuple[tuple[float, Run], ...]
 
-    def seconds(self, copies: bool = False) -> dict[int, float]:
-        """Size -> seconds of the runs that count, with or without the copies."""
-        told = ((int(x), run.end_to_end if copies else run.seconds) for x, run in self.points if counts(run))
-        return {n: seconds for n, seconds in told if seconds}
+    @property
+    def runs(self) -> dict[int, Run]:
+        """Size -> the run that counts."""
+        return {int(x): run for x, run in self.points if counts(run)}
+
+    @property
+    def seconds(self) -> dict[int, float]:
+        """Size -> seconds of the run that counts."""
+        return {n: run.seconds for n, run in self.runs.items() if run.seconds}
 
 
 class Findings(NamedTuple):
@@ -66,13 +73,14 @@ class Findings(NamedTuple):
     best: str
     fits: dict[str, Fit]
     break_evens: tuple[BreakEven, ...]
+    unclear: tuple[str, ...]  # break-evens that there may be, and why that is not clear
     best_rates: dict[int, float]
 
     @property
     def sentences(self) -> list[str]:
         told = [self.best] if self.best else []
         told += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
-        return [*told, *(crossing.words for crossing in self.break_evens)]
+        return [*told, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
     def data(self) -> dict[str, object]:
         """The same under stable names."""
@@ -80,6 +88,7 @@ class Findings(NamedTuple):
             "best": self.best,
             "fits": {name: found._asdict() for name, found in self.fits.items()},
             "break_evens": [crossing._asdict() for crossing in self.break_evens],
+            "unclear": list(self.unclear),
         }
 
 
@@ -95,17 +104,16 @@ def finished(model: Model) -> list[Run]:
 
 
 def fit(points: Mapping[int, float]) -> Fit | None:
-    """Least squares of log time against log n; None for fewer than two sizes."""
+    """Least squares of log time against log n; None for fewer than three sizes, as two lie on every line."""
     pairs = [(math.log(n), math.log(s)) for n, s in points.items() if n > 0 and s > 0]
-    if len({x for x, _ in pairs}) < 2:
+    if len(pairs) < 3:
         return None
     count = len(pairs)
     mx, my = (sum(column) / count for column in zip(*pairs, strict=True))
     across = sum((x - mx) ** 2 for x, _ in pairs)
     slope = sum((x - mx) * (y - my) for x, y in pairs) / across
     rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in pairs)
-    error = math.sqrt(rest / (count - 2) / across) if count > 2 else None
-    return Fit(slope, error, min(points), max(points), count)
+    return Fit(slope, math.sqrt(rest / (count - 2) / across), min(points), max(points), count)
 
 
 def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:
@@ -115,26 +123,51 @@ def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:
     return low, high
 
 
-def break_even(one: Series, other: Series) -> BreakEven | None:
+def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | None:
     """From which size on which of the two is faster; None where they have no size in common, or never change places.
 
-    Between two sizes both are taken for straight lines in log time over log n. Where only one of them computes on a GPU,
-    its copies count.
+    Where they seem to, but no comparison on one of the sides says so, that in a sentence. Between two sizes both are taken
+    for straight lines in log time over log n. Where only one of them computes on a GPU, its copies count.
     """
     copies = len({run.backend for s in (one, other) for _, run in s.points}) > 1
-    first, second = one.seconds(copies), other.seconds(copies)
+    first, second = (_timed(s, copies) for s in (one, other))
     sizes = sorted(first.keys() & second.keys())
     if not sizes:
         return None
-    (early, before), (late, after) = sorted(((one, first), (other, second)), key=lambda pair: -pair[1][sizes[-1]])
-    low, high = bracket({n: after[n] < before[n] for n in sizes})
+    (early, before), (late, after) = sorted(((one, first), (other, second)), key=lambda pair: -pair[1][sizes[-1]][1])
+    seconds = {n: (before[n][1], after[n][1]) for n in sizes}
+    wins = {n: ours < theirs for n, (theirs, ours) in seconds.items()}
+    low, high = bracket(wins)
     if high is None or low is None:
         return None
-    lead = math.log(after[low]) - math.log(before[low])  # a quotient of made-up times may be no float
-    behind = math.log(before[high]) - math.log(after[high])
+    verdicts = {n: judge(Entrant(model, after[n][0]), Entrant(model, before[n][0])) for n in sizes}
+    doubts = [n for n in sizes if verdicts[n][0] != (FASTER if wins[n] else SLOWER)]
+    clear_low, clear_high = bracket({n: wins[n] for n in sizes if n not in doubts})
+    if clear_high is None or clear_low is None:
+        n = high if clear_high is None else low
+        verdict, why, _ = verdicts[n]
+        between = f"between n = {low} and {high}, but at n = {n} the comparison is {verdict}: {why}"
+        return f"{late.name} may overtake {early.name} {between}"
+    ends = clear_low, clear_high
+    (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)
+    lead = math.log(ours) - math.log(theirs)  # a quotient of made-up times may be no float
+    behind = math.log(theirs_after) - math.log(ours_after)
     share = lead / (lead + behind)
-    at, seconds = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in ((low, high), (after[low], after[high])))
-    return BreakEven(early.name, late.name, low, high, at, seconds, copies)
+    at, height = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in (ends, (ours, ours_after)))
+    doubt = next((f"; at n = {n} the comparison is {verdicts[n][0]}" for n in doubts if n > clear_high), "")
+    return BreakEven(early.name, late.name, *ends, at, height, copies, doubt)
+
+
+def _timed(series: Series, copies: bool) -> dict[int, tuple[Run, float]]:
+    """Size -> the run that counts and its seconds, with the copies also in every pass."""
+    found: dict[int, tuple[Run, float]] = {}
+    for n, run in series.runs.items():
+        seconds = run.end_to_end if copies else run.seconds
+        if seconds and run.seconds:
+            more = seconds - run.seconds
+            passes = tuple(replace(sample, seconds=sample.seconds + more) for sample in run.samples) if more else run.samples
+            found[n] = replace(run, samples=passes), seconds
+    return found
 
 
 def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None) -> list[Series]:
@@ -153,15 +186,17 @@ def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None)
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
     """Everything that runs of one session say together; of each experiment one run is expected."""
     lines = series(runs, "n")
-    fits = {line.name: found for line in lines if (found := fit(line.seconds())) is not None}
+    fits = {line.name: found for line in lines if (found := fit(line.seconds)) is not None}
     # against the one that wins at the largest size: what loses to it everywhere needs no sentence
-    largest = max((n for line in lines for n in line.seconds()), default=0)
-    winner = min((s for s in lines if largest in s.seconds()), key=lambda s: s.seconds()[largest], default=None)
-    crossings = [c for line in lines if winner is not None and line is not winner and (c := break_even(line, winner)) is not None]
+    largest = max((n for line in lines for n in line.seconds), default=0)
+    winner = min((s for s in lines if largest in s.seconds), key=lambda s: s.seconds[largest], default=None)
+    crossings = [break_even(model, line, winner) for line in lines if winner is not None and line is not winner]
     rates: dict[int, float] = {}
     for run in filter(counts, runs):
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
-    return Findings(best(model, runs), fits, tuple(crossings), rates)
+    clear = tuple(found for found in crossings if isinstance(found, BreakEven))
+    unclear = tuple(found for found in crossings if isinstance(found, str))
+    return Findings(best(model, runs), fits, clear, unclear, rates)
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:

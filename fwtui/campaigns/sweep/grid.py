@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 
 class Grid:
-    """All cells by place, and the order in which they run.
+    """All cells by place, and in the order in which they run those of different experiments.
 
     Small sizes first, of the other amounts both ends before what lies between them: at any time the finished cells span
     the whole range coarsely, and the time of larger ones can be told from smaller ones.
@@ -45,7 +45,12 @@ class Grid:
         self.cells = {cell.at: cell for cell in cells}
         if not any(cell.experiment for cell in cells):
             raise Refused(cells[0].reason)
-        self.order = tuple(sorted((c for c in cells if c.experiment is not None), key=self._turn))
+        # a kernel without tiles has one experiment in the cells of all tiles, which runs and counts once
+        once: dict[tuple[object, ...], Cell] = {}
+        for cell in cells:
+            if cell.experiment is not None:
+                once.setdefault(cell.key, cell)
+        self.order = tuple(sorted(once.values(), key=self._turn))
 
     @property
     def words(self) -> str:

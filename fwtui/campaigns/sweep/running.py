@@ -45,7 +45,7 @@ class Sweep:
         self.queue = Queue(source, within, clock)
         self.known = Known(source.model, earlier)
         self.current: Cell | None = None  # whose run is going
-        self.left_out: dict[tuple[str, ...], str] = {}  # why cells were not run, by place
+        self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
 
     @property
     def going(self) -> bool:
@@ -53,7 +53,7 @@ class Sweep:
 
     @property
     def done(self) -> int:
-        """Cells whose run is over."""
+        """Experiments whose run is over."""
         return sum(self.ended(cell) for cell in self.grid.order)
 
     def run(self, cell: Cell) -> Run | None:
@@ -85,10 +85,10 @@ class Sweep:
             return
         if self.current is not None and not self.ended(self.current):
             # its worker died before it could say so, or it was cancelled: not again until asked to
-            self.left_out[self.current.at] = "its run did not come to an end"
+            self.left_out[self.current.key] = "its run did not come to an end"
         self.current = None
         while self.going and self.current is None:
-            cell = next((c for c in self.grid.order if c.at not in self.left_out and not self.ended(c)), None)
+            cell = next((c for c in self.grid.order if c.key not in self.left_out and not self.ended(c)), None)
             if cell is None or cell.experiment is None:
                 self.queue.hold()
                 return
@@ -98,7 +98,7 @@ class Sweep:
             else:
                 why = self.queue.start(self._repeated(cell.experiment))
             if why:
-                self.left_out[cell.at] = why
+                self.left_out[cell.key] = why
             else:
                 self.current = cell
 
@@ -107,5 +107,5 @@ class Sweep:
         if experiment.repeats or ENOUGH * self.queue.expect(experiment).one <= experiment.budget:
             return experiment
         repeated = changed(experiment, repeats=ENOUGH)
-        waiting = sum(not self.ended(cell) and cell.at not in self.left_out for cell in self.grid.order)
+        waiting = sum(not self.ended(cell) and cell.key not in self.left_out for cell in self.grid.order)
         return repeated if self.queue.expect(repeated).total <= self.queue.left / max(waiting, 1) else experiment

@@ -117,6 +117,6 @@ def _square(sweep: Sweep, cell: Cell) -> Square:
         return Square(ENDED, run)
     if sweep.current is not None and sweep.current.experiment == cell.experiment:
         return Square(RUNNING, run)
-    if cell.at in sweep.left_out:
-        return Square(LEFT_OUT, None, sweep.left_out[cell.at])
+    if cell.key in sweep.left_out:
+        return Square(LEFT_OUT, None, sweep.left_out[cell.key])
     return Square(WAITING)

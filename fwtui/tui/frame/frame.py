@@ -482,9 +482,9 @@ class Frame(Screen[None]):
         """What the palette offers here."""
         from fwtui.tui.frame.saving import FORMS
 
-        for active in self.active_bindings.values():
-            binding = active.binding
-            if active.enabled and active.node is self and binding.tooltip:  # Textual's own have none
+        mine = (active.binding for active in self.active_bindings.values() if active.enabled and active.node is self)
+        for binding in {binding.id: binding for binding in mine}.values():  # each once, though it has several keys
+            if binding.tooltip:  # Textual's own have none
                 words = f"{binding.description}: {binding.tooltip}"
                 # not before the palette is closed
                 yield palette.Command(words, partial(self.call_later, self.run_action, binding.action))

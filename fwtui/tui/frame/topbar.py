@@ -11,11 +11,12 @@ from textual.content import Content
 from textual.message import Message
 
 from fwtui.tui.frame.places import Place
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, apart, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, apart, line, longest
 
 NAME = "fwtui"
 LEAST_DEVICE = 12  # cells below which a device's name says nothing
 GAP = 3  # cells between tabs, device and signs
+PART = " · "  # between what can be left out
 
 
 class Top(NamedTuple):
@@ -37,16 +38,17 @@ class TopBar(Drawn[Top]):
         place: str
 
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
-        """All titles if they fit beside what must be seen, or else the device; else only the shown place has its title."""
-        signs, left = _signs(subject), _tabs(subject, whole=True)
-        beside = signs.cell_length or min(LEAST_DEVICE, len(subject.device))
-        if left.cell_length + GAP + beside > width:
+        """All titles if they fit beside what must be seen, or else a device; else only the shown place has its title.
+
+        The rest has the room that is left: as much of it as fits, and nothing is cut within a word.
+        """
+        devices = _shortened(subject.device)
+        all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
+        left = _tabs(subject, whole=True)
+        if left.cell_length + GAP + (fewer.cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
             left = _tabs(subject, whole=False)
-        room = width - left.cell_length - signs.cell_length - GAP - 2
-        device = line((subject.device, MUTED)).truncate(max(room, 0), ellipsis=True)
-        if device.cell_length < min(LEAST_DEVICE, len(subject.device)):
-            device = line("")
-        return [apart(left, line(device, "   " if device and signs else "", signs), width)]
+        beside = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
+        return [apart(left, longest((*beside, all_signs, fewer, least), width - left.cell_length - GAP), width)]
 
     def _place_at(self, event: ui.MouseEvent) -> Place | None:
         offset = event.get_content_offset(self)
@@ -64,11 +66,18 @@ class TopBar(Drawn[Top]):
         self.tooltip = Content(f"{place.key}  {place.title}: {place.tooltip}") if place is not None else None
 
 
-def _signs(subject: Top) -> Content:
-    """What must be seen whatever there is room for: that the view stands still, that a recording goes on."""
-    paused = line(("‖ PAUSED ", f"{STRONG} $text-warning"), subject.paused) if subject.paused else line("")
-    recording = line(("● REC ", f"{STRONG} $text-error"), subject.recording) if subject.recording else line("")
-    return line(paused, "   " if subject.paused and subject.recording else "", recording)
+def _shortened(words: str) -> list[str]:
+    """The words, and without each of their last parts."""
+    parts = words.split(PART)
+    return [PART.join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def _signs(subject: Top, parts: int) -> Content:
+    """What must be seen whatever there is room for: that the view stands still, that a recording goes on; so much of each."""
+    paused, recording = (PART.join(words.split(PART)[:parts]) for words in (subject.paused, subject.recording))
+    stands = line(("‖ PAUSED", f"{STRONG} $text-warning"), f" {paused}" * bool(paused)) if subject.paused else line("")
+    goes_on = line(("● REC", f"{STRONG} $text-error"), f" {recording}" * bool(recording)) if subject.recording else line("")
+    return line(stands, " " * GAP if stands and goes_on else "", goes_on)
 
 
 def _tabs(subject: Top, whole: bool) -> Content:

@@ -85,6 +85,7 @@ class SessionsScreen(Frame):
         self._entries: list[Entry] | None = None  # None: still being read
         self._order = "date"
         self._words = ""
+        self._looks = 0  # at the folders
         self._mark: Path | None = None  # where the cursor is to go
         self._shelf = shelf(own_folder())
 
@@ -103,9 +104,12 @@ class SessionsScreen(Frame):
 
     def read(self) -> None:
         """Look at the folders again, in the background."""
-        in_background(self, partial(find, self._known), self._found, "library")
+        self._looks += 1
+        in_background(self, partial(find, self._known), partial(self._found, self._looks), "library")
 
-    def _found(self, entries: list[Entry]) -> None:
+    def _found(self, look: int, entries: list[Entry]) -> None:
+        if look != self._looks:  # something has been changed since
+            return
         self._entries = entries
         self.update()
         self._mark = None
@@ -117,7 +121,9 @@ class SessionsScreen(Frame):
 
     @property
     def marked(self) -> Entry | None:
-        return self.query_one(SessionsTable).marked if self._complete else None
+        """The session that a key acts on; none while the one that is to be marked is still being read."""
+        marked = self.query_one(SessionsTable).marked if self._complete else None
+        return marked if marked is None or self._mark in (None, marked.path) else None
 
     def show(self) -> None:
         shown = self.shown
@@ -186,7 +192,11 @@ class SessionsScreen(Frame):
             self._change(lambda: self._shelf.delete(entry.path) or f"{entry.name} is deleted; u brings it back")
 
     def action_undo(self) -> None:
-        self._change(self._shelf.undo)
+        def undone() -> str:
+            words, self._mark = self._shelf.undo()
+            return words
+
+        self._change(undone)
 
     def _ask(self, what: str, heading: str, change: Callable[[Path, str], Path | None]) -> None:
         """Ask for another name or title of the marked session; `change` answers the file's new path, if it has one."""

@@ -30,6 +30,7 @@ from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, line
 
 STATUS_BAR = 24  # cells of the bar
+LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
 LOOKS = (
     bound("a", "across", "Across", "another axis across", id="sweep.across"),
     bound("u", "measure", "Unit", "rate, time, or share of the best", id="sweep.measure"),
@@ -74,6 +75,8 @@ class SweepScreen(Frame):
     SweepScreen.-short Chart, SweepScreen.-flat Chart, SweepScreen.-short DotPlot, SweepScreen.-flat DotPlot { margin-top: 0; }
     SweepScreen.-curves.-short #lines, SweepScreen.-curves.-flat #lines { display: block; }
     SweepScreen.-curves.-short HeatMap, SweepScreen.-curves.-flat HeatMap { display: none; }
+    SweepScreen.-both HeatMap { display: block; height: auto; max-height: 50%; }
+    SweepScreen.-both #lines { display: block; }
     """
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
@@ -83,8 +86,8 @@ class SweepScreen(Frame):
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
         ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
-        ("n^2.98", "exponent of n with which time grows, by least squares of log time against log n; ± its standard error"),
-        ("from about n", "break-even: the size at which two configurations take equally long, between two that were measured"),
+        ("n^2.98", "exponent of n with which time grows, by least squares over three sizes or more; ± its standard error"),
+        ("from about n", "break-even: the size at which two configurations take equally long, between a SLOWER and a FASTER"),
     )
 
     def __init__(self, view: View):
@@ -146,6 +149,8 @@ class SweepScreen(Frame):
         cursor, chart, dots = self.query_one(HeatMap).cursor, self.query_one(Chart), self.query_one(DotPlot)
         drawn = squares is None or amounts(squares.across.name)
         self.query_one("#lines", ContentSwitcher).current = "curves" if drawn else "dots"
+        rows, room = len(squares.rows) + 1 if squares is not None else 0, self.query_one("#charts").size.height
+        self.set_class(squares is not None and room - rows >= (LEAST_CURVES if drawn else LEAST_DOTS), "-both")
         if drawn:
             chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
         else:
@@ -219,7 +224,7 @@ class SweepScreen(Frame):
                 return "there is no map yet: no two runs differ"
             case "across" if squares is not None and len(squares.choices) < 2:
                 return "there is no other axis that could go across"
-            case "view" if not (self.has_class("-short") or self.has_class("-flat")):
+            case "view" if self.has_class("-both") or not (self.has_class("-short") or self.has_class("-flat")):
                 return "map and curves are both shown"
         return super().why_not(action)
 

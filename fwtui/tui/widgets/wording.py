@@ -160,7 +160,7 @@ def device(model: Model) -> str:
     """The GPU in one line, or what works without one."""
     gpu = model.gpu
     if gpu is None:
-        return "no GPU: CPU kernels, simulator, replay" if model.device is not None else ""
+        return "no GPU · CPU kernels · simulator · replay" if model.device is not None else ""
     processors = f"{gpu.multiprocessors} SM" if gpu.multiprocessors else ""
     peak = f"{units.bandwidth(gpu.peak_bytes_per_second)} peak" if gpu.peak_bytes_per_second else ""
     return " · ".join(filter(None, (gpu.name or "GPU", processors, peak)))

@@ -52,6 +52,7 @@ class Made:
         device_bytes: int = 0,
         shared: int | None = None,
         simulated: bool = False,
+        passes: int = 0,
     ) -> Made:
         kernel = registry()[wanted.kernel]
         run, n = len(self.model.runs) + 1, wanted.n
@@ -70,6 +71,8 @@ class Made:
         ]
         for name, took in {"load": copies / 2, "unload": copies / 2, **(stages or {})}.items():
             told.append(events.Stage(t=1.0, run=run, name=name, seconds=took))
+        for place in range(passes):
+            told.append(events.Sample(t=1.0, run=run, seconds=(seconds or 0.0) * (1 + 0.001 * place), since=1.0))
         if edges is not None:
             told.append(events.Graph(t=1.0, run=run, vertices=n, edges=edges))
         if phases is not None:

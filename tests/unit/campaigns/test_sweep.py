@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from fwtui.analysis.estimate import expect
 from fwtui.campaigns.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
+from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.grid import Grid, Known, levels
 from fwtui.campaigns.sweep.running import Sweep
+from fwtui.commands.sweep import lines
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import events
@@ -174,11 +176,22 @@ def test_a_sweep_runs_everything_once_and_a_second_one_nothing() -> None:
         *(("serial", 32, 0), ("tiled-cpu", 32, 16), ("tiled-cpu", 32, 32)),
         *(("serial", 64, 0), ("tiled-cpu", 64, 16), ("tiled-cpu", 64, 32)),
     ]
-    assert sweep.done == len(sweep.grid.order) == 8 and session.marks == [f"sweep {sweep.grid.words}"]
+    # serial has no tiles: its two cells of a size are one run
+    assert sweep.done == len(sweep.grid.order) == len(session.started) == 6 and session.marks == [f"sweep {sweep.grid.words}"]
     again = swept(session, [axis("n", "32", "64", "128"), axis("kernel", "serial")])
     again.start()
     finish(again, session)
     assert [(e.kernel, e.n) for e in session.started[6:]] == [("serial", 128)]
+
+
+def test_a_kernel_without_tiles_is_left_out_once() -> None:
+    session = Session(rate=1e6)
+    sweep = swept(session, [axis("kernel", "serial"), axis("n", "32", "512"), axis("tile", "16", "32")], within=20.0)
+    sweep.start()
+    finish(sweep, session)
+    told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, findings(session.model, []))
+    assert [line.split(":")[1] for line in told if line.startswith("left out")] == [" n 512, tile 16"]
+    assert sweep.done == 1 and len(sweep.left_out) == 1
 
 
 def test_a_cancelled_sweep_goes_on_where_it_was() -> None:
@@ -206,7 +219,7 @@ def test_what_will_not_fit_is_left_out_and_smaller_ones_have_their_turn() -> Non
     sweep.start()
     finish(sweep, session)
     assert {e.n for e in session.started} == {32, 64} and len(session.started) == 6
-    assert set(sweep.left_out) == {("512", tile) for tile in ("16", "32", "64")}
+    assert set(sweep.left_out) == {sweep.grid.cells["512", tile].key for tile in ("16", "32", "64")}
     assert all("expected to take" in why and "are left" in why for why in sweep.left_out.values())
     assert sweep.queue.spent < 20
     sweep.start(within=5000.0)

@@ -11,26 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_sessions import Made
 
-from fwtui.campaigns.sweep.findings import best, bracket, break_even, findings, finished, fit, series
+from fwtui.campaigns.sweep.findings import BreakEven, best, bracket, break_even, findings, finished, fit, series
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream.model import Model
 
 
-def lines(**seconds: dict[int, float]) -> Any:
+def lines(passes: int = 5, **seconds: dict[int, float]) -> Any:
     made = Made(None)
     for kernel, times in seconds.items():
         for n, s in times.items():
-            made.add(settle(Experiment(kernel=kernel.replace("_", "-"), n=n)), s)
-    return made.model, series(finished(made.model), "n")
+            made.add(settle(Experiment(kernel=kernel.replace("_", "-"), n=n)), s, passes=passes)
+    return made.model, *series(finished(made.model), "n")
 
 
 def test_the_exponent_is_that_of_the_power_law() -> None:
     found = fit({n: 2e-9 * n**2.5 for n in (64, 128, 256, 1024)})
     assert found is not None and found.exponent == pytest.approx(2.5)
     assert found.error == pytest.approx(0, abs=1e-6) and (found.low, found.high, found.sizes) == (64, 1024, 4)
-    assert fit({64: 1.0}) is None and fit({}) is None
-    two = fit({10: 1.0, 100: 1000.0})
-    assert two is not None and two.exponent == pytest.approx(3) and two.error is None
+
+
+def test_two_sizes_have_no_exponent() -> None:
+    assert fit({10: 1.0, 100: 1000.0}) is None and fit({64: 1.0}) is None and fit({}) is None
 
 
 def test_the_exponents_error_is_the_regressions() -> None:
@@ -42,41 +43,66 @@ def test_the_exponents_error_is_the_regressions() -> None:
 
 
 def test_break_even_lies_where_the_lines_cross() -> None:
-    _, (slow_start, quick_start) = lines(
+    model, slow_start, quick_start = lines(
         serial={n: 1e-6 * n**2 for n in (32, 128, 512)}, tiled_cpu={n: 1e-8 * n**3 for n in (32, 128, 512)}
     )
-    found = break_even(slow_start, quick_start)
-    assert found is not None
+    found = break_even(model, slow_start, quick_start)
+    assert isinstance(found, BreakEven)
     assert (found.early, found.late, found.low, found.high) == ("tiled-cpu", "serial", 32, 128)
     assert found.at == pytest.approx(100) and found.seconds == pytest.approx(1e-2)
     assert "serial is faster than tiled-cpu from about n = 100 on" in found.words
-    assert break_even(quick_start, slow_start) == found
+    assert break_even(model, quick_start, slow_start) == found
+
+
+@pytest.mark.parametrize(
+    ("passes", "serial", "words"),
+    [
+        (
+            2,
+            {32: 2.0, 128: 0.5, 512: 0.5},
+            "at n = 128 the comparison is UNCLEAR: 2 passes of a run are too few; repeat it at least 5 times",
+        ),
+        (5, {32: 1.001, 128: 0.5, 512: 0.5}, "at n = 32 the comparison is SAME: time -0.2 % to +0.4 %, within 1"),
+        (5, {32: 2.0, 128: 0.999, 512: 0.998}, "at n = 128 the comparison is SAME"),
+    ],
+)
+def test_nothing_overtakes_where_the_comparison_does_not_say_so(passes: int, serial: dict[int, float], words: str) -> None:
+    model, *_ = lines(passes, serial=serial, tiled_cpu={32: 1.0, 128: 1.0, 512: 1.0})
+    found = findings(model, finished(model))
+    assert found.break_evens == () and found.data()["unclear"] == [*found.unclear]
+    assert found.unclear[0].startswith("serial may overtake tiled-cpu between n = 32 and 128, but at n = ")
+    assert words in found.unclear[0] and found.unclear[0] == found.sentences[-1]
+
+
+def test_a_break_even_lies_between_sizes_that_are_clear_and_says_where_it_is_not() -> None:
+    model, *pair = lines(serial={32: 2.0, 64: 1.001, 128: 0.5, 512: 0.999}, tiled_cpu=dict.fromkeys((32, 64, 128, 512), 1.0))
+    found = break_even(model, *pair)
+    assert isinstance(found, BreakEven) and (found.low, found.high) == (32, 128)
+    assert found.words.endswith("from about n = 64 on (between 32 and 128); at n = 512 the comparison is SAME")
 
 
 @given(st.lists(st.tuples(st.integers(1, 2**60), st.floats(1e-320, 1e9), st.floats(1e-320, 1e9)), max_size=5))
 def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> None:
     made = Made(None)
     for n, one, other in told:
-        made.add(Experiment(kernel="serial", n=n), one)
-        made.add(Experiment(kernel="tiled-cpu", n=n), other)
+        made.add(Experiment(kernel="serial", n=n), one, passes=5)
+        made.add(Experiment(kernel="tiled-cpu", n=n), other, passes=5)
     found = findings(made.model, finished(made.model))
     assert all(isinstance(sentence, str) for sentence in found.sentences) and json.dumps(found.data())
     assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.break_evens)
 
 
 def test_who_always_wins_has_no_break_even() -> None:
-    _, pair = lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})
-    assert break_even(*pair) is None
-    _, apart = lines(serial={32: 1.0}, tiled_cpu={64: 1.0})
-    assert break_even(*apart) is None
+    assert break_even(*lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})) is None
+    assert break_even(*lines(serial={32: 1.0}, tiled_cpu={64: 1.0})) is None
     assert bracket({1: True, 2: False, 4: True}) == (2, 4) and bracket({}) == (None, None)
 
 
 def test_a_gpu_pays_for_its_copies_at_the_break_even() -> None:
     made = Made()
     for n, cpu, gpu in ((64, 1.0, 0.5), (128, 8.0, 1.0)):
-        made.add(settle(Experiment(kernel="serial", n=n)), cpu)
-        made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0})
+        made.add(settle(Experiment(kernel="serial", n=n)), cpu, passes=5)
+        made.add(settle(Experiment(kernel="naive", n=n)), gpu, stages={"load": 1.0, "unload": 1.0}, passes=5)
     found = findings(made.model, finished(made.model)).break_evens
     assert [(b.late, b.low, b.high, b.copies) for b in found] == [("naive", 64, 128, True)]
 

@@ -313,7 +313,7 @@ class TestShelf:
         path, whole = own.folder / f"a{SUFFIX}", (own.folder / f"a{SUFFIX}").read_bytes()
         renamed = own.rename(path, " katz and kider ")
         assert renamed.name == f"katz and kider{SUFFIX}" and renamed.read_bytes() == whole and not path.exists()
-        assert own.undo() == "katz and kider is called a again"
+        assert own.undo() == ("katz and kider is called a again", path)
         assert path.read_bytes() == whole and not renamed.exists() and not own.can_undo
 
     def test_a_title_changes_the_header_and_nothing_else(self, own: Shelf) -> None:
@@ -333,7 +333,7 @@ class TestShelf:
         path, whole = own.folder / f"a{SUFFIX}", (own.folder / f"a{SUFFIX}").read_bytes()
         own.delete(path)
         assert not path.exists()
-        assert own.undo() == "a is back" and path.read_bytes() == whole
+        assert own.undo() == ("a is back", path) and path.read_bytes() == whole
 
     def test_only_the_last_twenty_can_come_back(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shelf, "MOST_DELETED", 3)
