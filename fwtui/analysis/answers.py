@@ -146,8 +146,10 @@ def _share(a: events.Answers) -> str:
 
 def why_none(run: Run) -> str:
     """Why nothing can be asked about a run's distances, in a sentence; "" where it can."""
+    if run.state == "running":
+        return f"run {run.id} has no distances yet; its answers can be had at its end"
     if run.state != "done" or run.verdict is None:
-        return f"run {run.id} has no distances yet; wait for its end, or run it again"
+        return f"run {run.id} ended without distances; run it again"
     if run.verdict.verdict not in RIGHT or not run.verdict.checksum:
         return f"the distances of run {run.id} are no answer ({run.verdict.verdict}); run another experiment"
     if run.n > MOST:

@@ -19,7 +19,6 @@ PRINTED, COMPARED, HISTORY, COMPARISON = "printed", "compared", "history", "comp
 NARROW, WIDE, WIDEST = 72, 118, 140  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
-SIMULATED = "simulated: correct, not timed"
 
 
 class Row(NamedTuple):
@@ -48,6 +47,11 @@ class Column(NamedTuple):
     def text(self, row: Row) -> str:
         value = self.value(row)
         return value if isinstance(value, str) else self.absent if value is None else self.unit(value)
+
+
+def simulated(run: Run) -> str:
+    """What is said of a run in the simulator instead of a time; nothing is correct before its verdict."""
+    return f"simulated{': correct' if run.verified else ''}, not timed"
 
 
 def short_dtype(dtype: str) -> str:
@@ -157,7 +161,7 @@ def outcome(model: Model, run: Run) -> str:
         return run.state if message in ("", run.state) else f"{run.state}: {message}"
     words = []
     if run.simulated:
-        words.append(SIMULATED if run.verified else "simulated")
+        words.append(simulated(run))
     verdict = run.verdict
     if verdict is not None:
         if verdict.verdict == "negative cycle":
@@ -169,8 +173,8 @@ def outcome(model: Model, run: Run) -> str:
     evidence = model.evidence(run)
     if evidence is not None and evidence.throttled:
         words.append("throttled: " + ", ".join(evidence.throttled))
-    if run.done is not None and run.done.indicative and not run.simulated:
-        words.append("indicative")
+    if run.indicative:
+        words.append(f"indicative: {run.indicative}")
     return ", ".join(words) or "unverified"
 
 

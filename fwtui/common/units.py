@@ -71,9 +71,9 @@ def memory(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
-def counted(number: int, noun: str) -> str:
-    """So many of something: 1 event, 1,204 events."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, more: str = "") -> str:
+    """So many of something: 1 event, 1,204 events; `more` where an s does not make the plural."""
+    return f"{number:,} {noun if number == 1 else more or f'{noun}s'}"
 
 
 def gain(ratio: float) -> str:

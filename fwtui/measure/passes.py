@@ -94,28 +94,31 @@ class Passes:
         job, e = self.job, self.job.experiment
         timed = job.engine.clean_pass(self.program, self.plan, self.buffers, e.launch)
         begin = job.now()
-        told = begin - 2 * TELL_EVERY
+        told, done = begin - 2 * TELL_EVERY, 0.0
         with job.stage("clean"):
             while not statistics.enough(samples, e.repeats, e.budget, job.now() - begin):
                 job.check()
                 if job.now() - told > TELL_EVERY:
                     told = job.now()
-                    self._tell_clean(samples, guess, told - begin)
+                    done = self._tell_clean(samples, guess, told - begin, done)
                 self.restore()
                 since = job.now()
                 samples.take(timed(job.check))
                 if len(samples) <= events.SAMPLES_TOLD:
                     job.tell(events.Sample, seconds=samples[-1], since=since)
 
-    def _tell_clean(self, samples: Samples, guess: float, wall: float) -> None:
-        left = self._until_enough(samples, samples.middle if samples else guess)
-        done = samples.total / (samples.total + left)
-        # what lies between the passes takes time too
-        left *= wall / samples.total if samples.total else 1.0
-        self.job.tell(events.Progress, stage="clean", done=done, left=left)
+    def _tell_clean(self, samples: Samples, guess: float, wall: float, least: float) -> float:
+        """Tell the share of the passes that is done, at least what was told before, and return it."""
+        one = samples.middle if samples else guess
+        left = self._until_enough(samples, one, wall)
+        done = max(least, wall / (wall + left))
+        self.job.tell(events.Progress, stage="clean", done=done, left=left + one)  # and the pass with a clock at every phase
+        return done
 
-    def _until_enough(self, samples: Samples, one: float) -> float:
-        return statistics.expected_seconds(samples, one, self.job.experiment.repeats, self.job.experiment.budget) + one
+    def _until_enough(self, samples: Samples, one: float, wall: float = 0.0) -> float:
+        """Seconds until the last clean pass is over; the next one is made in any case."""
+        e = self.job.experiment
+        return max(one, statistics.expected_seconds(samples, one, e.repeats, e.budget, wall))
 
     def by_phase(self) -> float:
         """Passes with a clock around each phase; tells the middle one and returns its total."""
@@ -144,6 +147,7 @@ class Passes:
     def _progress(self, begin: float, alone: bool) -> Callable[[int], None]:
         """Tells the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.plan))
+        alone = alone or not self.job.engine.timed
         told = begin
 
         def tell(finished: int) -> None:
@@ -154,7 +158,7 @@ class Passes:
             told = clock
             share = done[finished - 1] / done[-1]
             one = (clock - begin) / share
-            left = (1 - share) * one + (0.0 if alone else self._until_enough(Samples(), one))
+            left = (1 - share) * one + (0.0 if alone else self._until_enough(Samples(), one) + one)
             self.job.tell(events.Progress, stage="warm-up", done=share, step=finished - 1, left=left)
 
         return tell

@@ -82,10 +82,13 @@ def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
     return not indicative(samples) and samples.width is not None and samples.width < STABLE
 
 
-def expected_seconds(samples: Samples, one: float, repeats: int, budget: float) -> float:
-    """A guess at the time until `enough`, from one pass's seconds."""
+def expected_seconds(samples: Samples, one: float, repeats: int, budget: float, wall: float = 0.0) -> float:
+    """A guess at the time until `enough`, from one pass's seconds; what lies between the passes takes its share of it too."""
+    between = max(1.0, wall / samples.total) if samples.total else 1.0
     if repeats:
-        return (repeats - len(samples)) * one
+        return (repeats - len(samples)) * one * between
     likely = min(max(ENOUGH_PASSES * one, ENOUGH_SECONDS), MOST_RUNS * one)
-    # a median that is not stable by then may take the whole budget
-    return max(0.0, (min(likely, budget) if samples.total < likely else budget) - samples.total)
+    if samples and samples.width:  # which shrinks with the root of the number of passes
+        likely = max(likely, samples.total * (samples.width / STABLE) ** 2)
+    rest = max(0.0, min(likely, budget) - samples.total)
+    return max(0.0, min(rest * between, MOST_OVERHEAD * budget - wall))

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
+from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
@@ -124,6 +126,20 @@ class Run(Struct, frozen=True, kw_only=True):
     def counters(self) -> dict[str, dict[str, float]]:
         """Hardware counters by op and key (fwtui.live.counters.METRICS), profiled apart; empty where none were asked for."""
         return {c.op: c.values for c in self.counted}
+
+    @property
+    def indicative(self) -> str:
+        """What its time is too few of to be more than a hint, in words; empty where it is more, or nothing is timed."""
+        if self.done is None or not self.done.indicative or self.simulated:
+            return ""
+        count, told = self.done.count, sum(sample.seconds for sample in self.samples)
+        seconds = told if len(self.samples) == count else count * (self.done.median or 0.0)  # of very many some are told
+        passes, enough = units.counted(count, "pass", "passes"), units.duration(ENOUGH_SECONDS)
+        if seconds >= ENOUGH_SECONDS:
+            return f"only {passes}; {ENOUGH_PASSES} are needed"
+        if count >= ENOUGH_PASSES:
+            return f"only {units.duration(seconds)} of passes; {enough} are needed"
+        return f"only {passes} in {units.duration(seconds)}; {ENOUGH_PASSES} and {enough} are needed"
 
     def stage_seconds(self, name: str) -> float | None:
         """How long a part outside the clock took; None if it did not (yet) happen."""

@@ -143,6 +143,7 @@ async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live:
         dashboard.tick()
         await pilot.pause()
         assert isinstance(dashboard.screen, RunScreen)
+        assert "the answers of run 1 are there; A shows them" in screen_text(dashboard)
 
 
 async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -179,7 +180,10 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Ca
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         assert app.screen.check_action("answers", ()) is False, "run 3 is of another graph"
-        await pilot.press("left_square_bracket", "left_square_bracket", "right_square_bracket")
+        await pilot.press("left_square_bracket", "A")
+        await pilot.pause()
+        assert "run 2 has no answers at this moment; go on to its end" in screen_text(app)
+        await pilot.press("left_square_bracket", "right_square_bracket")
         for _ in range(40):
             await pilot.press("full_stop")
         await pilot.press("A")

@@ -39,10 +39,12 @@ async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLi
         shown = await go(pilot, "r")
         assert "clean passes" in shown and "left" in shown and "timed" in shown
         assert "not verified yet" in shown
+        assert "run 1 has no distances yet; its answers can be had at its end" in await go(pilot, "A")
         assert dashboard.screen.query_one("#run", Button).disabled
         shown = await go(pilot, "c")
         assert live.cancelled == 1
         assert "- cancelled" in shown
+        assert "run 1 ended without distances; run it again" in await go(pilot, "A")
         assert not dashboard.screen.query_one("#run", Button).disabled
 
 

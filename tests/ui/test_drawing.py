@@ -13,6 +13,7 @@ import scenes
 from msgspec.structs import replace
 
 from fwtui import measure
+from fwtui.analysis import columns
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import shortened
@@ -23,6 +24,7 @@ from fwtui.tui import charts
 from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
+from fwtui.tui.run.run_panel import figures
 from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import apart, hanging, line
 from fwtui.tui.widgets.readout import Subject
@@ -351,9 +353,33 @@ def test_a_throttled_run_says_so() -> None:
     assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · throttled"
 
 
-def test_few_passes_are_indicative() -> None:
-    s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", passes=3)])
-    assert readout.progress(s, 100)[0].plain.startswith("indicative")
+@pytest.mark.parametrize(
+    ("passes", "seconds", "words"),
+    [
+        (3, 0.2, "only 3 passes; 10 are needed"),
+        (1, 0.2, "only 1 pass in 200 ms; 10 and 500 ms are needed"),
+        (12, 0.01, "only 120 ms of passes; 500 ms are needed"),
+        (300, 0.001, "only 300 ms of passes; 500 ms are needed"),
+    ],
+)
+def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, seconds: float, words: str) -> None:
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", passes=passes, seconds=seconds)
+    session = [scenes.header(), *told[:-1], replace(told[-1], indicative=True)]
+    s = subject(session)
+    assert readout.progress(s, 100)[0].plain.startswith(f"indicative: {words}")
+    assert columns.outcome(model_of(session), s.run) == f"verified, indicative: {words}"
+
+
+def test_nothing_simulated_is_correct_before_its_verdict() -> None:
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider", 16, simulated=True), title="Katz-Kider", backend="simulator")
+    stopped = events.RunDone(t=9.0, run=1, outcome="cancelled")
+    wrong = scenes.verdict("wrong", "wrong at (3, 4)")
+    broken = [replace(wrong, run=1) if isinstance(e, events.Verdict) else e for e in told]
+    for story, correct in ((told[:1], False), ([*told[:9], stopped], False), (broken, False), (told, True)):
+        s = subject([scenes.header(), *story])
+        assert ("correct" in readout.headline(s, 100).plain) == correct
+        assert readout.headline(s, 100).plain.startswith("simulated") and "not timed" in figures(s)[0].words
+        assert ("correct" in figures(s)[0].words) == correct
 
 
 def test_speedups_need_two_trustworthy_runs_of_one_size() -> None:

@@ -65,7 +65,7 @@ def _head(run: Run, width: int) -> Content:
 
 def _nothing(run: Run) -> str:
     if run.simulated:
-        return wording.SIMULATED
+        return wording.simulated(run)
     return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
 
 

@@ -36,7 +36,7 @@ def comparable(model: Model, run: Run) -> list[Run]:
 def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...], ...]]:
     """The figure, and for each of its series the ids of the runs that are its points."""
     if run is None or run.simulated:
-        return Figure(empty="no run with a time yet" if run is None else wording.SIMULATED), ()
+        return Figure(empty="no run with a time yet" if run is None else wording.simulated(run)), ()
     known = roofs(model, run)
     runs = comparable(model, run)
     groups: dict[str, list[Run]] = {}

@@ -114,8 +114,12 @@ class RunScreen(SessionScreen):
         if self._awaited is None or (run is not None and run.id == self._awaited and busy):
             return
         wanted, self._awaited = self._awaited, None
-        if run is not None and run.id == wanted and run.answers is not None and self.app.screen is self:
+        if run is None or run.id != wanted or run.answers is None:
+            return
+        if self.app.screen is self:
             super().action_answers()
+        else:
+            self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -234,6 +238,8 @@ class RunScreen(SessionScreen):
                 return ""
             case "counters" if run is not None and run.counted:
                 return ""
+            case "answers" if run is not None and run.state == "running":
+                return why_none(run)
             case "run" | "again" | "answers" | "counters" if self.view.busy:
                 return self.busy_words
             case "again" if run is None:

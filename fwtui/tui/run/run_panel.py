@@ -59,7 +59,7 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
             return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING, NOTHING
-        words = wording.SIMULATED if run.simulated else "no time yet" if run.state == "running" else "no time"
+        words = wording.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
         return Figure("", words), NOTHING, NOTHING, NOTHING
     doubtful = wording.doubtful(run)
     count = run.done.count if run.done is not None else len(run.samples)

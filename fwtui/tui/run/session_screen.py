@@ -134,6 +134,8 @@ class SessionScreen(Frame):
                 return f"the plan of run {run.id} is not known yet"
             case "motion" if not self.is_mounted or not self.query_one(MatrixPicture).region.area:
                 return "the picture of the matrix has no room here; make the terminal larger"
+            case "answers" if self.told is None and run.state == "running":
+                return f"run {run.id} has no answers at this moment; go on to its end"
             case "answers" if self.told is None:
                 return f"run {run.id} was recorded without answers (fwtui run --answers)"
             case "counters" if not run.counted:

@@ -102,7 +102,7 @@ def headline(s: Subject, width: int) -> Content:
     """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
     run = s.run
     if run.simulated:
-        return line((f"{wording.SIMULATED}; no rate and no bandwidth either, every thread ran in Python", MUTED))
+        return line((f"{wording.simulated(run)}; no rate and no bandwidth either, every thread ran in Python", MUTED))
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
     return longest((_headline(s, *words) for words in HEADLINES), width)
@@ -163,8 +163,8 @@ def remarks(s: Subject, width: int) -> list[Content]:
             message = "it broke off; the log (l) says why"
         return line((message or "stopped before its end; what was measured so far is shown", MUTED)).wrap(width)
     said: list[Content] = []
-    if run.done is not None and run.done.indicative and not run.simulated:
-        said.append(line(("indicative", "$text-warning"), (": fewer than 10 passes or 0.5 s", MUTED)))
+    if run.indicative:
+        said.append(line(("indicative", "$text-warning"), (f": {run.indicative}", MUTED)))
     evidence = s.evidence if run.backend == "cuda" else None
     if evidence is not None and evidence.throttled:
         said.append(line(("throttled", "$text-warning"), (f": {', '.join(evidence.throttled)}", MUTED)))

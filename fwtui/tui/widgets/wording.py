@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fwtui.analysis.columns import SIMULATED, short_dtype
+from fwtui.analysis.columns import short_dtype, simulated
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, judge
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
@@ -83,7 +83,7 @@ def part_checked(run: Run) -> str:
 
 
 def passes(count: int) -> str:
-    return f"{count} pass" if count == 1 else f"{count:,} passes"
+    return units.counted(count, "pass", "passes")
 
 
 def verdict(run: Run, part: bool = True) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
         return "? unverified", DOUBT
     if found.verdict == "verified":
         if run.simulated:
-            return f"✓ {SIMULATED}", GOOD
+            return f"✓ {simulated(run)}", GOOD
         words = ["✓ verified", part_checked(run) if part else ""]
         words.append(f"{FLETCHER}{checksum(found.checksum)}" if found.checksum else "")
         return " · ".join(filter(None, words)), GOOD
@@ -126,7 +126,7 @@ def outcome(run: Run, model: Model | None = None) -> str:
     evidence = model.evidence(run) if model is not None and run.backend == "cuda" else None
     if evidence is not None and evidence.throttled:
         return f"{words} · throttled"
-    return f"{words} · indicative" if run.done is not None and run.done.indicative else words
+    return f"{words} · indicative" if run.indicative else words
 
 
 def doubtful(run: Run) -> bool:

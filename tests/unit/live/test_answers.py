@@ -244,7 +244,7 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
         return [events.Answers(t=3, run=1, vertices=30, checksum=request.checksum)]
 
     live = live_of(answer)
-    with pytest.raises(Refused, match="run 1 has no distances yet; wait"):
+    with pytest.raises(Refused, match="run 1 has no distances yet; its answers can be had at its end"):
         live.answer(1)
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)

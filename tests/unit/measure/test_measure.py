@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, cycle, pairwise
+from time import perf_counter
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from fwtui.common.errors import Refused
 from fwtui.engine import memory
 from fwtui.engine.engine import Cancelled, HostEngine, Stretch, one_of_each_op, stretches
 from fwtui.engine.memory import check_memory
+from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
-from fwtui.measure.passes import occupancies
+from fwtui.measure.job import Job
+from fwtui.measure.passes import Passes, occupancies
 from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
 from fwtui.stream import events
 from kernels import registry
@@ -97,8 +100,56 @@ def test_the_expected_time_ends_at_zero() -> None:
     assert expected(taken(), 0.2, 0, 5.0) == 2.0 and expected(taken(), 0.001, 0, 5.0) == 0.5
     assert expected(taken(), 10.0, 0, 5.0) == 5.0
     assert expected(taken(4.0, 4.0), 4.0, 0, 5.0) == 0.0
-    assert expected(taken(*[0.1] * 20), 0.1, 0, 5.0) == pytest.approx(3.0), "not stable yet: the budget's rest"
+    assert expected(taken(*[0.1, 0.2] * 4), 0.15, 0, 5.0) == pytest.approx(3.8), "far from stable: the budget's rest"
+    near = taken(*[0.1, 0.102] * 5)
+    assert near.width == pytest.approx(0.0099, rel=0.01)
+    assert expected(near, 0.101, 0, 20.0) == pytest.approx(1.01 * 2.92, rel=0.01), "half the width takes four times as many"
+    assert expected(taken(0.01), 0.01, 0, 5.0, wall=0.2) == pytest.approx(9.8), "twice the budget ends them in any case"
+    assert expected(taken(0.1), 0.1, 10, 5.0, wall=0.2) == pytest.approx(1.8)
     assert expected(taken(), 1e-6, 0, 5.0) == pytest.approx(0.01), "very short passes end by their number"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "between", "asked"),
+    [
+        ((0.1, 0.2), 0.001, {}),  # never stable: the budget ends it
+        ((0.1, 0.1005), 0.001, {}),
+        ((0.001,), 0.02, {}),  # what lies between the passes takes twenty times as long as they do
+        ((0.5, 0.1, 0.1, 0.1), 0.3, {"repeats": 30}),
+        ((7.0,), 0.1, {}),  # longer than the budget
+    ],
+)
+def test_progress_only_rises_and_the_budget_bounds_what_is_left(
+    seconds: tuple[float, ...], between: float, asked: dict[str, Any]
+) -> None:
+    clock, coming, told = 10.0, cycle(seconds), []
+
+    def spend(some: float) -> float:
+        nonlocal clock
+        clock += some
+        return some
+
+    engine: Any = SimpleNamespace(stream=None, synchronize=never, clean_pass=lambda *_: lambda check: spend(next(coming)))
+    program: Any = SimpleNamespace(restore=lambda *_: spend(between))
+    experiment = Experiment(kernel="serial", budget=5.0, **asked)
+    job = Job(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)
+    Passes(job, program, [], []).clean(statistics.Samples(), guess=seconds[0])
+    progress = [event for event in told if isinstance(event, events.Progress)]
+    assert progress[0].done == 0.0
+    assert all(before.done <= after.done < 1.0 for before, after in pairwise(progress))
+    for event in progress:
+        most = 2 * experiment.budget - (event.t - 10.0) if not asked else 30 * 0.8
+        assert event.left is not None and event.left <= max(most, 0.0) + 2 * max(seconds)
+
+
+@pytest.mark.parametrize(("timed", "more"), [(False, 0.0), (True, 2000.0)])
+def test_no_passes_are_expected_where_nothing_is_timed(timed: bool, more: float) -> None:
+    told: list[Any] = []
+    engine: Any = SimpleNamespace(timed=timed)
+    job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
+    half = Passes(job, cast(Any, None), [step("a", 1), step("a", 1)], [])._progress(perf_counter() - 500.0, alone=False)
+    half(1)
+    assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 
 
 def step(phase: str, relaxations: int, device: int = 0, op: str = "") -> Step:
