@@ -6,6 +6,7 @@ import argparse
 
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.common.environment import compiled_before
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
 
@@ -22,5 +23,5 @@ def execute(given: argparse.Namespace) -> int:
 
     settings = preferred(given)
     gpu = hardware.driver_present()
-    experiment = settings.experiment(defaults(gpu), lambda kernel: kernel.backend == "cuda" and not gpu)
+    experiment = settings.experiment(defaults(gpu, compiled_before()), lambda kernel: kernel.backend == "cuda" and not gpu)
     return run_dashboard(live_session(given), experiment, settings)

@@ -43,6 +43,11 @@ def cache_folder() -> Path:
     return Path(own)
 
 
+def compiled_before() -> bool:
+    """Whether this version of the program has compiled any CPU kernel for this user."""
+    return any(cache_folder().rglob("*.nbi"))
+
+
 def _edition() -> str:
     """Changes whenever a file does that compiled code comes from: numba itself looks only at the file of each function."""
     program = Path(__file__).parents[1]

@@ -122,9 +122,10 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
     return settled
 
 
-def defaults(gpu: bool) -> Experiment:
-    """What a newcomer runs first on this machine."""
-    return settle(Experiment(kernel="katz-kider", n=4096) if gpu else Experiment(kernel="tiled-cpu", n=512))
+def defaults(gpu: bool, compiled: bool = True) -> Experiment:
+    """What a newcomer runs first on this machine; where nothing was `compiled` yet, what needs no compiler."""
+    cpu = Experiment(kernel="tiled-cpu" if compiled else "scipy", n=512)
+    return settle(Experiment(kernel="katz-kider", n=4096) if gpu else cpu)
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:

@@ -19,7 +19,7 @@ def bound(keys: str, action: str, title: str, tooltip: str, id: str = "", **more
 
 hidden = partial(bound, show=False)  # not in the footer, where there is no room for all
 
-BASELINE = bound("b", "baseline", "Baseline", "compare with the marked run (again: stop comparing)")
+BASELINE = bound("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)")
 COUNTERS = hidden(
     "h", "counters", "Counters", "hardware counters of the run that is shown: profiled apart by ncu, never timed with it"
 )

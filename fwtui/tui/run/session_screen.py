@@ -106,12 +106,12 @@ class SessionScreen(Frame):
         run = table.marked if table.has_focus else view.run.id if view.run is not None else None
         view.baseline = None if run == view.baseline else run
         pinned = f"run {view.baseline} is the baseline; runs of the same n are compared with it"
-        self.say("no baseline" if view.baseline is None else pinned)
+        self.say("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property
     def _rival(self) -> Run | None:
         run = self.view.run
-        return rival(self.model.runs.values(), run, self.view.baseline_run) if run is not None else None
+        return rival(self.model.runs.values(), run, self.view.baseline_of(run)) if run is not None else None
 
     def action_race(self) -> None:
         from fwtui.tui.compare.race import RaceScreen

@@ -141,6 +141,7 @@ def progress(s: Subject, width: int) -> list[Content]:
     stage = run.stage if running or told is None else told.stage
     share = min(told.done, 1.0) if told is not None else None
     left = f"{_about(told.left)} left" if told is not None and told.left else ""
+    left = "only once" if stage == "compile" and not left else left  # compiled code is kept
     more = "+" if len(run.samples) >= events.SAMPLES_TOLD else ""
     passes = f"{len(run.samples)}{more} timed" if run.samples and running else ""
     bar = meter(share, max(4, width - LABEL - 6 - 27))
