@@ -332,7 +332,7 @@ def test_phases_keep_their_places_before_they_are_known() -> None:
     before = readout.phases(subject([scenes.header(), *told[:3]]), 80)
     after = readout.phases(subject([scenes.header(), *told]), 80)
     assert [row.plain[: readout.LABEL] for row in before] == [row.plain[: readout.LABEL] for row in after]
-    assert all(row.plain.split()[-2:] == ["n/a", "n/a"] and charts.BLOCK not in row.plain for row in before)
+    assert all("n/a" not in row.plain and charts.BLOCK not in row.plain for row in before)
     assert [row.cell_length for row in before] == [row.cell_length for row in after]
 
 

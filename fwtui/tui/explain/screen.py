@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -63,7 +64,7 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
-        bound("D", "limits", "Limits", "measure what this device can do at most (20 s); kept", id="explain.limits"),
+        replace(bindings.LIMITS, show=True),
         hidden("n", "other(-1)", "Run before", "explain the run before this one", id="explain.older"),
         hidden("N", "other(1)", "Run after", "explain the run after it", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
@@ -123,17 +124,9 @@ class ExplainScreen(Frame):
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
     @property
-    def _device(self) -> tuple[str, int]:
-        """Backend and number of the device that is explained: that of the run, else the GPU if there is one."""
-        run = self.view.run
-        if run is None or run.simulated:
-            return ("cuda", self.model.state.watched) if self.view.has_gpu else ("cpu", 0)
-        return run.backend, run.gpu
-
-    @property
     def _measuring(self) -> str:
         """How far measuring the limits has come; empty where it is not going on."""
-        backend, gpu = self._device
+        backend, gpu = self.view.device
         told = self.model.limits_of(backend, gpu)
         if told is None or told.complete or not self.view.busy:
             return ""
@@ -144,11 +137,7 @@ class ExplainScreen(Frame):
     @property
     def _how(self) -> str:
         """How a limit is measured from here."""
-        return "in this recording" if self.view.source is None else f"yet; {self.key_of('explain.limits')} measures it"
-
-    def action_limits(self) -> None:
-        with self.saying():
-            self.say(self.view.measure_limits(*self._device))
+        return "in this recording" if self.view.source is None else f"yet; {self.key_of('limits')} measures it"
 
     def _same(self, run: Run | None, single: str) -> bool:
         """Whether the last figure and ledger still hold; those of a run that is going are made four times a second."""
@@ -208,10 +197,6 @@ class ExplainScreen(Frame):
 
     def why_not(self, action: str) -> str:
         match action:
-            case "limits" if self.view.source is None:
-                return "this is a recording; limits are measured in the dashboard"
-            case "limits" if self.view.busy:
-                return self.busy_words
             case "op" if len(self._ops) < 2:
                 return "there is no other operation whose occupancy is known"
             case "undo" if not self.is_mounted or not self.query_one(OccupancyPanel).changed:

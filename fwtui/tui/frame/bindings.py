@@ -31,7 +31,8 @@ MOTION = hidden("o", "motion", "Motion", "slow motion: the plan of a run that ha
 PAUSE = hidden("p", "pause", "Pause", "stop what is shown (again: go on); runs and recordings go on")
 RACE = hidden("g", "race", "Race", "the run that is shown races the baseline, else the run before of the same n")
 CURSOR = bound("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away")
-LIVE = (CANCEL, RECORD, MARK, PAUSE)
+LIMITS = hidden("D", "limits", "Limits", "measure what the device of this run can do at most (20 s); kept for later")
+LIVE = (CANCEL, RECORD, MARK, PAUSE, LIMITS)
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (

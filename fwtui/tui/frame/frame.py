@@ -254,6 +254,10 @@ class Frame(Screen[None]):
         except Refused as refusal:
             self.say(str(refusal), level)
 
+    def action_limits(self) -> None:
+        with self.saying():
+            self.say(self.view.measure_limits(*self.view.device))
+
     def action_cancel(self) -> None:
         if words := self.view.cancel():
             self.say(words)
@@ -465,6 +469,8 @@ class Frame(Screen[None]):
         match action:
             case "cancel" if not self.view.busy:
                 return "nothing is going that could be cancelled"
+            case "limits" if self.view.busy:
+                return self.busy_words
             case "mark" if source is None or source.recorder is None:
                 return f"nothing is being recorded that a marker could be left in; {self.key_of('record')} records"
             case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):

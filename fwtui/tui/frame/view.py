@@ -117,6 +117,14 @@ class View:
             return "cancelling; what does not end by itself is killed after 2 s"
         return ""
 
+    @property
+    def device(self) -> tuple[str, int]:
+        """Backend and number of what the run that is shown was computed on; before a run the GPU, where there is one."""
+        run = self.run
+        if run is None or run.simulated:
+            return ("cuda", self.model.state.watched) if self.has_gpu else ("cpu", 0)
+        return run.backend, run.gpu
+
     def measure_limits(self, backend: str, gpu: int = 0) -> str:
         """Have the device's limits measured, and say so. Raises Refused."""
         assert self.source is not None

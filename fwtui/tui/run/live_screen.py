@@ -48,6 +48,7 @@ class RunScreen(SessionScreen):
         bindings.bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open"),
         bindings.ANSWERS,
         bindings.COUNTERS,
+        bindings.LIMITS,
         bindings.BASELINE,
         bindings.RACE,
         *bindings.COMMON,
@@ -179,7 +180,7 @@ class RunScreen(SessionScreen):
     def asks(self) -> Mapping[str, str]:
         return {
             COUNTERS: f"{self.key_of('counters')}: hardware counters tell",
-            LIMITS: "the place to explain can measure what this CPU can do",
+            LIMITS: f"{self.key_of('limits')} measures what this CPU can do",
         }
 
     def action_cancel(self) -> None:

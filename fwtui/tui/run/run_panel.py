@@ -115,6 +115,7 @@ class Figures(Horizontal):
                 place.query_one(Static).update(Content(new.words))
                 digits = place.query_one(Digits)
                 digits.update(new.number)
+                digits.display = bool(new.number)
                 digits.set_class(new.doubtful, "-doubtful")
         self._shown = now
 

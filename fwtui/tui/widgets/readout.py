@@ -199,8 +199,8 @@ def phases(s: Subject, width: int) -> list[Content]:
         line(
             (f"{shortened(title, LABEL - 1):<{LABEL}}", MUTED),
             (bar, "$primary"),
-            (f"{units.duration(took):>{NUMBER}}", number if took is not None else MUTED),
-            (f"{units.percent(share):>{NUMBER}}", MUTED),
+            (f"{units.duration(took) if took is not None else '':>{NUMBER}}", number),
+            (f"{units.percent(share) if share is not None else '':>{NUMBER}}", MUTED),
         )
         for title, bar, took, share in zip(titles, charts.bars(seconds, room), seconds, shares, strict=True)
     ]
