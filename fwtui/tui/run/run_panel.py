@@ -149,12 +149,14 @@ class RunPanel(VerticalScroll, can_focus=False):
         self.set_class(event.size.width >= PICTURED[0] and event.size.height >= PICTURED[1], "-pictured")
         self.set_class(event.size.width >= LARGE[0] and event.size.height >= LARGE[1], "-large")
 
-    def show(self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...], motion: bool = False) -> None:
-        """Show a run of the model, or advice where there is none; `motion`: its plan in slow motion."""
+    def show(
+        self, model: Model, run: Run | None, baseline: Run | None, advice: tuple[str, ...], motion: bool = False, again: str = ""
+    ) -> None:
+        """Show a run of the model, or advice where there is none; `motion`: its plan in slow motion; `again`: a key."""
         subject = None
         if run is not None:
-            evidence = model.evidence(run) if run.backend == "cuda" else None
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit_of(model, run))
+            latest = run.id == model.current
+            subject = Subject(run, model.evidence(run), model.gpu_of(run), baseline, latest, limit_of(model, run), again)
         self.query_one(Banner).show(model.fault)
         told = self.query_one(Told)
         told.show(advice)

@@ -76,7 +76,8 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         baseline = self.view.baseline_run
-        self.query_one(RunPanel).show(self.model, self.view.run, baseline, self.advice(), self.view.motion)
+        again = "" if self.view.source is None else self.key_of("again")
+        self.query_one(RunPanel).show(self.model, self.view.run, baseline, self.advice(), self.view.motion, again)
         self.query_one(HistoryTable).show(self.model, baseline, self.app.size.width - 2)
 
     def point(self, panel: str) -> None:
