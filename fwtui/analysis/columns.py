@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from fwtui.analysis.compare import Comparison, Entrant
+from fwtui.analysis.compare import Comparison, Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
+from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.reason import reason
 from fwtui.common import units
@@ -91,17 +92,16 @@ def _peak(row: Row) -> float | None:
     return share_of_peak(row.run, row.model.gpu_of(row.run))
 
 
-def _against(row: Row) -> float | str | None:
+def _against(row: Row) -> str | None:
     if row.found is None:
         return "baseline" if row.baseline is row.run else ""
-    return row.found.speedup
+    return row.found.gained or None
 
 
-def _end(row: Row, low: bool) -> float | str:
+def _end(row: Row, low: bool) -> str:
     """An end of the 95 % interval of that."""
-    if row.found is None or row.found.ratio is None:
-        return ""
-    return 1 / (row.found.ratio.high if low else row.found.ratio.low)
+    ends = row.found.interval if row.found is not None else None
+    return units.gain(ends[0 if low else 1]) if ends is not None else ""
 
 
 def _phases(row: Row) -> str | None:
@@ -145,15 +145,8 @@ def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
     return first
 
 
-def speedup(run: Run, against: Run | None) -> float | None:
-    """How many times as fast the run is; None where either has no time, or wrong distances."""
-    if against is None or not against.seconds or not run.seconds or run.wrong:
-        return None
-    return against.seconds / run.seconds
-
-
 def outcome(model: Model, run: Run) -> str:
-    """How a run ended in a few words: verified, wrong and where, cancelled, throttled."""
+    """How a run ended in a few words: verified, wrong and where, cancelled, and what disturbed it."""
     if run.state == "running":
         return "did not finish"
     if run.state != "done":
@@ -170,9 +163,7 @@ def outcome(model: Model, run: Run) -> str:
             words += ["verified"] * (not run.simulated)
         else:
             words.append(f"{verdict.verdict.upper()}: {verdict.how}")
-    evidence = model.evidence(run)
-    if evidence is not None and evidence.throttled:
-        words.append("throttled: " + ", ".join(evidence.throttled))
+    words += map(str, disturbances(run, model.evidence(run)))
     if run.indicative:
         words.append(f"indicative: {run.indicative}")
     return ", ".join(words) or "unverified"
@@ -197,12 +188,12 @@ _ALL = (
     Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
     Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
     Column("phases", "phases", _phases, {PRINTED: 0}, absent=NONE),
-    Column("against", "vs", _against, {COMPARED: 0}, units.gain, absent=NONE),
-    Column("vs base", "vs base", _against, {COMPARISON: 0}, units.gain, right=True, absent=NONE),
-    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}, units.gain),
-    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}, units.gain),
+    Column("against", "vs", _against, {COMPARED: 0}, absent=NONE),
+    Column("vs base", "vs base", _against, {COMPARISON: 0}, right=True, absent=NONE),
+    Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}),
+    Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}),
     Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
-    Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}),
+    Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=12),
     Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),
     Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),
     Column("why", "because", _why, {PRINTED: 0}, absent=NONE),

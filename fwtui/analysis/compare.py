@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fwtui.analysis.disturbances import Disturbance, disturbances
 from fwtui.common import units
-from fwtui.common.ratio_interval import Interval, ratio
+from fwtui.common.ratio_interval import LEAST_SECONDS, Interval, ratio
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import events
@@ -14,8 +15,10 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES
 
-FASTER, SLOWER, SAME, UNCLEAR = "FASTER", "SLOWER", "SAME", "UNCLEAR"
+FASTER, SLOWER, SAME, UNCLEAR, NOT_COMPARED = "FASTER", "SLOWER", "SAME", "UNCLEAR", "NOT COMPARED"
 MATTERS = 0.01  # smaller differences are none: passes of one run say nothing of how much runs differ among themselves
+ENOUGH = 5  # passes of both, for an interval that tells
+FAR = 3  # times; an equally greedy neighbour leaves a run half of its cores, and runs under load were seen to take 2.8x
 
 
 class Entrant(NamedTuple):
@@ -45,11 +48,22 @@ class Delta(NamedTuple):
     title: str
     baseline: float | None
     seconds: float | None
+    change: float | None  # share by which the run's part takes longer (less where negative); None where no times are compared
+
+
+class Rough(NamedTuple):
+    """A ratio of times from passes too few for an interval: rounded to one digit, and between what passes it lies."""
+
+    estimate: float
+    low: float
+    high: float
+    passes: int
 
     @property
-    def change(self) -> float | None:
-        """Share by which the run's part takes longer (less where negative)."""
-        return self.seconds / self.baseline - 1 if self.baseline and self.seconds is not None else None
+    def words(self) -> str:
+        """About 100x (one pass), whichever of the two is the faster one."""
+        by = "one pass" if self.passes == 1 else f"{self.passes} passes"
+        return f"about {max(self.estimate, 1 / self.estimate):.0f}x ({by})"
 
 
 class Comparison(NamedTuple):
@@ -57,81 +71,115 @@ class Comparison(NamedTuple):
 
     verdict: str
     why: str
-    ratio: Interval | None
+    ratio: Interval | Rough | None
     total: Delta
     phases: tuple[Delta, ...]
     stages: tuple[Delta, ...]
     differs: tuple[str, ...]
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """The speed-up's 95 % interval; None where passes are too few to have one."""
+        return (1 / self.ratio.high, 1 / self.ratio.low) if isinstance(self.ratio, Interval) else None
+
+    @property
     def speedup(self) -> float | None:
-        """How many times as fast by the medians of all passes; None where nothing may be said."""
-        if self.ratio is None or not self.total.seconds or not self.total.baseline:
-            return None
-        return self.total.baseline / self.total.seconds
+        """How many times as fast, within that interval; None where nothing may be said."""
+        return 1 / self.ratio.estimate if self.ratio is not None else None
+
+    @property
+    def gained(self) -> str:
+        """The speed-up in words: 8.12x, ~100x by few passes; empty where nothing may be said."""
+        if self.ratio is None:
+            return ""
+        return f"{'~' if isinstance(self.ratio, Rough) else ''}{units.gain(1 / self.ratio.estimate)}"
 
 
 def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
     """The run against the baseline."""
     run, base = entrant.run, baseline.run
-    verdict, why, interval = judge(entrant, baseline)
+    verdict, why, found = judge(entrant, baseline)
+
+    def part(key: str, title: str, before: float | None, now: float | None) -> Delta:
+        return Delta(key, title, before, now, now / before - 1 if found is not None and before and now is not None else None)
+
     titles = {p.key: p.title for r in (base, run) for p in r.phases}
     ours, theirs = ({p.key: p.seconds for p in r.phases} for r in (run, base))
-    stages = [Delta(s.key, s.title, base.stage_seconds(s.key), run.stage_seconds(s.key)) for s in STAGES.values() if s.title]
+    stages = [part(s.key, s.title, base.stage_seconds(s.key), run.stage_seconds(s.key)) for s in STAGES.values() if s.title]
     return Comparison(
         verdict,
         why,
-        interval,
-        Delta("total", "total", base.seconds, run.seconds),
-        tuple(Delta(key, title, theirs.get(key), ours.get(key)) for key, title in titles.items()),
+        found,
+        Delta("total", "total", base.seconds, run.seconds, found.estimate - 1 if found is not None else None),
+        tuple(part(key, title, theirs.get(key), ours.get(key)) for key, title in titles.items()),
         tuple(d for d in stages if d.baseline is not None or d.seconds is not None),
         differences(entrant, baseline),
     )
 
 
-def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | None]:
-    """FASTER, SLOWER, SAME or UNCLEAR, the reason in words, and the ratio of times where one may be formed.
+def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rough | None]:
+    """The verdict, the reason in words, and the ratio of times where one may be formed.
 
     By the interval of `fwtui.common.ratio_interval.ratio` and a difference that matters (1 %, either way): FASTER or SLOWER
     where all of it lies beyond, SAME where all of it lies within (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
-    Biopharmaceutics 15, 1987), else UNCLEAR. The interval tells how passes of a run differ; runs differ among themselves
-    by more (T. Kalibera, R. Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013), so where an experiment was
-    repeated, a difference must also exceed that between its repetitions. A run that is not verified, not finished,
-    throttled or of another n is never FASTER or SLOWER.
+    Biopharmaceutics 15, 1987), else UNCLEAR: the measurement cannot tell. Passes too few for an interval tell as well where
+    even the closest of them are FAR times apart. What is not finished, not verified, simulated or of another n is NOT COMPARED
+    (another graph of the same n is the same work).
+
+    The interval tells how passes of a run differ; runs differ among themselves by more (T. Kalibera, R. Jones, Rigorous
+    Benchmarking in Reasonable Time, ISMM 2013), so where an experiment was repeated, a difference must also exceed that
+    between its repetitions. A run that was disturbed is never FASTER or SLOWER. Nor is the same experiment of the same session
+    on the same device: nothing was changed between the two, so a difference is the machine's. Two sessions are what
+    a comparison is for, of the same experiment as well: before and after a change, two machines, two versions.
     """
     why = _refusal(entrant, baseline)
     if why:
-        return UNCLEAR, why, None
+        return NOT_COMPARED, why, None
     run, base = entrant.run, baseline.run
-    interval = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, base)))
-    if interval is None:
-        for one in (run, base):
-            if one.done is not None and len(one.samples) < min(one.done.count, events.SAMPLES_TOLD):
-                kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
-                return UNCLEAR, f"this recording keeps {kept}, too few to tell a difference from chance; run it again", None
-        fewest = min(len(run.samples), len(base.samples))
-        few = f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few"
-        return UNCLEAR, f"{few}; repeat it at least 5 times", None
-    _, low, high = interval
-    words = "time " + " to ".join(dict.fromkeys((_change(low), _change(high))))
+    found = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, base))) or _rough(run, base)
+    if found is None:
+        return UNCLEAR, _too_few(run, base), None
+    low, high = found.low, found.high
+    span = found.words if isinstance(found, Rough) else " to ".join(dict.fromkeys((_change(low), _change(high))))
+    words, better = f"time {span}", ""
+    if isinstance(found, Rough):
+        few = found.passes < ENOUGH
+        words, better = span, f"; {f'repeat it at least {ENOUGH} times' if few else 'run it again'} to know it better"
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
-        return SAME, f"{words}, within {units.percent(MATTERS)}", interval
+        return SAME, f"{words}, within {units.percent(MATTERS)}", found
+    disturbed = [f"{e.label} was {one.word} ({one.why})" for e in (entrant, baseline) for one in _disturbances(e)]
+    if disturbed:
+        return UNCLEAR, f"{words}, but {' and '.join(disturbed)}", found
+    if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
+        return UNCLEAR, f"the same experiment again: its passes differ by {span}; run it on a quiet machine", found
     if not (high < 1 / (1 + MATTERS) or low > 1 + MATTERS):
-        return UNCLEAR, f"{words}; more passes would tell whether it exceeds {units.percent(MATTERS)}", interval
-    throttled = [e.label for e in (entrant, baseline) if _throttled(e)]
-    if throttled:
-        return UNCLEAR, f"{words}, but {' and '.join(throttled)} {'were' if throttled[1:] else 'was'} throttled", interval
+        return UNCLEAR, f"{words}; more passes would tell whether it exceeds {units.percent(MATTERS)}", found
     noise = max(repeated(e.model, e.run) for e in (entrant, baseline))
     if not (high < 1 / (1 + noise) or low > 1 + noise):
-        return UNCLEAR, f"{words}, but runs of one and the same experiment differ by {units.percent(noise)}", interval
-    return (FASTER if high < 1 else SLOWER), words, interval
+        return UNCLEAR, f"{words}, but runs of one and the same experiment differ by {units.percent(noise)}", found
+    return (FASTER if high < 1 else SLOWER), words + better, found
+
+
+def speedup(run: Run, against: Run | None) -> float | None:
+    """How many times as fast the run is, as a comparison says it; by the totals where passes are too few for that.
+
+    None where either has no time, or the run wrong distances.
+    """
+    if against is None or not against.seconds or not run.seconds or run.wrong:
+        return None
+    found = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, against)))
+    return against.seconds / run.seconds if found is None else 1 / found.estimate
 
 
 def repeated(model: Model, run: Run) -> float:
-    """By what share the slowest verified run of the same experiment in that session exceeds the fastest; 0 for a single one."""
+    """By what share the slowest verified run of the same experiment in that session exceeds the fastest; 0 for a single one.
+
+    Without those that were disturbed: they say nothing of the others.
+    """
     wanted = identity(run.experiment)
-    right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.backend == run.backend)
-    times = [r.seconds for r in right if r.seconds and identity(r.experiment) == wanted]
+    right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.backend == run.backend and r.gpu == run.gpu)
+    alike = (r for r in right if r.seconds and identity(r.experiment) == wanted)
+    times = [r.seconds for r in alike if r.seconds and not disturbances(r, model.evidence(r))]
     return max(times) / min(times) - 1 if times else 0.0
 
 
@@ -177,9 +225,40 @@ def _shown(field: Field, experiment: Experiment) -> str:
     return "none" if not text or (field.name == "tile" and not experiment.tile) else text
 
 
-def _throttled(entrant: Entrant) -> bool:
-    evidence = entrant.model.evidence(entrant.run) if entrant.run.backend == "cuda" else None
-    return evidence is not None and bool(evidence.throttled)
+def _disturbances(entrant: Entrant) -> tuple[Disturbance, ...]:
+    return disturbances(entrant.run, entrant.model.evidence(entrant.run))
+
+
+def _device(entrant: Entrant) -> tuple[object, ...]:
+    """What computed the run, and in which session: the same one may have been read twice, or recorded in parts."""
+    header = entrant.model.header
+    session = (header.created, header.machine) if header is not None else (entrant.model,)
+    return (*session, entrant.run.backend, entrant.run.gpu)
+
+
+def _rough(run: Run, base: Run) -> Rough | None:
+    """The ratio of times by passes too few for an interval; None where they could be that far apart by chance."""
+    ours, theirs = ([s.seconds for s in r.samples] or [r.seconds or 0.0] for r in (run, base))
+    if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < LEAST_SECONDS:
+        return None
+    low, high = min(ours) / max(theirs), max(ours) / min(theirs)
+    if not (high <= 1 / FAR or low >= FAR):
+        return None
+    slower = run.seconds > base.seconds
+    times = float(f"{max(run.seconds, base.seconds) / min(run.seconds, base.seconds):.0e}")
+    passes = min(r.done.count if r.done is not None else len(r.samples) for r in (run, base))
+    return Rough(times if slower else 1 / times, low, high, passes)
+
+
+def _too_few(run: Run, base: Run) -> str:
+    """Why there are not enough passes of both to tell."""
+    for one in (run, base):
+        if one.done is not None and len(one.samples) < min(one.done.count, events.SAMPLES_TOLD):
+            kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
+            return f"this recording keeps {kept}, too few to tell a difference from chance; run it again"
+    fewest = min(len(run.samples), len(base.samples))
+    few = f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few"
+    return f"{few}; repeat it at least {ENOUGH} times"
 
 
 def _change(multiple: float) -> str:

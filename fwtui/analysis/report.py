@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis.columns import baseline_run, flops_per_task, speedup
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.columns import baseline_run, flops_per_task
+from fwtui.analysis.compare import Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
+from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.reason import reason
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
 from fwtui.stream.stages import STAGES
+from fwtui.stream.throttle import throttled
 
 
 def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
@@ -72,7 +74,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "stages": {s.key: t for s in STAGES.values() if s.told and (t := run.stage_seconds(s.key)) is not None},
         "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
         "occupancy_limited_by": list(occupancy.limiters) if occupancy is not None else [],
-        "throttled": list(evidence.throttled) if evidence is not None else [],
+        "throttled": list(throttled(evidence.throttle)) if evidence is not None and gpu is not None else [],
+        "disturbances": [str(one) for one in disturbances(run, evidence)],
         "gpu_power_watts": evidence.power_watts if evidence is not None and gpu is not None else None,
         "gpu_clock_mhz": evidence.gpu_clock_mhz if evidence is not None and gpu is not None else None,
         "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
-from fwtui.analysis.compare import SLOWER, Comparison, Entrant, compare, pairs
+from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
 from fwtui.analysis.report import table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
@@ -34,14 +34,17 @@ def execute(given: argparse.Namespace) -> int:
     if given.json:
         print("\n".join(json.dumps(data(*made)) for made in chosen), flush=True)
     else:
-        rows, last = [COMPARED_HEAD], None
+        rows, last, why = [COMPARED_HEAD], None, dict[str, None]()
         for entrant, baseline, found in chosen:
             if baseline is not last:
                 rows.append(compared(baseline, None))
-            rows.append(compared(entrant, found))
+            *told, because = compared(entrant, found)
+            if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
+                why[f"not compared: {because}"], because = None, ""
+            rows.append((*told, because))
             last = baseline
         below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
-        print("\n".join([*table(rows), *below]), flush=True)
+        print("\n".join([*table(rows), *why, *below]), flush=True)
     return WRONG if given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen) else OK
 
 
@@ -80,8 +83,7 @@ def _pairs(groups: list[list[Entrant]]) -> list[tuple[Entrant, Entrant]]:
 
 
 def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, Any]:
-    """The comparison under stable names; `interval` is the speed-up's, 95 %."""
-    ends = [1 / found.ratio.high, 1 / found.ratio.low] if found.ratio is not None else None
+    """The comparison under stable names; `interval` is the speed-up's, 95 %, and null where passes are too few for one."""
     return {
         "session": entrant.session,
         "run": entrant.run.id,
@@ -95,7 +97,7 @@ def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, An
         "verdict": found.verdict,
         "why": found.why,
         "speedup": found.speedup,
-        "interval": ends,
+        "interval": found.interval,
         "differs": list(found.differs),
         **{
             name: [{"part": p.key, "baseline": p.baseline, "seconds": p.seconds, "change": p.change} for p in parts]

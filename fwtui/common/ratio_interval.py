@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 CONFIDENCE = 0.95
 _EXACT_UP_TO = 60  # passes of both together, above which the normal approximation is as good
-_LEAST_SECONDS = 1e-12  # no clock tells less; a made-up file may say so
+LEAST_SECONDS = 1e-12  # no clock tells less; a made-up file may say so
 
 
 class Interval(NamedTuple):
@@ -32,8 +32,8 @@ def ratio(seconds: tuple[float, ...], baseline: tuple[float, ...]) -> Interval |
     Nonparametric Statistical Methods, section 4.3. It assumes that passes are independent and that one distribution is
     the other one scaled, nothing about their form. Both need at least four passes, or 3 and 5.
     """
-    ours = sorted(s for s in seconds if math.isfinite(s) and s >= _LEAST_SECONDS)
-    theirs = sorted(s for s in baseline if math.isfinite(s) and s >= _LEAST_SECONDS)
+    ours = sorted(s for s in seconds if math.isfinite(s) and s >= LEAST_SECONDS)
+    theirs = sorted(s for s in baseline if math.isfinite(s) and s >= LEAST_SECONDS)
     rank = _rank(min(len(ours), len(theirs)), max(len(ours), len(theirs)))
     if not rank:
         return None

@@ -20,6 +20,7 @@ class Sampling:
         self._wanted = hz > 0
         self._held = False
         self._gpu = gpu  # that is watched
+        self._worker: int | None = None  # the process that measures
         self._deaths = 0
         self._due = origin
 
@@ -27,6 +28,16 @@ class Sampling:
         """Begin where there is none, telemetry is wanted and a dead one's time is over."""
         if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
             self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", str(self._gpu)], self._origin)
+            self._name_worker()
+
+    def measures(self, worker: int) -> None:
+        """Let what that process uses of the CPU be no work of others."""
+        self._worker = worker
+        self._name_worker()
+
+    def _name_worker(self) -> None:
+        if self.child is not None and self._worker is not None:
+            self.child.send(b"%d\n" % self._worker)
 
     def follow(self, gpu: int) -> Child | None:
         """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""

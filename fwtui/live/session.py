@@ -241,7 +241,9 @@ class Live:
         if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
             self._worker.close(grace=0.5)
             self._worker = None
-        self._worker = self._worker or Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+        if self._worker is None:
+            self._worker = Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+            self._sampling.measures(self._worker.pid)
         self._worker_kind = kind
         return self._worker
 

@@ -262,6 +262,9 @@ class Telemetry(Event, frozen=True, kw_only=True):
         Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean of the cores", about=5000, host=True, short="clock")
     ] = None
     host_memory_bytes: Annotated[Count | None, Quantity("host mem", MEMORY, "used", "memory_bytes", 2**36, host=True)] = None
+    other_cpu_utilisation: Annotated[
+        Share | None, Quantity("other CPU", PERCENT, "of all cores, by other programs", 1, later=True, host=True)
+    ] = None
     cost_seconds: Annotated[Seconds | None, Quantity("sampling", DURATION, "what one reading cost", later=True, host=True)] = None
 
 

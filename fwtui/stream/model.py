@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.run import Run, started
-from fwtui.stream.throttle import throttled
 
 CHECKPOINT_EVERY = 512
 MOST_RUNS = 10_000  # of a session
@@ -76,11 +75,8 @@ class Evidence(NamedTuple):
     dram_utilisation: float | None
     throttle: int
     integer_utilisation: float | None = None
-
-    @property
-    def throttled(self) -> tuple[str, ...]:
-        """Reasons for lowered clocks, in words; empty when there were none."""
-        return throttled(self.throttle)
+    other_cpu: float | None = None  # share of the CPU that other programs used
+    cores: int | None = None  # of that CPU
 
 
 class State(Struct, frozen=True, kw_only=True, dict=True):
@@ -263,6 +259,8 @@ class Model:
             dram_utilisation=mean("dram_utilisation", GPM_WINDOW),
             throttle=reduce(or_, (reading.throttle or 0 for reading in during), 0),
             integer_utilisation=mean("integer_utilisation", GPM_WINDOW),
+            other_cpu=mean("other_cpu_utilisation"),
+            cores=self.header.machine.cores if self.header is not None else None,
         )
 
 

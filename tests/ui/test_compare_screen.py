@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from msgspec import structs
 from pressing import WIDE
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
@@ -99,9 +100,13 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         screen._brought(read(str(OTHER)))
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
-        assert "UNCLEAR" in shown and "n = 1024 is" in shown and "h200-n1024-naive…:5" in shown
+        assert shown.count("NOT COMPARED") == 4 and "n = 1024 is" not in shown and "h200-n1024-naive…:5" in shown
         table = screen.query_one(CompareTable)
+        assert {str(table.get_row_at(table.row_count - 1)[at].style) for at in range(4)} == {"dim"}
         table.move_cursor(row=table.row_count - 1)
+        shown = await go(pilot)
+        assert shown.count("n = 1024 is not the same work as n = 4096") == 1, "the reason of the row that is marked"
+        assert "%" not in shown.partition("n = 1024 is not")[2].partition("outside")[0], "no change of what is not compared"
         await go(pilot, "b")
         assert screen._pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
 
@@ -146,7 +151,8 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "run 2 against run 1  FASTER  2.00x as fast" in shown and "tile 32 against 64" in shown
         live.start(dashboard._experiment)
         shown = await go(pilot)
-        assert "run 3 against run 1  UNCLEAR" in shown and "runs of one and the same experiment differ by 200 %" in shown
+        assert "run 3 against run 1  UNCLEAR" in shown
+        assert "the same experiment again: its passes differ by -66.7 %; run it on a quiet machine" in shown
 
 
 async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
@@ -173,7 +179,8 @@ async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive)
         live.verdict = scenes.verdict("wrong", how="in 3 cells")
         live.start(dashboard._experiment)
         shown = await go(pilot)
-    assert "UNCLEAR" in shown and "run 2 is wrong, so its time counts for nothing" in shown and "FASTER" not in shown
+    assert shown.count("NOT COMPARED") == 2 and "run 2 is wrong, so its time counts for nothing" in shown
+    assert "FASTER" not in shown
 
 
 async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: FwtuiApp) -> None:
@@ -204,6 +211,34 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
                 Verdict(pair).draw(pair, width)
                 Deltas(pair).draw(pair, width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
+
+
+def test_phases_that_are_a_guide_are_said_to_be() -> None:
+    model = Model()
+    *told, done = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b")
+    for event in (
+        *scenes.run(1, 1.0, scenes.experiment("naive"), title="a"),
+        *told,
+        structs.replace(done, instrumentation=0.01536),
+    ):
+        model.apply(event)
+    entrant, baseline = Entrant(model, model.runs[2]), Entrant(model, model.runs[1])
+    *_, last = Deltas(None).draw(Pair(entrant, baseline, compare(entrant, baseline)), 120)
+    assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are a guide" in last.plain
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one pass)"), (0.06, "UNCLEAR")])
+def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words: str) -> None:
+    model = Model()
+    for number, (kernel, took) in enumerate((("naive", 0.0384), ("katz-kider", seconds)), 1):
+        for event in scenes.run(number, 100.0 * number, scenes.experiment(kernel), title=kernel, seconds=took, passes=1):
+            model.apply(event)
+    entrant, baseline = Entrant(model, model.runs[2]), Entrant(model, model.runs[1])
+    pair = Pair(entrant, baseline, compare(entrant, baseline))
+    shown = "\n".join(row.plain for row in Verdict(pair).draw(pair, 100))
+    assert f"run 2 against run 1  {words}" in shown
+    assert ("about 100x (one pass); repeat it at least 5 times" in shown) == (words != "UNCLEAR")
+    assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~0.01x" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:

@@ -222,6 +222,7 @@ def test_the_history_has_room_for_the_longest_results() -> None:
         (-0.0001, "instrumentation within the spread"),
         (0.000768, "instrumentation +768 us (+2.0 %)"),
         (-0.000768, "instrumentation -768 us (-2.0 %)"),
+        (0.01536, "instrumentation +15.4 ms (+40.0 %) · the phases' shares are a guide"),
     ],
 )
 def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:
@@ -229,9 +230,9 @@ def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words:
     assert s.run.done is not None and s.run.phase_pass is not None
     several = msgspec.structs.replace(s.run.phase_pass, passes=5)
     s = s._replace(run=replace(s.run, done=msgspec.structs.replace(s.run.done, instrumentation=extra)))
-    assert readout.outside(s, 100)[0].plain.endswith(f" ms in a CUDA graph · {words}")
+    assert readout.outside(s, 120)[0].plain.endswith(f" ms in a CUDA graph · {words}")
     s = s._replace(run=replace(s.run, phase_pass=several))
-    assert f" in a CUDA graph · middle of 5 passes · {words}" in readout.outside(s, 120)[0].plain
+    assert f" in a CUDA graph · middle of 5 passes · {words}" in readout.outside(s, 140)[0].plain
 
 
 def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
@@ -380,6 +381,23 @@ def test_nothing_simulated_is_correct_before_its_verdict() -> None:
         assert ("correct" in readout.headline(s, 100).plain) == correct
         assert readout.headline(s, 100).plain.startswith("simulated") and "not timed" in figures(s)[0].words
         assert ("correct" in figures(s)[0].words) == correct
+
+
+@pytest.mark.parametrize(("again", "words"), [("a", "; a repeats it"), ("", "")])
+def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None:
+    told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.3)
+    busy = events.Telemetry(t=told[-1].t - 3.0, other_cpu_utilisation=0.6)
+    session = [scenes.header(), *scenes.merged(told, [busy])]
+    s = subject(session)._replace(again=again)
+    assert readout.progress(s, 100)[0].plain == f"noisy: other work used 60 % of the CPU{words}"
+    assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
+
+
+def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
+    going = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", until="clean")
+    model = model_of([*scenes.run(1, 1.0, scenes.experiment("naive"), title="a"), *going])
+    one, other = model.runs[1], model.runs[2]
+    assert wording.against(model, one, other) == ("", "") and wording.speedup(other, one) == ""
 
 
 def test_speedups_need_two_trustworthy_runs_of_one_size() -> None:

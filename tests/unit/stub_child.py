@@ -22,6 +22,7 @@ class StubChild:
         self.lines: deque[Line] = deque()
         self.asked: list[Any] = []
         self.exit_code: int | None = None
+        self.pid = 2**22  # of no process
         self.last_words = ""
 
     @property

@@ -57,7 +57,7 @@ class Claim:
             answer = self.judge(results)
         except Missing as missing:
             return Answer("-", UNTESTABLE, str(missing))
-        answer = replace(answer, note="; ".join(filter(None, (answer.note, results.throttled))))
+        answer = replace(answer, note="; ".join(filter(None, (answer.note, results.disturbed))))
         if answer.verdict != REFUTED:
             return answer
         return replace(answer, reason=". ".join(filter(None, (answer.reason, answer.cause or UNKNOWN))), cause="")

@@ -8,6 +8,7 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple, TypeVar
 
+from fwtui.analysis.disturbances import disturbances
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.counters import METRICS
@@ -118,13 +119,12 @@ class Results:
         return [m.text.removeprefix(LEFT_OUT) for m in told if m.text.startswith(LEFT_OUT)]
 
     @property
-    def throttled(self) -> str:
-        """Which of the runs that were asked for ran with clocks held down, and by what; empty where none is known to."""
+    def disturbed(self) -> str:
+        """Which of the runs that were asked for were disturbed, and by what; empty where none is known to."""
         words = []
         for run in (r for r in self.runs if r.id in self.used):
-            evidence = self.model.evidence(run)
-            if evidence is not None and evidence.throttled:
-                words.append(f"{run.experiment.kernel} at n = {run.n} was throttled ({', '.join(evidence.throttled)})")
+            for word, why in disturbances(run, self.model.evidence(run)):
+                words.append(f"{run.experiment.kernel} at n = {run.n} was {word} ({why})")
         return "; ".join(dict.fromkeys(words))
 
     @property

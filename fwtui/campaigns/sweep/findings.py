@@ -213,7 +213,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     sentence = f"Fastest at n = {n}: {told[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
         found = compare(Entrant(model, first), Entrant(model, ranked[1]))
-        by = f"{units.digits(found.speedup)}x, " if found.verdict == FASTER and found.speedup is not None else ""
+        by = f"{found.gained}, " if found.verdict == FASTER else ""
         sentence += f"; against the next, {told[1]}: {by}{found.verdict}"
     if len(ranked) > 2 and first.seconds and ranked[-1].seconds:
         sentence += f"; {units.times(ranked[-1].seconds / first.seconds)} as fast as the slowest, {told[-1]}"

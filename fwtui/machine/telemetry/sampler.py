@@ -1,4 +1,4 @@
-"""The process that owns NVML: tells the devices once and then readings, until its stdin ends.
+"""The process that owns NVML: tells the devices once and then readings, until its stdin ends; lines there name the worker.
 
     python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
@@ -23,7 +23,7 @@ import msgspec
 import psutil
 
 from fwtui.common.signals import end_with_parent
-from fwtui.machine.telemetry.bounds import count, scaled, share, significant
+from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
 from fwtui.machine.telemetry.nvml import Gpu, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
@@ -65,29 +65,54 @@ class Pace:
         return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
 
 
+class Own:
+    """This program's own processes: the sampler, its parent, and the worker that the parent has named."""
+
+    def __init__(self) -> None:
+        self.worker: int | None = None
+        self._before: dict[int, float] = {}
+
+    def seconds(self) -> float:
+        """Processor time that they used since the last call."""
+        now = {pid: used for pid in (os.getpid(), os.getppid(), self.worker) if pid and (used := _processor(pid)) is not None}
+        spent = sum(max(0.0, used - self._before.get(pid, used)) for pid, used in now.items())
+        self._before = now
+        return spent
+
+
 class Host:
     """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, own: Own) -> None:
+        self._own = own
+        self._cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
         psutil.cpu_percent()  # the first call only starts the window
+        self._others(1.0)
         self._read_at = now
         self._clock_at: float | None = None
         self._clock: float | None = None
 
     def read(self, now: float) -> dict[str, Any]:
         """Fields of events.Telemetry; `now` in monotonic seconds."""
-        utilisation = None
+        utilisation = others = None
         if now - self._read_at >= LEAST_WINDOW:
-            utilisation = share(psutil.cpu_percent())
+            utilisation, others = share(psutil.cpu_percent()), self._others(now - self._read_at)
             self._read_at = now
         if self._clock_at is None or now - self._clock_at >= CLOCK_EVERY:
             self._clock, self._clock_at = _clock_mhz(), now
         memory = psutil.virtual_memory()
         return {
             "cpu_utilisation": utilisation,
+            "other_cpu_utilisation": others,
             "cpu_clock_mhz": self._clock,
             "host_memory_bytes": count(memory.total - memory.available),
         }
+
+    def _others(self, seconds: float) -> float | None:
+        """The share of the cores that this program may use that others used, and not it, in the seconds since the last call."""
+        told = psutil.cpu_percent(percpu=True)
+        busy = sum(told[core] for core in self._cores if core < len(told)) / 100
+        return within(max(0.0, busy - self._own.seconds() / seconds) / len(self._cores), 0, 1)
 
 
 class Sampler:
@@ -103,6 +128,7 @@ class Sampler:
     ) -> None:
         self._descriptor = descriptor
         self._origin = origin
+        self.own = Own()
         self._pace = Pace(hz)
         self._clock = clock
         self._sleep = sleep
@@ -110,7 +136,7 @@ class Sampler:
     def run(self, index: int, identify: bool) -> None:
         """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
         gpus, reason = open_gpus()
-        host = Host(self._clock())
+        host = Host(self._clock(), self.own)
         gpu = gpus[index] if index < len(gpus) else None
         if gpu is not None:
             gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
@@ -152,6 +178,15 @@ class Sampler:
             line = line[os.write(self._descriptor, line) :]
 
 
+def _processor(pid: int) -> float | None:
+    """Processor time of that process so far; None where it is gone, or nobody may ask."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return None
+    return times.user + times.system
+
+
 def _clock_mhz() -> float | None:
     try:
         frequency = psutil.cpu_freq()
@@ -184,16 +219,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the parent, who then closes stdin
     end_with_parent()
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    sampler = Sampler(options.fd, options.origin, options.hz)
+    threading.Thread(target=_listen, args=(sampler.own,), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
-        Sampler(options.fd, options.origin, options.hz).run(options.device, options.identify)
+        sampler.run(options.device, options.identify)
     return 0
 
 
-def _end_with_stdin() -> None:
+def _listen(own: Own) -> None:
+    """Learn from stdin, line by line, which process the worker is; its end is the sampler's."""
     try:
-        while os.read(0, 4096):
-            pass
+        with open(0, "rb", buffering=0, closefd=False) as lines:  # a buffer's lock would outlive the main thread
+            for line in lines:
+                own.worker = int(line)
     finally:
         os._exit(0)  # at once, even while NVML hangs
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant, Rough
+from fwtui.analysis.disturbances import phases_doubt
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
@@ -16,7 +17,7 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 
 LABEL = 16
 NUMBER = 10
-STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning"}
+STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$text-warning", NOT_COMPARED: MUTED}
 
 
 class Pair(NamedTuple):
@@ -36,10 +37,11 @@ class Verdict(Drawn[Pair | str]):
         found = subject.found
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        if found.speedup is not None:
-            sure = found.verdict in (FASTER, SLOWER)
-            ratio = f"  {units.gain(found.speedup)}"
-            pieces += [(ratio, STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
+        sure = found.verdict in (FASTER, SLOWER)
+        if isinstance(found.ratio, Rough):
+            pieces.append((f"  {found.ratio.words}", STRONG if sure else MUTED))
+        elif found.gained:
+            pieces += [(f"  {found.gained}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
         differs = found.differs or ("nothing but its times",)
         because = hanging("because", LABEL, [found.why], width)
         return [line(*pieces), *because, *hanging("differs in", LABEL, differs, width, most=2)]
@@ -57,6 +59,9 @@ class Deltas(Drawn[Pair | None]):
         if found.stages:
             told = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in found.stages]
             lines += hanging("outside", LABEL, told, width, most=6)
+        for entrant in (subject.entrant, subject.baseline):
+            if doubt := phases_doubt(entrant.run):
+                lines += hanging(shortened(entrant.label, LABEL - 1), LABEL, [doubt], width)
         return lines
 
 

@@ -76,7 +76,7 @@ class CompareScreen(Frame):
     ]
     MOVES = ("Table of runs", (*bindings.MOVES[:2], Binding("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
-        ("because", "the 95 % interval of the change of time; unverified, throttled or unequal work is never faster or slower"),
+        ("because", "the 95 % interval of the change; what was disturbed, or only repeats, is never faster or slower"),
         ("race by time", "all runs at the same moment after their start, slowed down; from the rounds of the phase pass"),
         ("race by round", "all runs at the same point of the work: how long each one took to come there"),
     )

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from rich.text import Text
 
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, Row, columns_of
-from fwtui.analysis.compare import FASTER, SLOWER, Comparison, Entrant
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, Comparison, Entrant
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
 
 MOST_ROWS = 100
-LABELS = ((WIDEST, 19, 23), (WIDE, 19, 16), (NARROW, 14, 14), (0, 8, 12))  # from so many cells on: those of run and kernel
+# from so many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
+OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
 LEAST_BECAUSE = 12
 
 
@@ -26,21 +27,27 @@ class Line(NamedTuple):
 
 def columns(width: int) -> Widths:
     """Columns and their cells for a table of so many cells; what is left over says why."""
-    label, kernel = next(cells for least, *cells in LABELS if width >= least)
-    own = {"run": label, "kernel": kernel}
+    run, kernel, verdict = next(cells for least, *cells in OWN if width >= least)
+    own = {"run": run, "kernel": kernel, "verdict": verdict}
     *fixed, because = [(c, own.get(c.key, c.cells)) for c in columns_of(COMPARISON, width)]
     room = room_beside(fixed, width)
     return (*fixed, (because[0], room)) if room >= LEAST_BECAUSE else tuple(fixed)
 
 
 def cells(line: Line, label_width: int) -> dict[str, Text]:
-    """What the table says of one run; of a label that is too long the session's name is cut, not the run's number."""
+    """What the table says of one run; of a label that is too long the session's name is cut, not the run's number.
+
+    One that cannot be compared is grey; why not is said below the table, once it is marked.
+    """
     (model, run, _), found = line.entrant, line.found
     row = Row(model, run, run if line.pinned else None, found, short_label(line.entrant.label, label_width))
     told = found is not None and found.verdict in (FASTER, SLOWER)
     styles = {"run": "bold" if found is None else "", "vs base": "" if told or found is None else "dim"}
     styles |= {"verdict": "bold" if told else "", "because": "dim"}
-    return {column.key: cell(column, row, styles.get(column.key, "")) for column in columns_of(COMPARISON, WIDEST)}
+    usual = ""
+    if found is not None and found.verdict == NOT_COMPARED:
+        row, styles, usual = row._replace(found=found._replace(why="")), {}, "dim"
+    return {column.key: cell(column, row, styles.get(column.key, usual)) for column in columns_of(COMPARISON, WIDEST)}
 
 
 def short_label(label: str, width: int) -> str:

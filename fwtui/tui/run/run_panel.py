@@ -179,17 +179,19 @@ class RunPanel(VerticalScroll, can_focus=False):
         advice: tuple[str, ...],
         motion: bool = False,
         asks: Mapping[str, str] = NO_ASKS,
+        again: str = "",
     ) -> None:
         """Show a run of the model, or advice where there is none.
 
-        `motion`: its plan in slow motion; `asks`: how what a reason lacks is found out (fwtui.analysis.reason).
+        `motion`: its plan in slow motion; `asks`: how what a reason lacks is found out (fwtui.analysis.reason); `again`: the
+        key that repeats a run.
         """
         subject = None
         if run is not None:
-            evidence = model.evidence(run) if run.backend == "cuda" else None
+            evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
             why = self._why(model, run, evidence, baseline, asks)
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, run.id == model.current, limit, why)
+            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, why, again)
         self.query_one(Banner).show(model.fault)
         told = self.query_one(Told)
         told.show(advice)

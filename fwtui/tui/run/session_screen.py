@@ -80,7 +80,8 @@ class SessionScreen(Frame):
     def show(self) -> None:
         run = self.view.run
         baseline = self.view.baseline_of(run) if run is not None else None
-        self.query_one(RunPanel).show(self.model, run, baseline, self.advice(), self.view.motion, self.asks())
+        again = "" if self.view.source is None else self.key_of("again")
+        self.query_one(RunPanel).show(self.model, run, baseline, self.advice(), self.view.motion, self.asks(), again)
         self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
 
     def asks(self) -> Mapping[str, str]:

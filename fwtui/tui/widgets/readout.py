@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.content import Content
 
 from fwtui.analysis import answers
+from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import shortened
@@ -54,6 +55,7 @@ class Subject(NamedTuple):
     latest: bool  # whether it is the newest run
     limit: Limit | None = None  # what the device could do at most; None where nobody measured it
     reason: str = ""  # why it takes its time
+    again: str = ""  # the key that repeats it; empty where none does
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -166,9 +168,9 @@ def remarks(s: Subject, width: int) -> list[Content]:
     said: list[Content] = []
     if run.indicative:
         said.append(line(("indicative", "$text-warning"), (f": {run.indicative}", MUTED)))
+    for word, why in disturbances(run, s.evidence):
+        said.append(line((word, "$text-warning"), (f": {why}{f'; {s.again} repeats it' if s.again else ''}", MUTED)))
     evidence = s.evidence if run.backend == "cuda" else None
-    if evidence is not None and evidence.throttled:
-        said.append(line(("throttled", "$text-warning"), (f": {', '.join(evidence.throttled)}", MUTED)))
     if evidence is not None and evidence.power_watts is not None:
         clock = f" at {evidence.gpu_clock_mhz:.0f} MHz" if evidence.gpu_clock_mhz is not None else ""
         said.append(line((f"meanwhile {evidence.power_watts:.0f} W{clock}", MUTED)))
@@ -222,18 +224,6 @@ def outside(s: Subject, width: int) -> list[Content]:
             word = stage.copy.upper() if run.backend == "cuda" and stage.copy in ("h2d", "d2h") else stage.short
             words.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")
     return lines + hanging("outside the clock", LABEL, words, width, most=4)
-
-
-def instrumentation(run: Run) -> list[str]:
-    """How much longer or shorter the phase pass took, where that is more than the clean passes differ among themselves."""
-    done = run.done
-    if done is None or done.instrumentation is None:
-        return []
-    extra = done.instrumentation
-    if run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds:
-        return ["instrumentation within the spread"]
-    share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
-    return [f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"]
 
 
 def meters(s: Subject, width: int) -> list[Content]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fwtui.analysis import compare
 from fwtui.analysis.columns import short_dtype, simulated
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, judge
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Entrant
+from fwtui.analysis.disturbances import disturbances
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -13,7 +15,7 @@ from fwtui.stream.stages import doing
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 FLETCHER = "fletcher "
-VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?"}
+VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
 def graph_words(e: Experiment) -> str:
@@ -112,7 +114,7 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
 
 
 def outcome(run: Run, model: Model | None = None) -> str:
-    """The short form for a table; with the model of the run also whether the GPU was throttled."""
+    """The short form for a table; with the model of the run also whether it was disturbed."""
     if run.state == "running":
         share = run.progress.done if run.progress is not None else None
         return f"… {doing(run.stage)}" + (f" {100 * share:.0f} %" if share is not None else "")
@@ -123,10 +125,8 @@ def outcome(run: Run, model: Model | None = None) -> str:
         return "✓ simulated"
     found = run.verdict.verdict if run.verdict is not None else "unverified"
     words = " · ".join(filter(None, (f"{word[0]} {found.upper() if run.wrong else found}", part_checked(run))))
-    evidence = model.evidence(run) if model is not None and run.backend == "cuda" else None
-    if evidence is not None and evidence.throttled:
-        return f"{words} · throttled"
-    return f"{words} · indicative" if run.indicative else words
+    disturbed = [one.word for one in disturbances(run, model.evidence(run))] if model is not None else []
+    return " · ".join([words, *(disturbed or ["indicative"] * bool(run.indicative))])
 
 
 def doubtful(run: Run) -> bool:
@@ -140,8 +140,9 @@ def speedup(run: Run, baseline: Run | None) -> str:
         return ""
     if run.id == baseline.id:
         return "baseline"
-    comparable = run.state != "running" and run.n == baseline.n and not doubtful(run) and not doubtful(baseline)
-    return units.gain(baseline.seconds / run.seconds) if comparable and run.seconds and baseline.seconds else ""
+    comparable = run.state == baseline.state == "done" and run.n == baseline.n and not doubtful(run) and not doubtful(baseline)
+    ratio = compare.speedup(run, baseline) if comparable else None
+    return units.gain(ratio) if ratio is not None else ""
 
 
 def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
@@ -152,8 +153,8 @@ def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
     ratio = speedup(run, baseline)
     if baseline is None or not ratio or run.id == baseline.id:
         return ratio, ""
-    word, _, _ = judge(Entrant(model, run), Entrant(model, baseline))
-    return f"{ratio} {VERDICT_SIGNS[word]}", word
+    found = compare.compare(Entrant(model, run), Entrant(model, baseline))
+    return f"{found.gained or ratio} {VERDICT_SIGNS[found.verdict]}", found.verdict
 
 
 def device(model: Model) -> str:

@@ -14,7 +14,11 @@ from msgspec.structs import replace
 from scipy.stats import mannwhitneyu
 
 from fwtui.__main__ import main
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, UNCLEAR, Entrant, compare, judge, pairs
+from fwtui.analysis.columns import outcome
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Entrant, compare, judge, pairs, speedup
+from fwtui.analysis.disturbances import disturbances, instrumentation, phases_doubt
+from fwtui.analysis.report import result
+from fwtui.common import units
 from fwtui.common.ratio_interval import _rank, ratio
 from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import events
@@ -23,13 +27,18 @@ from fwtui.stream.model import Model
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
+SERIAL = settle(Experiment(kernel="serial", n=256))
+TILED = settle(Experiment(kernel="tiled-cpu", n=256))
+NAIVE = settle(Experiment(kernel="naive", n=256))
+ALONE = settle(Experiment(kernel="tiled-cpu", n=256, options={"cores": 0}))
 
 
 class Session:
-    """A model of made-up runs."""
+    """A model of made-up runs on four cores."""
 
-    def __init__(self) -> None:
+    def __init__(self, created: str = "2025-01-01T12:00:00+00:00") -> None:
         self.model = Model()
+        self.model.apply(events.Header(t=0, program="fwtui", created=created, machine=events.Machine(cpu="a", cores=4)))
 
     def add(
         self,
@@ -40,17 +49,19 @@ class Session:
         backend: str = "cpu",
         phases: dict[str, float] | None = None,
         throttle: int = 0,
+        others: float | None = None,
+        gpu: int = 0,
     ) -> Entrant:
         number = len(self.model.runs) + 1
-        wanted = experiment or settle(Experiment(kernel="tiled-cpu", n=256))
+        wanted = experiment or TILED
         t = float(100 * number)
         names = tuple(events.PhaseName(key, key.title()) for key in phases or {})
         told: list[events.Event] = [
-            events.RunStarted(t=t, run=number, experiment=wanted, title=wanted.kernel, backend=backend, phases=names)
+            events.RunStarted(t=t, run=number, experiment=wanted, title=wanted.kernel, backend=backend, phases=names, gpu=gpu)
         ]
         for s in seconds:
             told.append(events.Sample(t=t + s, run=number, seconds=s, since=t))
-            told.append(events.Telemetry(t=t + s / 2, throttle=throttle))
+            told.append(events.Telemetry(t=t + s / 2, throttle=throttle, other_cpu_utilisation=others))
             t += s
         if phases:
             parts = tuple(events.Part(phase=k, seconds=v, launches=1, relaxations=1, device_bytes=1) for k, v in phases.items())
@@ -108,7 +119,7 @@ def test_made_up_times_are_survived() -> None:
 @pytest.mark.parametrize(("factor", "verdict"), [(0.5, FASTER), (0.97, FASTER), (1.0, SAME), (1.004, SAME), (1.03, SLOWER)])
 def test_verdicts(factor: float, verdict: str) -> None:
     session = Session()
-    base = session.add(STEADY, settle(Experiment(kernel="serial", n=256)))
+    base = session.add(STEADY, SERIAL)
     found = compare(session.add(times(factor)), base)
     assert found.verdict == verdict and found.speedup == pytest.approx(1 / factor)
     assert found.ratio is not None and found.ratio.low <= factor <= found.ratio.high
@@ -116,28 +127,65 @@ def test_verdicts(factor: float, verdict: str) -> None:
 
 def test_an_interval_across_what_matters_is_unclear() -> None:
     session = Session()
-    base = session.add([1.0, 1.2, 0.8, 1.1, 0.9, 1.15], settle(Experiment(kernel="serial", n=256)))
+    base = session.add([1.0, 1.2, 0.8, 1.1, 0.9, 1.15], SERIAL)
     verdict, why, _ = judge(session.add([1.05, 1.25, 0.85, 1.0, 0.95, 1.1]), base)
     assert verdict == UNCLEAR and "more passes" in why
 
 
 def test_passes_that_a_recording_left_out_are_not_said_to_have_been_too_few() -> None:
     session = Session()
-    whole = session.add(STEADY, settle(Experiment(kernel="serial", n=256)))
+    whole = session.add(STEADY, SERIAL)
     other = session.add(times(0.5))
     slim = other._replace(run=replace(other.run, samples=()))
     for run, base in ((slim, whole), (whole, slim)):
         verdict, why, interval = judge(run, base)
         assert (verdict, interval) == (UNCLEAR, None)
         assert f"this recording keeps 0 of the {len(STEADY)} passes of run {other.run.id}" in why
+    tenth = session.add(times(0.1), changed(TILED, seed=8))
+    verdict, why, _ = judge(tenth._replace(run=replace(tenth.run, samples=())), whole)
+    assert verdict == FASTER and why == "about 10x (6 passes); run it again to know it better"
 
 
 @pytest.mark.parametrize(("passes", "words"), [(1, "1 pass of a run is too few"), (3, "3 passes of a run are too few")])
-def test_too_few_passes_are_unclear_however_far_apart(passes: int, words: str) -> None:
+def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> None:
     session = Session()
-    base = session.add([1.0] * passes, settle(Experiment(kernel="serial", n=256)))
-    verdict, why, interval = judge(session.add([0.1] * passes), base)
-    assert (verdict, interval) == (UNCLEAR, None) and why.startswith(words)
+    base = session.add([1.0] * passes, SERIAL)
+    found = compare(session.add([0.4] * passes), base)
+    assert (found.verdict, found.ratio, found.speedup) == (UNCLEAR, None, None) and found.why.startswith(words)
+    assert found.total.change is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict", "speedup", "words"),
+    [
+        ([0.0103], [1.0], FASTER, 100, "about 100x (one pass)"),
+        ([123.0], [1.0], SLOWER, 1 / 100, "about 100x (one pass)"),
+        ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 1 / 7, "about 7x (3 passes)"),
+        ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4, "about 4x (one pass)"),
+    ],
+)
+def test_few_passes_tell_a_difference_beyond_any_noise(
+    ours: list[float], theirs: list[float], verdict: str, speedup: float, words: str
+) -> None:
+    session = Session()
+    found = compare(session.add(ours), session.add(theirs, SERIAL))
+    assert found.verdict == verdict and found.why.startswith(words) and found.speedup == pytest.approx(speedup)
+    assert found.gained.startswith("~"), "never as exact as one with an interval"
+
+
+def test_few_passes_that_nearly_meet_tell_nothing() -> None:
+    session = Session()
+    found = compare(session.add([1.0, 1.1, 9.0]), session.add([10.0, 11.0, 12.0], SERIAL))
+    assert found.verdict == UNCLEAR and found.speedup is None
+
+
+def test_few_passes_must_differ_by_more_than_repetitions_do() -> None:
+    session = Session()
+    base = session.add([1.0])
+    session.add([5.0])
+    near = session.add([4.0], SERIAL)
+    assert compare(near, base).verdict == UNCLEAR and "differ by 400" in compare(near, base).why
+    assert compare(session.add([40.0], settle(Experiment(kernel="serial", n=256, seed=8))), base).verdict == SLOWER
 
 
 @pytest.mark.parametrize(
@@ -152,30 +200,134 @@ def test_too_few_passes_are_unclear_however_far_apart(passes: int, words: str) -
 )
 def test_a_run_that_proves_nothing_wins_nothing(more: dict, words: str) -> None:
     session = Session()
-    good, bad = session.add(STEADY), session.add(times(0.5), **more)
+    phases = {"pivot": 0.2, "rest": 0.8}
+    good, bad = session.add(STEADY, phases=phases), session.add(times(0.5), phases=phases, **more)
     for pair in ((bad, good), (good, bad)):
         found = compare(*pair)
-        assert found.verdict == UNCLEAR and found.ratio is None and found.speedup is None
+        assert found.verdict == NOT_COMPARED and found.ratio is None and found.speedup is None and not found.gained
+        assert not any(part.change for part in (found.total, *found.phases, *found.stages)), "no ratio in disguise"
     assert words in compare(bad, good).why
 
 
-def test_a_throttled_run_is_no_loser() -> None:
+@pytest.mark.parametrize("passes", [STEADY, (1.0,)])
+@pytest.mark.parametrize(
+    ("backend", "experiment", "more", "words"),
+    [
+        ("cuda", NAIVE, {"throttle": 0x8}, "run 2 was throttled (hardware slowdown)"),
+        ("cuda", NAIVE, {"others": 0.9}, "run 2 was noisy (other work used 90 % of the CPU)"),
+        (
+            "cpu",
+            TILED,
+            {"others": 0.6},
+            "run 2 was noisy (other work used 60 % of the CPU)",
+        ),
+    ],
+)
+def test_a_disturbed_run_is_no_loser(
+    backend: str, experiment: Experiment, more: dict, words: str, passes: tuple[float, ...]
+) -> None:
     session = Session()
-    cuda = settle(Experiment(kernel="naive", n=256))
-    good = session.add(STEADY, cuda, backend="cuda")
-    slow = session.add(times(2), changed(cuda, dtype="int32"), backend="cuda", throttle=0x8)
-    verdict, why, interval = judge(slow, good)
-    assert verdict == UNCLEAR and interval is not None and "run 2 was throttled" in why
+    good = session.add(passes, SERIAL, backend="cpu")
+    slow = session.add([4 * s for s in passes], experiment, backend=backend, **more)
+    for pair in ((slow, good), (good, slow)):
+        verdict, why, interval = judge(*pair)
+        assert verdict == UNCLEAR and interval is not None and words in why
+
+
+@pytest.mark.parametrize(
+    ("backend", "experiment", "others", "noisy"),
+    [
+        ("cpu", TILED, 0.05, False),
+        ("cpu", TILED, 0.2, True),  # of four cores it needs four
+        ("cpu", ALONE, 0.6, False),  # it needs one, and there is one
+        ("cpu", ALONE, 0.9, True),
+        ("cpu", SERIAL, 0.6, False),
+        ("cuda", NAIVE, 0.6, False),
+        ("cuda", NAIVE, 0.9, True),
+        ("cpu", TILED, None, False),  # of an old recording nobody knows
+    ],
+)
+def test_other_work_disturbs_where_it_takes_cores_that_the_run_needs(
+    backend: str, experiment: Experiment, others: float | None, noisy: bool
+) -> None:
+    session = Session()
+    model, run, _ = session.add(STEADY, experiment, backend=backend, others=others)
+    found = disturbances(run, model.evidence(run))
+    assert [one.word for one in found] == ["noisy"] * noisy
+    assert ("noisy: other work used" in outcome(model, run)) == noisy
+    assert result(model, run)["disturbances"] == [str(one) for one in found]
+
+
+def test_a_clock_of_the_gpu_is_nothing_to_a_run_on_the_cpu() -> None:
+    model, run, _ = Session().add(STEADY, throttle=0x8)
+    assert disturbances(run, model.evidence(run)) == () and result(model, run)["throttled"] == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spread", "words"),
+    [(1.4, 0.01, "40 % longer"), (0.7, 0.01, "30 % less"), (1.05, 0.01, ""), (1.4, 0.5, "")],
+)
+def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds: float, spread: float, words: str) -> None:
+    run = Session().add(STEADY, phases={"all": seconds}).run
+    assert run.done is not None
+    run = replace(run, done=replace(run.done, spread=spread, instrumentation=seconds - 1))
+    said = phases_doubt(run)
+    expected = f"the passes with a clock at each phase took {words}; the phases' shares are a guide"
+    assert said == (expected if words else "")
+    assert ("the phases' shares are a guide" in instrumentation(run)) == bool(words)
 
 
 def test_a_difference_within_that_of_repetitions_is_unclear() -> None:
     session = Session()
     base = session.add(STEADY)
     session.add(times(1.1))
-    other = session.add(times(1.06), settle(Experiment(kernel="serial", n=256)))
+    other = session.add(times(1.06), SERIAL)
     assert judge(other, base)[0] == UNCLEAR and "differ by 10" in judge(other, base)[1]
     far = session.add(times(1.5), settle(Experiment(kernel="serial", n=256, seed=8)))
     assert judge(far, base)[0] == SLOWER
+
+
+def test_a_disturbed_repetition_says_nothing_of_the_others() -> None:
+    session = Session()
+    base = session.add(STEADY, others=0.0)
+    session.add(times(3), others=0.6)
+    assert judge(session.add(times(1.5), SERIAL), base)[0] == SLOWER
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, SAME), (1.004, SAME), (2.5, UNCLEAR), (0.4, UNCLEAR), (100, UNCLEAR)])
+def test_the_same_experiment_again_is_never_faster_or_slower(factor: float, verdict: str) -> None:
+    session = Session()
+    base = session.add(STEADY)
+    found = compare(session.add(times(factor), changed(base.run.experiment, repeats=6)), base)
+    assert found.verdict == verdict
+    if verdict == UNCLEAR:
+        assert found.why.startswith("the same experiment again: its passes differ by ") and "quiet machine" in found.why
+    few = session.add([1.0], SERIAL), session.add([50.0], SERIAL)
+    assert judge(*few)[0] == UNCLEAR and "the same experiment again" in judge(*few)[1]
+
+
+def test_the_same_experiment_of_another_session_is_what_a_comparison_is_for() -> None:
+    before, after, copied = Session(), Session("2025-01-02T12:00:00+00:00"), Session()
+    base = before.add(STEADY)._replace(session="before")
+    assert judge(after.add(times(0.5))._replace(session="after"), base)[0] == FASTER
+    assert judge(after.add(times(0.5), others=0.9)._replace(session="after"), base)[0] == UNCLEAR
+    assert judge(copied.add(times(0.5))._replace(session="read once more"), base)[0] == UNCLEAR
+    first, second = (before.add(times(gpu + 1), NAIVE, backend="cuda", gpu=gpu) for gpu in (0, 1))
+    assert judge(second, first)[0] == SLOWER, "another GPU"
+
+
+@pytest.mark.parametrize("later", [0.5, 1.0, 1.5])
+def test_the_speedup_lies_in_its_interval(later: float) -> None:
+    """The total is the median of all passes, and a recording tells of the first hundred: those after them may differ."""
+    session = Session()
+    base, run = session.add(STEADY, SERIAL), session.add(times(0.4))
+    assert run.run.done is not None
+    run = run._replace(run=replace(run.run, done=replace(run.run.done, median=0.4 * later, count=1000)))
+    found = compare(run, base)
+    assert found.interval is not None and found.speedup is not None
+    assert found.interval[0] <= found.speedup <= found.interval[1]
+    assert found.total.change == pytest.approx(1 / found.speedup - 1)
+    assert speedup(run.run, base.run) == found.speedup, "the same figure in every table"
 
 
 def test_phases_are_matched_by_key_and_missing_ones_are_said() -> None:
@@ -199,13 +351,13 @@ def test_what_else_differs_is_named() -> None:
 
 def test_runs_that_repeat_each_other_are_paired_across_sessions() -> None:
     one, other = Session(), Session()
-    base = [one.add(STEADY), one.add(STEADY, settle(Experiment(kernel="serial", n=256)))]
+    base = [one.add(STEADY), one.add(STEADY, SERIAL)]
     ours = [other.add(times(2)), other.add(times(3)), other.add(STEADY, settle(Experiment(kernel="serial", n=64)))]
     assert [(e.run.id, b.run.id) for e, b in pairs(ours, base)] == [(2, 1)]
 
 
 def test_identity_leaves_out_how_it_was_measured_only() -> None:
-    plain = settle(Experiment(kernel="tiled-cpu", n=256))
+    plain = TILED
     assert identity(plain) == identity(changed(plain, repeats=3, budget=1.0, verify="off", device="0"))
     assert identity(plain) != identity(changed(plain, seed=8)) and hash(identity(plain))
     named = changed(plain, file="/tmp/roads.gr")
@@ -230,6 +382,7 @@ def test_the_command_pairs_two_sessions_and_can_fail(tmp_path: Path, capsys: pyt
     assert main(["compare", str(RECORDED), str(RECORDED), "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {r["verdict"] for r in told} == {SAME} and len(told) == 4
+    assert all(r["interval"][0] <= r["speedup"] <= r["interval"][1] for r in told)
     assert main(["compare", f"{RECORDED}:8", f"{RECORDED}:3", "--fail-slower"]) == 1
     assert main(["compare", f"{RECORDED}:3", f"{RECORDED}:8", "--fail-slower"]) == 0
 
@@ -238,3 +391,27 @@ def test_the_command_pairs_two_sessions_and_can_fail(tmp_path: Path, capsys: pyt
 def test_the_command_says_what_cannot_be_compared(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *words]) == 2
     assert capsys.readouterr().err.startswith("fwtui: ")
+
+
+OTHER = ROOT / "sessions" / "h200-n1024-naive-blocked.fwt.jsonl"
+
+
+def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = [f"{OTHER}:{run}" for run in (5, 6)]
+    assert main(["compare", f"{RECORDED}:3", *whole, f"{RECORDED}:8", "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [r["verdict"] for r in told] == [NOT_COMPARED, NOT_COMPARED, FASTER]
+    for one in told[:2]:
+        assert one["speedup"] is one["interval"] is None and "n = 1024 is not the same work" in one["why"]
+        assert all(part["change"] is None for part in (*one["phases"], *one["stages"]))
+    assert main(["compare", f"{RECORDED}:3", *whole, "--phases"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("NOT COMPARED") == 2 and shown.count("is not the same work") == 1
+    assert "%" not in shown.partition("is not the same work")[2]
+    below = next(line for line in shown.splitlines() if "is not the same work" in line)
+    assert below.startswith("not compared: n = 1024")
+
+
+@pytest.mark.parametrize(("ratio", "words"), [(8.123, "8.12x"), (0.5, "0.50x"), (0.0045, "0.0045x")])
+def test_a_small_ratio_is_never_rounded_to_nothing(ratio: float, words: str) -> None:
+    assert units.gain(ratio) == words

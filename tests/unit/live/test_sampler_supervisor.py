@@ -62,6 +62,19 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
     assert unwanted.child is None and len(begun) == 1
 
 
+def test_every_sampler_learns_which_process_measures(begun: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[bytes] = []
+    monkeypatch.setattr(StubChild, "send", lambda child, line: said.append(line))
+    kept = Sampling(100.0, 10, 0, False)
+    kept.measures(7)
+    kept.keep()
+    assert said == [b"7\n"]
+    kept.measures(8)
+    kept.follow(1)
+    kept.keep()
+    assert said == [b"7\n", b"8\n", b"8\n"]
+
+
 def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list[Sequence[str]], clock: list[float]) -> None:
     kept = Sampling(100.0, 10, 0, False)
     said = []

@@ -39,7 +39,7 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.Mon
     now, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
 
     class SlowHost:
-        def __init__(self, started: float) -> None:
+        def __init__(self, started: float, own: sampler.Own) -> None:
             self.left = iter(costs)
 
         def read(self, started: float) -> dict[str, float]:

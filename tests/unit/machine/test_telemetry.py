@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -47,11 +48,38 @@ def test_rounding_keeps_four_digits_of_any_size() -> None:
 def test_a_host_without_a_clock_says_none(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([None, SimpleNamespace(current=0.0), SimpleNamespace(current=2600.0)])
     monkeypatch.setattr(sampler.psutil, "cpu_freq", lambda: next(times))
-    reader = sampler.Host(0.0)
+    reader = sampler.Host(0.0, sampler.Own())
     assert [reader.read(now)["cpu_clock_mhz"] for now in (0.0, 1.0, 2.0, 2.5)] == [None, None, 2600.0, 2600.0]
 
 
 def test_cpu_time_over_too_short_a_window_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda: 37.0)
-    reader = sampler.Host(0.0)
+    monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda percpu=False: [37.0] if percpu else 37.0)
+    reader = sampler.Host(0.0, sampler.Own())
     assert [reader.read(now)["cpu_utilisation"] for now in (0.01, 0.1)] == [None, 0.37]
+
+
+def test_what_the_program_itself_uses_is_no_work_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {os.getpid(): 1.0, os.getppid(): 10.0, 77: 100.0}
+    monkeypatch.setattr(sampler, "_processor", used.get)
+    monkeypatch.setattr(sampler.os, "sched_getaffinity", lambda pid: {1, 3}, raising=False)
+    monkeypatch.setattr(sampler.sys, "platform", "linux")
+    monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5)
+    own = sampler.Own()
+    reader = sampler.Host(0.0, own)
+
+    def read(now: float, *spent: float) -> float:
+        for pid, more in zip(used, spent, strict=True):
+            used[pid] += more
+        return reader.read(now)["other_cpu_utilisation"]
+
+    assert read(1.0, 0.1, 0.2, 0.8) == pytest.approx((1.5 - 0.3) / 2), "of the two cores that it may use; nobody named the worker"
+    own.worker = 77
+    assert read(2.0, 0.0, 0.0, 0.8) == pytest.approx(1.5 / 2), "what a process used before it was named says nothing of now"
+    assert read(3.0, 0.1, 0.2, 0.8) == pytest.approx((1.5 - 1.1) / 2)
+    assert read(4.0, 0.5, 0.5, 0.8) == 0, "counted a little later than the cores were"
+    used.pop(77)
+    assert read(5.0, 0.1, 0.1) == pytest.approx((1.5 - 0.2) / 2), "it is gone"
+
+
+def test_the_processor_time_of_a_process_that_is_gone_is_unknown() -> None:
+    assert (sampler._processor(os.getpid()) or 0) > 0 and sampler._processor(2**22) is None

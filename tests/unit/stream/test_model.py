@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import outcome, printed
@@ -272,12 +273,12 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
     window = [events.Sample(t=3.0, run=1, seconds=1.0, since=2.0), events.Sample(t=5.0, run=1, seconds=1.0, since=4.0)]
     state = folded(
         [
-            begun(),
+            replace(begun(), backend="cuda"),
             reading(1.99, gpu_power_watts=9000, throttle=0x20),
-            reading(2.0, gpu_power_watts=100, gpu_clock_mhz=1000, throttle=0x4 | 0x1),
+            reading(2.0, gpu_power_watts=100, gpu_clock_mhz=1000, throttle=0x4 | 0x1, other_cpu_utilisation=0.5),
             reading(2.1, sm_occupancy=0.01, dram_utilisation=0.01),  # an average that began before the passes
             window[0],
-            reading(4.0, gpu_power_watts=300, throttle=0x400),
+            reading(4.0, gpu_power_watts=300, throttle=0x400, other_cpu_utilisation=0.7),
             reading(5.0, gpu_power_watts=None, sm_occupancy=0.5),
             window[1],
             reading(5.01, gpu_power_watts=9000, throttle=0x20),
@@ -287,8 +288,8 @@ def test_evidence_is_of_the_clean_passes_alone() -> None:
     evidence = state.evidence(state.run)
     assert evidence is not None
     assert (evidence.readings, evidence.power_watts, evidence.gpu_clock_mhz) == (4, 300, 1000)
-    assert (evidence.sm_occupancy, evidence.dram_utilisation) == (0.5, None)
-    assert evidence.throttled == ("power cap", "reliability")
+    assert (evidence.sm_occupancy, evidence.dram_utilisation, evidence.other_cpu) == (0.5, None, 0.6)
+    assert evidence.throttle == 0x4 | 0x1 | 0x400
     state.apply(DONE)
     assert "throttled: power cap, reliability" in outcome(state, state.runs[1])
 
@@ -299,10 +300,10 @@ def test_evidence_reaches_to_the_end_of_the_clean_stage() -> None:
     state = folded([begun(), events.Sample(t=2.1, run=1, seconds=0.1, since=2.0), reading(4.5, throttle=0x4)])
     assert state.run is not None
     before = state.evidence(state.run)
-    assert before is not None and before.throttled == ()
+    assert before is not None and before.throttle == 0
     state.apply(stage)
     after = state.evidence(state.runs[1])
-    assert after is not None and after.throttled == ("power cap",)
+    assert after is not None and after.throttle == 0x4
 
 
 def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
@@ -314,7 +315,8 @@ def test_no_readings_are_no_evidence_of_zero() -> None:
     state = folded([begun(), SAMPLES[0], reading(50, gpu_power_watts=5, throttle=0x4)])
     assert state.run is not None
     evidence = state.evidence(state.run)
-    assert evidence is not None and (evidence.readings, evidence.power_watts, evidence.throttled) == (0, None, ())
+    assert evidence is not None and (evidence.readings, evidence.power_watts, evidence.throttle) == (0, None, 0)
+    assert evidence.other_cpu is None
     assert folded([begun()]).evidence(folded([begun()]).runs[1]) is None
 
 
