@@ -15,8 +15,8 @@ from textual.widget import Widget
 
 from fwtui.common.text import shortened
 from fwtui.tui.arrow_keys import Arrowed
-from fwtui.tui.charts.drawing import COLOURS, Drawing, Stop, draw, marker
-from fwtui.tui.charts.figure import Figure
+from fwtui.tui.charts.drawing import Drawing, Stop, draw, marker
+from fwtui.tui.charts.figure import COLOURS, Figure
 
 MOVES = (
     Binding("right", "cursor(1)", "Next", id="chart.next", show=False, tooltip="the cursor to the next value"),
@@ -98,10 +98,12 @@ class Chart(Arrowed, Widget, can_focus=True):
         for number, place in stop.points:
             series, y = figure.series[number], figure.series[number].ys[place]
             name = series.names[place] if place < len(series.names) else series.name
-            sign = marker(figure, number) if series.points else "─"
-            value = figure.y.text(y) if y is not None else ""
+            sign, value = marker(figure, number), figure.y.text(y) if y is not None else ""
             said.append(f"{sign} {value} · {where} · {name}" if figure.pointwise else f"{sign} {name} {value}")
-        return "   ".join(said if figure.pointwise else [where, *said])
+        words = said if figure.pointwise else [where, *said]
+        while len(words) > 1 and len("   ".join(words)) > self.size.width:
+            words.pop()
+        return "   ".join(words)
 
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing

@@ -21,7 +21,7 @@ def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
     piece: list[Point] = []
     for before, point in zip([None, *points], [*points, None], strict=True):
         cut = None if before is None or point is None else clipped(before, point)
-        if before is not None and point is None and not piece and _inside(before):
+        if before is not None and point is None and not piece and within(before):
             piece = [before]  # a point without neighbours
         if piece and (cut is None or piece[-1] != cut[0]):
             yield piece
@@ -30,7 +30,7 @@ def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
             piece += cut[1:] if piece else cut
 
 
-def _inside(point: Point) -> bool:
+def within(point: Point) -> bool:
     return -1e-9 <= point[0] <= 1 + 1e-9 and -1e-9 <= point[1] <= 1 + 1e-9
 
 
@@ -70,7 +70,7 @@ def drawn(
     if inside and width > 1 and height > 1:  # plotext has no limits for a single row or column
         _lines(inside, grid, width, height)
     for mark, points in marks:
-        for x, y in filter(_inside, points):
+        for x, y in filter(within, points):
             grid[height - 1 - cell(y, height)][cell(x, width)] = mark
     return grid
 
