@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 
 from fwtui.common import units
 from fwtui.tui.app.ascii_only import plain
-from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs
+from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs, plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
 from fwtui.tui.charts.kernel_signs import SHAPES, sign
@@ -131,7 +131,7 @@ def test_a_mark_is_where_its_cursor_stops() -> None:
     drawing = draw(figure, 61, 17)
     shown = rows(drawing)
     for stop in drawing.stops:
-        column = drawing.left + round(stop.share * (drawing.width - 1))
+        column = drawing.left + plot.column(stop.share, drawing.width)
         assert shown[drawing.top + stop.row][column] in "●◆"
     assert len(drawing.stops) == 10
 
@@ -142,6 +142,13 @@ def test_a_spike_survives_decimation_and_a_gap_stays_a_gap() -> None:
     thinned = decimated(range(5000), ys, 40)
     assert len(thinned) <= 5 * 40 and (1234, 99.0) in thinned and None in thinned
     assert max(p[1] for p in thinned if p is not None) == 99.0
+
+
+def test_a_mark_stands_on_its_line() -> None:
+    for share in (0.0, 0.1, 0.26, 0.4, 0.49, 0.63, 0.88, 1.0):
+        grid = plot.drawn([(0, [(share, share)])], [], 51, 13)
+        (there,) = [(y, x) for y, row in enumerate(grid) for x, cell in enumerate(row) if cell != plot.EMPTY]
+        assert there == (plot.row(share, 13), plot.column(share, 51))
 
 
 def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
@@ -222,7 +229,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         await pilot.pause()
         drawing = app.chart.drawing
         stop = drawing.stops[7]
-        place = (drawing.left + round(stop.share * (drawing.width - 1)), drawing.top + stop.row)
+        place = (drawing.left + plot.column(stop.share, drawing.width), drawing.top + stop.row)
         await pilot.hover(app.chart, offset=place)
         assert app.chart.words == "◆ 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)

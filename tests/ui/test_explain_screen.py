@@ -21,6 +21,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
+from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
@@ -62,7 +63,7 @@ async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay)
     for words in ("ROOFLINE", "OCCUPANCY  rest", "SPEED OF LIGHT  run 3  Katz-Kider · n 4096 · tile 16"):
         assert words in text, words
     assert "▥ shown run" in text and "katz-kider ▥" in text and "▲ naive" in text and "─ memory 4.81 TB/s" in text
-    assert "limit 16.8 Trelax/s" in text and "shared memory" in text and "not measured" not in text
+    assert "limit 16.8 T" in text and "shared memory" in text and "not measured" not in text
     assert text.count("▥") == 2 and "relaxations/byte" in text  # both runs of that kernel, in the plot alone
     rest = row(text, "remaining tiles").split()
     assert rest[2] == "128" and "ms" in rest and "%" in rest
@@ -124,7 +125,7 @@ async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: R
         assert " ▲ 302 G · relaxations/byte 0.0833 · run 1 Naive" in text
         assert "SPEED OF LIGHT  run 1 " in await shown(pilot, "enter")
         stop = chart.drawing.stops[-1]
-        place = (chart.drawing.left + round(stop.share * (chart.drawing.width - 1)), chart.drawing.top + stop.row)
+        place = (chart.drawing.left + plot.column(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
 

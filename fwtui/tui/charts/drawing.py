@@ -94,7 +94,7 @@ def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Draw
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     left = min(max(map(len, y_texts), default=0), width // 3) + 1
-    places = {room - 1 - plot.cell(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
+    places = {plot.row(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
     margin = _margin(plotted, width, left)
     body = _body(plotted, width - left - margin, room)
     unnamed = _write_names(plotted, body, margin)
@@ -156,7 +156,7 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     for rule in plotted.figure.rules:
         share = _reached(rule, plotted.across if rule.vertical else plotted.up)
         if share is not None:
-            drawn.append((rule, plot.cell(share, width) if rule.vertical else height - 1 - plot.cell(share, height)))
+            drawn.append((rule, plot.column(share, width) if rule.vertical else plot.row(share, height)))
     for rule, at in drawn:
         if rule.vertical:
             for row in cells:
@@ -225,7 +225,7 @@ def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> lis
     left_over = []
     for number in sorted(_named(figure), key=lambda number: not figure.series[number].strong):
         series, name, kind = figure.series[number], figure.series[number].name, part(figure, number)
-        points = [(plot.cell(x, width), height - 1 - plot.cell(y, height)) for x, y in _shares(plotted, number)[::-1]]
+        points = [(plot.column(x, width), plot.row(y, height)) for x, y in _shares(plotted, number)[::-1]]
         mark = marker(figure, number)
         tries: list[tuple[int, int, str]] = []
         if series.line:
@@ -279,7 +279,7 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> li
     for value in ticks(across, max(2, width // 8), axis.base):
         if axis.whole and value != int(value):
             continue
-        x, text = plot.cell(across.share(value), width), tick_text(value, axis.text)
+        x, text = plot.column(across.share(value), width), tick_text(value, axis.text)
         start = min(max(0, x - len(text) // 2), width - len(text))
         if start < end + (2 if end else 0) or start + len(text) > at:
             continue
@@ -304,7 +304,7 @@ def _stops(plotted: Plotted, height: int) -> tuple[Stop, ...]:
         if (figure.series[number].points or not figure.pointwise) and -1e-9 <= across.share(x) <= 1 + 1e-9
     )
     if figure.pointwise:
-        rows = [height - 1 - plot.cell(min(1.0, max(0.0, up.share(y))), height) for _, y, _, _ in points]
+        rows = [plot.row(up.share(y), height) for _, y, _, _ in points]
         return tuple(Stop(across.share(x), ((n, place),), row) for (x, _, n, place), row in zip(points, rows, strict=True))
     return tuple(
         Stop(across.share(x), tuple(sorted((number, place) for _, _, number, place in there)))

@@ -56,9 +56,14 @@ def _share(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def cell(share: float, cells: int) -> int:
-    """Where plotext puts a share of the way, counted from the low end."""
-    return min(cells - 1, max(0, round(share * (cells - 1))))
+def column(share: float, width: int) -> int:
+    """Where plotext puts a share of the way across: a cell is two dots of braille wide."""
+    return round(_share(share) * (2 * width - 1)) // 2
+
+
+def row(share: float, height: int) -> int:
+    """Where it puts one of the way up, counted from the top: a cell is four dots high."""
+    return height - 1 - round(_share(share) * (4 * height - 1)) // 4
 
 
 def drawn(
@@ -71,7 +76,7 @@ def drawn(
         _lines(inside, grid, width, height)
     for mark, points in marks:
         for x, y in filter(within, points):
-            grid[height - 1 - cell(y, height)][cell(x, width)] = mark
+            grid[row(y, height)][column(x, width)] = mark
     return grid
 
 
