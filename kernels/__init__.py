@@ -16,8 +16,17 @@ _RUNG = re.compile(r"k\d\d_\w+")
 @cache
 def registry() -> Mapping[str, Kernel]:
     """Every kernel by id, in the order of the ladder. Imports no numba."""
-    names = sorted(m.name for m in pkgutil.iter_modules(__path__) if _RUNG.fullmatch(m.name))
-    ladder: list[Kernel] = [importlib.import_module(f"{__name__}.{name}").KERNEL for name in names]
+    ladder: list[Kernel] = [importlib.import_module(f"{__name__}.{name}").KERNEL for name in _files()]
     if len({kernel.id for kernel in ladder}) != len(ladder):
         raise ValueError("two kernel files share an id")
     return {kernel.id: kernel for kernel in ladder}
+
+
+@cache
+def rungs() -> Mapping[str, int]:
+    """The number that every kernel of the registry has in its file's name, by its id."""
+    return {kernel: int(name[1:3]) for kernel, name in zip(registry(), _files(), strict=True)}
+
+
+def _files() -> list[str]:
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if _RUNG.fullmatch(m.name))

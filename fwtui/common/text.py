@@ -33,3 +33,11 @@ def clean(text: str) -> str:
     if len(text) > 8 * MAX_LENGTH:
         text = text[: 8 * MAX_LENGTH]
     return re.sub(_UNSAFE, "", re.sub(r"\r?\n", " ", text))[:MAX_LENGTH]
+
+
+def cut(text: str, width: int) -> str:
+    """At most so many cells of a name; what is left out is its middle, as many names begin alike."""
+    if len(text) <= width:
+        return text
+    before = width // 2
+    return f"{text[:before]}…{text[len(text) - (width - 1 - before) :]}"

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from fwtui.common import units
-from fwtui.tui.charts import Axis, Figure, Rule, Series, finite
+from fwtui.tui.app.ascii_only import plain
+from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs, plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
+from fwtui.tui.charts.kernel_signs import SHAPES, sign
 from fwtui.tui.charts.plot import clipped
 from fwtui.tui.charts.scale import Scale, decimated, scale, ticks
+from kernels import registry, rungs
 
 NS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 RATES = (1e10, 4e10, 1e11, 2e11, 2.5e11)
@@ -76,18 +79,51 @@ def test_where_nothing_can_be_drawn_words_say_so(values: tuple[float | None, ...
 def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
     figure = curves()._replace(rules=(Rule(1e12, "limit 1 T relax/s"), Rule(700, "break-even n 700", vertical=True)))
     shown = "\n".join(rows(draw(figure, 80, 20)))
-    for words in ("relax/s   ● naive   ◆ tiled", "1 T┤", "100 G┤", "10 G┤", "limit 1 T relax/s", "┊ break-even n 700"):
+    for words in ("relax/s", "● naive", "◆ tiled", "1 T┤", "100 G┤", "10 G┤", "limit 1 T relax/s", "┊ break-even n 700"):
         assert words in shown, words
     for tick in ("256", "512", "1024", "2048"):
         assert f" {tick} " in shown.split("\n")[-1]
     assert "╌╌╌" in shown and "●" in shown and "◆" in shown
 
 
-def test_series_are_told_apart_by_shape_and_what_does_not_fit_into_the_legend_is_counted() -> None:
+@pytest.mark.parametrize("size", [(60, 24), (120, 40), (59, 24)])
+def test_series_are_told_apart_by_shape_and_each_is_named_at_its_end_or_in_the_legend(size: tuple[int, int]) -> None:
     many = tuple(Series(f"kernel {k}", NS, tuple(r * (k + 1) for r in RATES)) for k in range(8))
-    first, *body = rows(draw(Figure(many, Axis("n"), Axis("relax/s")), 60, 24))
-    assert "   +5 more" in first
-    assert all(sum(row.count(mark) for row in body) >= 3 for mark in "●◆▲■○◇△□")
+    drawing = draw(Figure(many, Axis("n"), Axis("relax/s")), *size)
+    shown = rows(drawing)
+    assert all("".join(shown).count(f"kernel {k}") == 1 for k in range(8)) and "more" not in "".join(shown)
+    assert all(sum(row.count(mark) for row in shown[drawing.top :]) >= 3 for mark in "●◆▲■○◇△□")
+    assert len(drawing.rows[0]) == 2 or size[0] < 60, "with room for a margin there is no legend"
+
+
+def test_names_without_room_for_all_are_whole_and_the_cursor_has_the_rest() -> None:
+    points = tuple(Series(f"the long name of a kernel {k}", (1.0,), (1.0,), line=False) for k in range(20))
+    drawing = draw(Figure(points, pointwise=True), 70, 12)
+    shown = "".join(rows(drawing))
+    told = [k for k in range(20) if f"the long name of a kernel {k} " in shown]
+    assert shown.count("the long name") == len(told) > 2 and "…" not in shown and len(drawing.stops) == 20
+
+
+def test_a_name_beside_a_sign_that_covers_another_has_its_own() -> None:
+    points = [Series(kernel, (5.0,), (5.0,), line=False, kernel=kernel) for kernel in ("naive", "two-matrices")]
+    shown = "\n".join(rows(draw(Figure((*points, Series("x", (0.0, 10.0), (0.0, 10.0), line=False, listed=False))), 80, 20)))
+    assert "two-matrices △ ▲ naive" in shown
+
+
+def test_a_kernel_has_its_own_sign_in_every_chart_and_when_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    signs = {kernel: sign(kernel) for kernel in registry()}
+    assert len({one.glyph for one in signs.values()}) == len({plain(one.glyph) for one in signs.values()}) == len(signs)
+    glyphs, plainly = ("".join(kind) for kind in zip(*SHAPES, strict=True))
+    assert len(set(glyphs)) == len(set(plainly)) == len(glyphs) and plain(glyphs) == plainly
+    alone, among = (
+        draw(Figure(tuple(Series(k, NS, RATES, line=False, kernel=k) for k in kernels)), 80, 20)
+        for kernels in (["katz-kider"], ["katz-kider", "naive", "serial"][::-1])
+    )
+    pieces = [{(text, kind) for row in one.rows for text, kind in row if text == "▥"} for one in (alone, among)]
+    assert pieces[0] == pieces[1] == {("▥", f"series-{signs['katz-kider'].place}")}
+    monkeypatch.setattr(kernel_signs, "rungs", lambda: {"newcomer": 40, **rungs(), "another": 99})
+    assert {kernel: sign(kernel) for kernel in registry()} == signs
+    assert sign("newcomer").glyph not in {one.glyph for one in signs.values()} and sign("unheard-of").glyph == "•"
 
 
 def test_a_mark_is_where_its_cursor_stops() -> None:
@@ -95,7 +131,7 @@ def test_a_mark_is_where_its_cursor_stops() -> None:
     drawing = draw(figure, 61, 17)
     shown = rows(drawing)
     for stop in drawing.stops:
-        column = drawing.left + round(stop.share * (drawing.width - 1))
+        column = drawing.left + plot.column(stop.share, drawing.width)
         assert shown[drawing.top + stop.row][column] in "●◆"
     assert len(drawing.stops) == 10
 
@@ -106,6 +142,13 @@ def test_a_spike_survives_decimation_and_a_gap_stays_a_gap() -> None:
     thinned = decimated(range(5000), ys, 40)
     assert len(thinned) <= 5 * 40 and (1234, 99.0) in thinned and None in thinned
     assert max(p[1] for p in thinned if p is not None) == 99.0
+
+
+def test_a_mark_stands_on_its_line() -> None:
+    for share in (0.0, 0.1, 0.26, 0.4, 0.49, 0.63, 0.88, 1.0):
+        grid = plot.drawn([(0, [(share, share)])], [], 51, 13)
+        (there,) = [(y, x) for y, row in enumerate(grid) for x, cell in enumerate(row) if cell != plot.EMPTY]
+        assert there == (plot.row(share, 13), plot.column(share, 51))
 
 
 def test_a_line_is_cut_where_it_leaves_the_picture() -> None:
@@ -166,6 +209,9 @@ async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:
         assert "values" in app.chart.words
         await pilot.press("right")
         assert app.chart.words == "n 256   ● naive 10.0 G   ◆ tiled 30.0 G"
+        await pilot.resize_terminal(35, 20)
+        assert app.chart.words == "n 256   ● naive 10.0 G", "what has no room is left out, and not cut"
+        await pilot.resize_terminal(80, 20)
         await pilot.press("end")
         assert app.chart.words == "n 4096   ● naive 250 G   ◆ tiled 750 G"
         await pilot.press("left", "left", "enter")
@@ -183,7 +229,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         await pilot.pause()
         drawing = app.chart.drawing
         stop = drawing.stops[7]
-        place = (drawing.left + round(stop.share * (drawing.width - 1)), drawing.top + stop.row)
+        place = (drawing.left + plot.column(stop.share, drawing.width), drawing.top + stop.row)
         await pilot.hover(app.chart, offset=place)
         assert app.chart.words == "◆ 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)

@@ -75,7 +75,7 @@ def test_a_character_keeps_its_cells(characters: str) -> None:
 
 def test_bars_and_borders_are_told_apart() -> None:
     assert plain("━━╸──") == "==>--" and plain("│┌─┐└╯") == "|+-+++"
-    assert len(set(plain(MARKERS))) == len(MARKERS), "of a chart's series"
+    assert len(set(plain(MARKERS))) == len(MARKERS), "of a chart's series that are no kernels"
     assert len(set(plain("▁▂▃▄▅▆▇█"))) == 8 and plain("·▒█") == ".:#"
 
 

@@ -15,16 +15,18 @@ from textual.widgets import Button, Input
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
+from fwtui.common.text import cut
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
+from fwtui.tui.charts.kernel_signs import sign
 from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.draft import SweepDraft
-from fwtui.tui.sweep.heat_map import HeatMap, Shown, cut
+from fwtui.tui.sweep.heat_map import HeatMap, Shown
 from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from kernels import registry
@@ -254,16 +256,18 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
     app = replay_of([scenes.header(), scenes.GPU, *scenes.merged(*told)])
     async with app.run_test(size=WIDE) as pilot:
         shown = await go(pilot, "2", ticks=1)
-        rows = {line.split()[0]: line for line in shown.splitlines() if "●" in line}
-        assert list(rows) == ["naive", "naive-vector", "katz-kider", "blocked-vector"]
+        signs = {kernel: sign(kernel).glyph for kernel in ("naive", "naive-vector", "katz-kider", "blocked-vector")}
+        rows = {line.split()[0]: line for line in shown.splitlines() if line.split()[:1] and line.split()[0] in signs}
+        assert list(rows) == list(signs)
         assert rows["katz-kider"].endswith("4.00x") and rows["blocked-vector"].endswith("5.00x")
-        assert rows["naive"].index("●") < rows["katz-kider"].index("●") == rows["naive-vector"].index("●")
+        naive, other, katz, _ = (row.index(signs[kernel]) for kernel, row in rows.items())
+        assert naive < katz == other
         shown = await go(pilot, "u")
         assert "time, logarithmic" in shown and "400 ms" in shown
-        assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "●" in line).endswith("4.00x")
+        assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "▥" in line).endswith("4.00x")
         await pilot.resize_terminal(80, 24)
         shown = await go(pilot)
-        assert sum("●" in line for line in shown.splitlines()) == 4, "there is room for both"
+        assert all(sum(glyph in line for line in shown.splitlines()) == 2 for glyph in signs.values()), "there is room for both"
         assert app.screen.query_one(HeatMap).size.height <= 3 and "map and curves are both shown" in await go(pilot, "v")
 
 
@@ -280,14 +284,14 @@ async def test_of_many_runs_the_best_is_in_view_and_what_is_not_is_counted(repla
         heat = app.screen.query_one(HeatMap)
         assert heat.square is not None and heat.square.run is not None
         assert heat.square.run.experiment.kernel == "look-ahead", "the cursor begins at the best"
-        drawn = [line.split()[0] for line in shown.splitlines() if "●" in line]
+        drawn = [line.split()[0] for line in shown.splitlines() if line.split()[:1] and line.split()[0] in kernels]
         above = next(line for line in shown.splitlines() if "more above" in line)
         assert "look-ahead" in drawn and "serial" not in drawn
         below = next((line for line in shown.splitlines() if "more below" in line), "… 0 more below")
         assert int(above.split()[1]) + len(drawn) + int(below.split()[1]) == len(kernels), "every run is seen or counted"
         shown = await go(pilot, "home", "right", ticks=2)
         assert heat.cursor == (0, 1), "where it was put it stays"
-        drawn = [line.split()[0] for line in shown.splitlines() if "●" in line]
+        drawn = [line.split()[0] for line in shown.splitlines() if line.split()[:1] and line.split()[0] in kernels]
         assert drawn[0] == "serial" and "more above" not in shown
         below = next(line for line in shown.splitlines() if "more below" in line)
         assert len(drawn) + int(below.split()[1]) == len(kernels)

@@ -30,6 +30,7 @@ class Row(NamedTuple):
 
     name: str
     squares: tuple[Square, ...]
+    kernel: str = ""  # of all its squares, where rows differ by their kernels
 
 
 class Squares(NamedTuple):
@@ -71,7 +72,7 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
         if first is not None:
             # a kernel without tiles is one row, not one for every tile
             key = tuple(cell.key or cell.at for cell in cells)
-            rows.setdefault(key, Row(_name(others, first, chosen), tuple(_square(sweep, cell) for cell in cells)))
+            rows.setdefault(key, _row(others, first, chosen, [_square(sweep, cell) for cell in cells]))
     return Squares(chosen, tuple(rows.values()), tuple(axis.name for axis in axes))
 
 
@@ -88,9 +89,11 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
         place = tuple(known.index(text) if text in known else -1 for known, text in values)
         rows.setdefault(place, {})[value(run.experiment, chosen.name)] = run
     squares = [
-        Row(
-            _name(others, next(iter(there.values())).experiment, chosen),
-            tuple(Square(ENDED, there[x]) if x in there else Square() for x in chosen.values),
+        _row(
+            others,
+            next(iter(there.values())).experiment,
+            chosen,
+            [Square(ENDED, there[x]) if x in there else Square() for x in chosen.values],
         )
         for _, there in sorted(rows.items(), key=lambda pair: pair[0])
     ]
@@ -104,9 +107,11 @@ def _across(axes: Sequence[Axis], wanted: str) -> tuple[Axis, list[Axis]]:
     return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 
-def _name(axes: Sequence[Axis], experiment: Experiment, across: Axis) -> str:
+def _row(axes: Sequence[Axis], experiment: Experiment, across: Axis, squares: Sequence[Square]) -> Row:
+    """The squares under what all of their experiments have in common."""
     told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
-    return " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
+    name = " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
+    return Row(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")
 
 
 def _square(sweep: Sweep, cell: Cell) -> Square:

@@ -10,15 +10,17 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
+from fwtui.tui.charts.kernel_signs import SHAPES
+
 UNKNOWN = "?"
 _SIGNS = {
     **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)),
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
-    **dict(zip("●◆▲■○◇△□✚✖◉", "*@^#o$A&+x0", strict=True)),  # of a chart's series: no two alike
-    **dict(zip("▸▶►▹▷→›⏎", ">>>>>>><", strict=True)),
-    **dict(zip("◂◀◄←‹↑▴⌃↓▼▾⌄", "<<<<<^^^vvvv", strict=True)),
-    **dict(zip("✓✔✗✘×…±°²³µμ–—‖▔▀", "vvxxx>~'23uu--|-\"", strict=True)),
+    **{sign: plain for pair in SHAPES for sign, plain in zip(*pair, strict=True)},  # of kernels: no two alike
+    **dict(zip("▸►▹▷→›⏎", ">>>>>><", strict=True)),
+    **dict(zip("◂◄←‹↑▴⌃↓▾⌄", "<<<<^^^vvv", strict=True)),
+    **dict(zip("✓✔✗✘✖×…±°²³µμ–—‖▔▀", "vvxxxx>~'23uu--|-\"", strict=True)),
     "\u00a0": " ",
     "━": "=",
     "∞": "-",  # no path, as a weight that is typed says it

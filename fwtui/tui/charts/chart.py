@@ -15,8 +15,9 @@ from textual.widget import Widget
 
 from fwtui.common.text import shortened
 from fwtui.tui.arrow_keys import Arrowed
-from fwtui.tui.charts.drawing import COLOURS, Drawing, Stop, draw, marker
-from fwtui.tui.charts.figure import Figure
+from fwtui.tui.charts import plot
+from fwtui.tui.charts.drawing import Drawing, Stop, draw, marker
+from fwtui.tui.charts.figure import COLOURS, Figure
 
 MOVES = (
     Binding("right", "cursor(1)", "Next", id="chart.next", show=False, tooltip="the cursor to the next value"),
@@ -98,10 +99,12 @@ class Chart(Arrowed, Widget, can_focus=True):
         for number, place in stop.points:
             series, y = figure.series[number], figure.series[number].ys[place]
             name = series.names[place] if place < len(series.names) else series.name
-            sign = marker(figure, number) if series.points else "─"
-            value = figure.y.text(y) if y is not None else ""
+            sign, value = marker(figure, number), figure.y.text(y) if y is not None else ""
             said.append(f"{sign} {value} · {where} · {name}" if figure.pointwise else f"{sign} {name} {value}")
-        return "   ".join(said if figure.pointwise else [where, *said])
+        words = said if figure.pointwise else [where, *said]
+        while len(words) > 1 and len("   ".join(words)) > self.size.width:
+            words.pop()
+        return "   ".join(words)
 
     def render_line(self, y: int) -> Strip:
         width, drawing = self.size.width, self.drawing
@@ -114,7 +117,7 @@ class Chart(Arrowed, Widget, can_focus=True):
         if self.stop is None or not drawing.top <= y < drawing.top + drawing.height:
             return strip
         # the cursor's line; a mark under it stays
-        column = drawing.left + round(min(1.0, max(0.0, self.stop.share)) * (drawing.width - 1))
+        column = drawing.left + plot.column(self.stop.share, drawing.width)
         under = strip.crop(column, column + 1).text
         cursor = Segment("│" if under in " ╌┊" else under, self.get_component_rich_style("chart--cursor"))
         return Strip.join([strip.crop(0, column), Strip([cursor]), strip.crop(column + 1)])

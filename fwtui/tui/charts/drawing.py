@@ -8,16 +8,18 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from fwtui.common.text import shortened
+from fwtui.common.text import cut, shortened
 from fwtui.tui.charts import plot
-from fwtui.tui.charts.figure import MARKERS, Axis, Figure, Rule, tick_text
+from fwtui.tui.charts.figure import COLOURS, MARKERS, Axis, Figure, Rule, tick_text
+from fwtui.tui.charts.kernel_signs import sign
 from fwtui.tui.charts.scale import Scale, decimated, finite, positive, scale, ticks
 
 Columns = Sequence[Sequence[float | None]]  # of coordinates, by series
 Piece = tuple[str, str]  # text, and the part it belongs to: "axis", "label", "rule", "series-3", ...
-# of series; the seventh has the first one's again, and another marker
-COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
 LEAST_LABELS = (24, 6)  # columns and rows below which there are only marks
+LEAST_MARGIN = 60  # columns from which names have room of their own beside the ends of their lines
+DOWN = (0, -1, 1, -2, 2, -3, 3)  # rows that a name in the margin may be away from its line's end
+LEGEND = 6  # rows of a chart for each that its legend may have
 
 
 class Stop(NamedTuple):
@@ -39,12 +41,18 @@ class Drawing(NamedTuple):
     stops: tuple[Stop, ...]
 
 
-def part(series: int) -> str:
-    return f"series-{series % len(COLOURS)}"
+def part(figure: Figure, series: int) -> str:
+    """The part that a series is, which decides its colour."""
+    one = figure.series[series]
+    return "rule" if one.limit else f"series-{sign(one.kernel).place if one.kernel else series % len(COLOURS)}"
 
 
 def marker(figure: Figure, series: int) -> str:
-    return figure.series[series].marker or MARKERS[series % len(MARKERS)]
+    """What stands at its points, and for it in words."""
+    one = figure.series[series]
+    if not one.points:
+        return "─"
+    return one.marker or (sign(one.kernel).glyph if one.kernel else MARKERS[series % len(MARKERS)])
 
 
 class Plotted(NamedTuple):
@@ -74,17 +82,29 @@ def draw(figure: Figure, width: int, height: int) -> Drawing:
     if width < LEAST_LABELS[0] or height < LEAST_LABELS[1]:
         rows = tuple(tuple(joined(cells)) for cells in _body(plotted, width, height))
         return Drawing(rows, 0, 0, width, height, _stops(plotted, height))
-    room = height - 3  # without legend, axis and its labels
+    drawing, lines = _framed(plotted, width, height, 1)
+    more = min(lines, height // LEGEND)
+    return _framed(plotted, width, height, more)[0] if more > 1 else drawing
+
+
+def _framed(plotted: Plotted, width: int, height: int, above: int) -> tuple[Drawing, int]:
+    """The figure with axes and a legend of `above` rows; and how many rows the whole legend takes."""
+    figure, across, up = plotted.figure, plotted.across, plotted.up
+    room = height - 2 - above
     y_ticks = ticks(up, max(2, room // 3), figure.y.base)
     y_texts = [tick_text(value, figure.y.text) for value in y_ticks]
     left = min(max(map(len, y_texts), default=0), width // 3) + 1
-    places = {room - 1 - plot.cell(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
-    labelled = [_legend(figure, left, width)]
-    for y, cells in enumerate(_body(plotted, width - left, room)):
+    places = {plot.row(up.share(value), room): text for value, text in zip(y_ticks, y_texts, strict=True)}
+    margin = _margin(plotted, width, left)
+    body = _body(plotted, width - left - margin, room)
+    unnamed = _write_names(plotted, body, margin)
+    legend = _legend(figure, unnamed, width)
+    rows = [tuple(row) for row in [*legend, *[[(" " * width, "label")]] * above][:above]]
+    for y, cells in enumerate(body):
         label = (f"{places.get(y, ''):>{left - 1}.{left - 1}}", "label")
-        labelled.append((label, ("┤" if y in places else "│", "axis"), *joined(cells)))
-    labelled += _x_axis(figure.x, across, left, width - left)
-    return Drawing(tuple(labelled), left, 1, width - left, room, _stops(plotted, room))
+        rows.append((label, ("┤" if y in places else "│", "axis"), *joined(cells)))
+    rows += _x_axis(figure.x, across, left, width - left - margin, margin)
+    return Drawing(tuple(rows), left, above, width - left - margin, room, _stops(plotted, room)), len(legend)
 
 
 def _points(xs: Columns, ys: Columns) -> Iterator[tuple[int, int, float, float]]:
@@ -129,14 +149,14 @@ def _marks(plotted: Plotted, width: int, height: int) -> list[list[plot.Cell]]:
 def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     """The marks with the rules under them, and the rules' words over nothing."""
     cells: list[list[Piece]] = [
-        [(text, "plain" if series < 0 else _strength(plotted.figure, series)) for text, series in row]
+        [(text, "plain" if series < 0 else _strength(plotted.figure, series, text)) for text, series in row]
         for row in _marks(plotted, width, height)
     ]
     drawn: list[tuple[Rule, int]] = []  # each with its column or its row
     for rule in plotted.figure.rules:
         share = _reached(rule, plotted.across if rule.vertical else plotted.up)
         if share is not None:
-            drawn.append((rule, plot.cell(share, width) if rule.vertical else height - 1 - plot.cell(share, height)))
+            drawn.append((rule, plot.column(share, width) if rule.vertical else plot.row(share, height)))
     for rule, at in drawn:
         if rule.vertical:
             for row in cells:
@@ -147,10 +167,10 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
     for rule, at in drawn:
         said = [words for words in (rule.words, rule.short) if words]
         if rule.vertical:
-            any(_write(row, words, start) for words in said for row in cells for start in (at + 2, at - 1 - len(words)))
+            any(_write(row, words, start, "rule") for words in said for row in cells for start in (at + 2, at - 1 - len(words)))
         else:
             near = [cells[row] for row in (at + 1, at - 1) if 0 <= row < height]
-            any(_write(row, words, start) for words in said for start in (width - len(words), 1) for row in near)
+            any(_write(row, words, start, "rule") for words in said for start in (width - len(words), 1) for row in near)
     return cells
 
 
@@ -160,19 +180,70 @@ def _reached(rule: Rule, along: Scale) -> float | None:
     return share if 0 <= share <= 1 else None
 
 
-def _strength(figure: Figure, series: int) -> str:
-    if figure.series[series].limit:
-        return "rule"
-    return f"{part(series)}-strong" if figure.series[series].strong else part(series)
+def _strength(figure: Figure, series: int, text: str) -> str:
+    """The part of a series' cell; what the user looks at has strong marks, and lines like all others."""
+    strong = figure.series[series].strong and text == marker(figure, series)
+    return f"{part(figure, series)}-strong" if strong else part(figure, series)
 
 
-def _write(row: list[Piece], words: str, start: int) -> bool:
-    """Words where there is room for all of them and nothing else; whether there was."""
-    room = row[max(start, 0) : start + len(words)]
-    if not words or start < 0 or len(room) < len(words) or any(text not in " ┊" for text, _ in room):
+def _write(row: list[Piece], words: str, start: int, kind: str) -> bool:
+    """Words where there is room for all of them, and nothing else in them or beside them; whether there was."""
+    around = row[max(start - 1, 0) : start + len(words) + 1]
+    if not words or start < 0 or start + len(words) > len(row) or any(text not in " ┊" for text, _ in around):
         return False
-    row[start : start + len(words)] = [(character, "rule") for character in words]
+    row[start : start + len(words)] = [(character, kind) for character in words]
     return True
+
+
+def _named(figure: Figure) -> list[int]:
+    """The series whose names are told."""
+    return [number for number, series in enumerate(figure.series) if series.name and series.listed]
+
+
+def _margin(plotted: Plotted, width: int, left: int) -> int:
+    """Cells right of the plot for names at the ends of lines; none where no line comes near, or there is no room."""
+    series = plotted.figure.series
+    lines = [number for number in _named(plotted.figure) if series[number].line and series[number].points]
+    most = min(max((len(series[number].name) + 3 for number in lines), default=0), width // 3)
+    ends = [points[-1][0] for number in lines if (points := _shares(plotted, number))]
+    near = any(end * (width - left) + most > width - left for end in ends)
+    return most if near and width >= LEAST_MARGIN else 0
+
+
+def _shares(plotted: Plotted, number: int) -> list[plot.Point]:
+    """Where a series' points are in the plot, those outside of it left out."""
+    there = zip(plotted.xs[number], plotted.ys[number], strict=False)
+    shares = [(plotted.across.share(x), plotted.up.share(y)) for x, y in there if x is not None and y is not None]
+    return [point for point in shares if plot.within(point)]
+
+
+def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> list[int]:
+    """Write names beside the ends of their lines, or one of their points, where there is room; the series that had none."""
+    figure, width, height = plotted.figure, len(cells[0]), len(cells)
+    for row in cells:
+        row += [(" ", "plain")] * margin
+    left_over = []
+    for number in sorted(_named(figure), key=lambda number: not figure.series[number].strong):
+        series, name, kind = figure.series[number], figure.series[number].name, part(figure, number)
+        points = [(plot.column(x, width), plot.row(y, height)) for x, y in _shares(plotted, number)[::-1]]
+        mark = marker(figure, number)
+        tries: list[tuple[int, int, str]] = []
+        if series.line:
+            name = cut(name, margin - 3) if margin else name
+            points = points[:1]
+        for column, row in points:
+            # beside another sign, as where points cover each other, its own one says whose name it is
+            seen = cells[row][column][0] in (mark, "─") or not series.points
+            tries.append((row, column + 2, name if seen else f"{mark} {name}"))
+            if not series.line:
+                tries.append((row, column - 1 - len(name) - 2 * (not seen), name if seen else f"{name} {mark}"))
+            elif margin:
+                tries += [(row + down, width + 1, f"{mark} {name}") for down in DOWN]
+            else:
+                tries += [(row + down, column + 2, name) for down in (-1, 1)]
+        if not any(0 <= row < height and _write(cells[row], words, start, kind) for row, start, words in tries):
+            left_over.append(number)
+    return sorted(left_over)
 
 
 def joined(cells: Sequence[Piece]) -> list[Piece]:
@@ -180,41 +251,49 @@ def joined(cells: Sequence[Piece]) -> list[Piece]:
     return [("".join(text for text, _ in alike), kind) for kind, alike in groupby(cells, key=itemgetter(1))]
 
 
-def _legend(figure: Figure, left: int, width: int) -> tuple[Piece, ...]:
-    """The axis' title, then a marker and a name for each series, as many as fit; the last one says how many more there are."""
-    pieces: list[Piece] = [(f"{figure.y.title[:width]}", "label")]
-    room = width - len(pieces[0][0])
-    named = [number for number, series in enumerate(figure.series) if series.name and series.listed]
-    for place, number in enumerate(named):
-        words = f"   {marker(figure, number) if figure.series[number].points else '─'} {figure.series[number].name}"
-        rest = len(named) - place - 1
-        if len(words) + (len(f"   +{rest} more") if rest else 0) > room:
-            pieces.append((f"   +{rest + 1} more"[:room], "label"))
-            room -= len(pieces[-1][0])
-            break
-        pieces.append((words, "rule" if figure.series[number].limit else part(number)))
-        room -= len(words)
-    return (*pieces, (" " * room, "label"))
+def _legend(figure: Figure, named: Sequence[int], width: int) -> list[list[Piece]]:
+    """The axis' title, then a marker and a name for each of these series, in as many rows as they take."""
+    rows: list[list[Piece]] = [[(figure.y.title[:width], "label")]]
+    for number in named:
+        words = f"{marker(figure, number)} {figure.series[number].name}"
+        used = _cells(rows[-1])
+        gap = "   " if used else ""
+        if used and used + len(gap) + len(words) > width:
+            rows.append([])
+            gap = ""
+        rows[-1] += [(gap, "label"), (shortened(words, width), part(figure, number))]
+    for row in rows:
+        row.append((" " * (width - _cells(row)), "label"))
+    return rows
 
 
-def _x_axis(axis: Axis, across: Scale, left: int, width: int) -> list[tuple[Piece, ...]]:
+def _cells(row: Sequence[Piece]) -> int:
+    return sum(len(text) for text, _ in row)
+
+
+def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> list[tuple[Piece, ...]]:
     line, labels = ["─"] * width, [" "] * width
     end = 0  # of the labels so far
     title = f" {axis.title}" if axis.title else ""
+    at = width if margin >= len(title) else width - len(title)  # of the title
     for value in ticks(across, max(2, width // 8), axis.base):
         if axis.whole and value != int(value):
             continue
-        x, text = plot.cell(across.share(value), width), tick_text(value, axis.text)
+        x, text = plot.column(across.share(value), width), tick_text(value, axis.text)
         start = min(max(0, x - len(text) // 2), width - len(text))
-        if start < end + (2 if end else 0) or start + len(text) > width - len(title):
+        if start < end + (2 if end else 0) or start + len(text) > at:
             continue
         line[x] = "┬"
         labels[start : start + len(text)] = text
         end = start + len(text)
-    if end + len(title) <= width:
-        labels[width - len(title) :] = title
+    labels += [" "] * margin
+    if end <= at:
+        labels[at : at + len(title)] = title
     corner = " " * (left - 1)
-    return [((corner + "└", "axis"), ("".join(line), "axis")), ((corner + " ", "label"), ("".join(labels), "label"))]
+    return [
+        ((corner + "└", "axis"), ("".join(line) + " " * margin, "axis")),
+        ((corner + " ", "label"), ("".join(labels), "label")),
+    ]
 
 
 def _stops(plotted: Plotted, height: int) -> tuple[Stop, ...]:
@@ -225,7 +304,7 @@ def _stops(plotted: Plotted, height: int) -> tuple[Stop, ...]:
         if (figure.series[number].points or not figure.pointwise) and -1e-9 <= across.share(x) <= 1 + 1e-9
     )
     if figure.pointwise:
-        rows = [height - 1 - plot.cell(min(1.0, max(0.0, up.share(y))), height) for _, y, _, _ in points]
+        rows = [plot.row(up.share(y), height) for _, y, _, _ in points]
         return tuple(Stop(across.share(x), ((n, place),), row) for (x, _, n, place), row in zip(points, rows, strict=True))
     return tuple(
         Stop(across.share(x), tuple(sorted((number, place) for _, _, number, place in there)))

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from fwtui.common import units
 
-MARKERS = "●◆▲■○◇△□✚✖"  # told apart by shape alone
+MARKERS = "●◆▲■○◇△□✚✖"  # of what is no kernel: told apart by shape alone
+# of series; the seventh has the first one's again, and another marker
+COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
 
 
 def plain(value: float) -> str:
@@ -41,7 +43,8 @@ class Series(NamedTuple):
     names: tuple[str, ...] = ()
     strong: bool = False  # what the user looks at
     listed: bool = True  # whether the legend has it
-    marker: str = ""  # instead of the one that its place among the series gives it
+    kernel: str = ""  # whose sign it has, instead of one that its place among the series gives it
+    marker: str = ""  # instead of either
     limit: bool = False  # a roof: coloured like the rules
 
 

@@ -21,7 +21,7 @@ def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
     piece: list[Point] = []
     for before, point in zip([None, *points], [*points, None], strict=True):
         cut = None if before is None or point is None else clipped(before, point)
-        if before is not None and point is None and not piece and _inside(before):
+        if before is not None and point is None and not piece and within(before):
             piece = [before]  # a point without neighbours
         if piece and (cut is None or piece[-1] != cut[0]):
             yield piece
@@ -30,7 +30,7 @@ def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
             piece += cut[1:] if piece else cut
 
 
-def _inside(point: Point) -> bool:
+def within(point: Point) -> bool:
     return -1e-9 <= point[0] <= 1 + 1e-9 and -1e-9 <= point[1] <= 1 + 1e-9
 
 
@@ -56,9 +56,14 @@ def _share(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def cell(share: float, cells: int) -> int:
-    """Where plotext puts a share of the way, counted from the low end."""
-    return min(cells - 1, max(0, round(share * (cells - 1))))
+def column(share: float, width: int) -> int:
+    """Where plotext puts a share of the way across: a cell is two dots of braille wide."""
+    return round(_share(share) * (2 * width - 1)) // 2
+
+
+def row(share: float, height: int) -> int:
+    """Where it puts one of the way up, counted from the top: a cell is four dots high."""
+    return height - 1 - round(_share(share) * (4 * height - 1)) // 4
 
 
 def drawn(
@@ -70,8 +75,8 @@ def drawn(
     if inside and width > 1 and height > 1:  # plotext has no limits for a single row or column
         _lines(inside, grid, width, height)
     for mark, points in marks:
-        for x, y in filter(_inside, points):
-            grid[height - 1 - cell(y, height)][cell(x, width)] = mark
+        for x, y in filter(within, points):
+            grid[row(y, height)][column(x, width)] = mark
     return grid
 
 

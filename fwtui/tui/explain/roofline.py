@@ -9,7 +9,7 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
-from fwtui.tui.charts.figure import MARKERS, plain
+from fwtui.tui.charts.figure import plain
 from fwtui.tui.widgets import wording
 from kernels.plan import ITEMSIZE
 
@@ -44,7 +44,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
         name = SHOWN if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
     order = sorted(groups, key=lambda name: (name != SHOWN, name == DOUBTFUL, name))
-    series = [_points(name, groups[name], number) for number, name in enumerate(order)]
+    series = [_points(name, groups[name]) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
     rules = _rules(known, run)
     if runs:
@@ -59,8 +59,7 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     ), tuple(ids)
 
 
-def _points(name: str, runs: Sequence[Run], number: int) -> Series:
-    marker = "✖" if name == DOUBTFUL else "◉" if name == SHOWN else MARKERS[(number - 1) % 8]
+def _points(name: str, runs: Sequence[Run]) -> Series:
     return Series(
         name,
         tuple(intensity(r) for r in runs),
@@ -68,7 +67,8 @@ def _points(name: str, runs: Sequence[Run], number: int) -> Series:
         line=False,
         names=tuple(_named(r) for r in runs),
         strong=name == SHOWN,
-        marker=marker,
+        kernel=runs[0].experiment.kernel if name != DOUBTFUL else "",
+        marker="✖" if name == DOUBTFUL else "",
     )
 
 

@@ -11,17 +11,19 @@ from textual.geometry import Size
 from fwtui.campaigns.sweep.findings import Findings, counts
 from fwtui.campaigns.sweep.squares import Row, Squares
 from fwtui.common import units
+from fwtui.common.text import cut
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text
-from fwtui.tui.sweep.heat_map import Shown, cut, first_shown, measured, number
+from fwtui.tui.charts.kernel_signs import sign
+from fwtui.tui.sweep.heat_map import Shown, first_shown, measured, number
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 MOST_SERIES = 10  # more lines than that are a thicket
 NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often as fast as the one before of its type it is
 LEAST = 8  # cells of the scale
 LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
-DOT, WAY = "●", "·"
+WAY = "·"
 
 
 def _counted(row: Row) -> list[Run | None]:
@@ -32,7 +34,8 @@ def _counted(row: Row) -> list[Run | None]:
 def figure(squares: Squares | None, measure: str, found: Findings | None, row: int) -> Figure:
     """Time or rate of every row over amounts; of many rows those around the marked one. Only verified times are drawn.
 
-    Both axes are logarithmic where the values are sizes: a power of n is a straight line then.
+    Both axes are logarithmic where the values are sizes: a power of n is a straight line then. Where kernels differ, rows
+    have their kernels' signs.
     """
     if squares is None:
         return Figure(empty="curves appear with the first results")
@@ -40,10 +43,10 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     first = first_shown(row, len(squares.rows), MOST_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
-    for shown in squares.rows[first : first + MOST_SERIES]:
+    for place, shown in list(enumerate(squares.rows))[first : first + MOST_SERIES]:
         ys = tuple(number(run, measure, squares.best_rate) for run in _counted(shown))
         if any(y is not None for y in ys):
-            lines.append(Series(shown.name, xs, ys))
+            lines.append(Series(shown.name, xs, ys, kernel=shown.kernel, strong=place == row))
     doubling = name != "density" and min(xs) > 0 and max(xs) / min(xs) >= 4
     across = Axis(name, log=doubling, base=2 if doubling else 10)
     if measure == "time":
@@ -55,7 +58,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     rules: tuple[Rule, ...] = ()
     if name == "n" and found is not None:
         rules = tuple(Rule(c.at, f"n = {c.at:.0f}: {c.late} overtakes {c.early}", vertical=True) for c in found.break_evens)
-    return Figure(tuple(lines), across, up, rules, empty="curves appear with the first verified results")
+    return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
 
 
 def _percent(share: float) -> str:
@@ -103,7 +106,8 @@ class DotPlot(Drawn[Shown]):
             last = before.get(run.experiment.dtype)
             gain = 0.0 if last is None else last / amount if subject.measure == "time" else amount / last
             step, style = units.times(gain) if gain else "", STRONG if here else ""
-            dot: list[Piece] = [(WAY * at, MUTED), (DOT, "$accent" if here else "$primary"), " " * (room - 1 - at)]
+            mark = sign(run.experiment.kernel)
+            dot: list[Piece] = [(WAY * at, MUTED), (mark.glyph, f"{mark.colour} {style}"), " " * (room - 1 - at)]
             words = f"{measured(run, subject.measure, best):>{NUMBER}}"
             lines.append(line((label, style), *dot, (words, style), (f"{step:>{STEP}}", MUTED)))
             before[run.experiment.dtype] = amount

@@ -12,8 +12,10 @@ from textual.message import Message
 
 from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Square, Squares
 from fwtui.common import units
+from fwtui.common.text import cut
 from fwtui.stream.run import Run
 from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.charts.kernel_signs import sign
 from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
@@ -27,6 +29,7 @@ MEASURES: dict[str, Callable[[float | None], str]] = {
 SHADES = " ░▒▓█"
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
+SIGN = 2  # cells of a kernel's sign and the space after it
 LEAST_NAME, MOST_NAME = 6, 34
 
 
@@ -141,11 +144,12 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         below = len(squares.rows) - top - max(height, 0)  # rows without room
         signs = " ".join(f"{sign}{rows}" for sign, rows in (("↑", top), ("↓", below)) if rows > 0)
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
-        lines = [line((head, MUTED), *((f"{'':{GAP}}{cut(v, CELL):>{CELL}}", MUTED) for v in values))]
-        best = squares.best_rate
+        signed = squares.across.name == "kernel"
+        lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed))))]
+        best, room = squares.best_rate, name - SIGN * any(shown.kernel for shown in squares.rows)
         for index, shown in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
-            pieces: list[Piece] = [(f"{cut(shown.name, name):<{name}}", STRONG if here else "")]
+            pieces: list[Piece] = [*_signed(shown.kernel), (f"{cut(shown.name, room):<{room}}", STRONG if here else "")]
             for place, square in list(enumerate(shown.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
                 pieces += [" " * GAP, *_square(square, subject.measure, best, marked)]
@@ -156,7 +160,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
     """Cells of the names, the first column that is shown, and how many are."""
     count = len(squares.across.values)
-    longest = max([len(row.name) for row in squares.rows] + [len(squares.across.name)])
+    longest = max([len(row.name) + SIGN * bool(row.kernel) for row in squares.rows] + [len(squares.across.name)])
     most = min(MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP)))
     name = max(LEAST_NAME, min(longest, most))
     room = max(1, (width - name) // (CELL + GAP))
@@ -169,6 +173,18 @@ def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
 def first_shown(here: int, count: int, room: int) -> int:
     """The first of `count` things that is shown where only `room` of them can be, with `here` in their middle if possible."""
     return max(0, min(here - room // 2, count - room)) if room > 0 else 0
+
+
+def _signed(kernel: str) -> list[Piece]:
+    """The kernel's sign and a space, where there is a kernel."""
+    return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
+
+
+def _head(value: str, kernel: bool) -> list[Piece]:
+    """A value over its column; a kernel with its sign."""
+    room = CELL - SIGN if kernel else CELL
+    text = cut(value, room)
+    return [" " * (room - len(text)), *_signed(value if kernel else ""), (text, MUTED)]
 
 
 def _square(square: Square, measure: str, best: float | None, marked: bool) -> list[Piece]:
@@ -198,11 +214,3 @@ def number(run: Run | None, measure: str, best: float | None) -> float | None:
 def measured(run: Run, measure: str, best: float | None) -> str:
     """The same as a square says it."""
     return MEASURES[measure](number(run, measure, best)) if run.state == "done" else run.state[:7]
-
-
-def cut(text: str, width: int) -> str:
-    """At most so many cells of a name; what is left out is its middle, as many names begin alike."""
-    if len(text) <= width:
-        return text
-    before = width // 2
-    return f"{text[:before]}…{text[len(text) - (width - 1 - before) :]}"
