@@ -158,15 +158,24 @@ def scene(film: Film, run: Run, now: float) -> Scene:
             return Scene(film.side, (doing(run.stage),))
         share, seconds, about = known
         if seconds >= LEAST_PASS and film.rounds > 1:
-            if film.rounds / seconds > FOLLOWED:
-                step = STILL / seconds
-                return _lit(film, film.heaviest(_done(film, share // step * step)), run, about)
-            return _lit(film, film.at(_done(film, share)), run, about)
+            step = STILL / seconds if film.rounds / seconds > FOLLOWED else 0.0
+            return _followed(film, run, share // step * step if step else share, seconds, about)
         if run.progress is None:
             return Scene(film.side, (doing(run.stage),))
         share = min(run.progress.done, 1.0)
         return Scene(film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
     return _lit(film, film.heaviest(film.relaxations // 2), run, "")
+
+
+def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
+    """That share of one pass, which takes so many seconds to watch."""
+    return _followed(film, run, share, seconds, "") if share < 1 else Scene(film.side, ("finished",), filled=1.0)
+
+
+def _followed(film: Film, run: Run, share: float, seconds: float, about: str) -> Scene:
+    """The step at that share of a pass of so many seconds, or the heaviest of its round where an eye follows no steps."""
+    done = _done(film, share)
+    return _lit(film, film.at(done) if film.rounds <= FOLLOWED * seconds else film.heaviest(done), run, about)
 
 
 def _progress(run: Run, now: float) -> tuple[float, float, str] | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from fwtui.stream.run import Run
 
-SECONDS = 8.0  # that a race takes to watch, however short the runs are
+SECONDS = 8.0  # that a race takes to watch at first, however short the runs are
 
 
 class Course(NamedTuple):
@@ -36,9 +36,14 @@ class Course(NamedTuple):
         return _between(self.shares, self.seconds, share)
 
 
+def can_race(run: Run) -> bool:
+    """Whether it has ended and has a time."""
+    return run.state == "done" and bool(run.seconds)
+
+
 def course(run: Run) -> Course | None:
     """The run's way; None for one that has no time."""
-    if run.state != "done" or not run.seconds:
+    if not can_race(run) or not run.seconds:
         return None
     told = sorted({r.first: r for r in run.rounds}.values(), key=lambda r: r.index)
     told = [r for r in told if r.first < run.relaxations]
@@ -72,6 +77,14 @@ def by_time(courses: Sequence[Course], watched: float) -> list[Place]:
 def by_round(courses: Sequence[Course], watched: float) -> list[Place]:
     """Each runner at the same share of the way, with the time that it took to come there."""
     return [Place(watched, c.seconds_at(watched)) for c in courses]
+
+
+def rival(runs: Iterable[Run], run: Run, baseline: Run | None) -> Run | None:
+    """Whom a run races: the baseline, else the nearest run of the same n that has a time, rather an earlier one."""
+    if baseline is not None and baseline.id != run.id:
+        return baseline
+    others = (other for other in runs if other.id != run.id and other.n == run.n and can_race(other))
+    return min(others, key=lambda other: (other.id > run.id, abs(other.id - run.id)), default=None)
 
 
 def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:

@@ -1,4 +1,4 @@
-"""The compare screen: verdicts, what differs where, races, and runs of other sessions."""
+"""The compare screen: verdicts, what differs where, and runs of other sessions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import SIZES, WIDE
+from pressing import WIDE
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from fwtui.analysis.compare import Entrant, compare
-from fwtui.analysis.race import SECONDS, course
 from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
 from fwtui.stream import events
@@ -22,9 +21,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare import race
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, _changed, passes
-from fwtui.tui.compare.race import Race, Track
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareTable, Line, cells, columns
 from fwtui.tui.frame.dialogs import SessionsScreen
@@ -35,8 +32,6 @@ SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
 RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
 OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
 TIMES = medians(RECORDED)
-SLOWED = f"{SECONDS / max(TIMES[3], TIMES[8]):.1f}x"
-Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
 
 
@@ -44,14 +39,6 @@ Replay = Callable[..., FwtuiApp]
 def app() -> FwtuiApp:
     loaded = reader.load(RECORDED)
     return FwtuiApp(replay=Recording(named(RECORDED), loaded, start=loaded.duration), still=True, place="compare")
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Time as the race sees it: its last element."""
-    now = [100.0]
-    monkeypatch.setattr(race, "monotonic", lambda: now[-1])
-    return now
 
 
 async def go(pilot: Pilot[None], *keys: str) -> str:
@@ -103,44 +90,6 @@ async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
         for run, sign in ((8, "▲  FASTER"), (7, "▲  FASTER"), (3, "▼  SLOWER")):
             assert f"{TIMES[4] / TIMES[run]:.2f}x {sign}" in shown
         assert app.screen.query_one(HistoryTable).get_cell("8", "verdict").plain == "FASTER"
-
-
-async def test_a_race_by_time_and_by_round(app: FwtuiApp, clock: list[float]) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        shown = await go(pilot, "g")
-        assert "RACE by time" in shown and f"{SLOWED} slowed down   going" in shown
-        clock.append(clock[-1] + 0.5)  # a sixteenth of the race: half of the faster one
-        shown = await go(pilot)
-        assert milliseconds(TIMES[3] / 16) in shown and "6.2 %" in shown and "round 64" in shown
-        clock.append(clock[-1] + 1.5)
-        shown = await go(pilot)
-        assert milliseconds(TIMES[3] / 4) in shown and "25.0 %" in shown and "finished" in shown
-        assert "no rounds are known of run 3" in shown
-        shown = await go(pilot, "t")
-        assert "by round: all at the same point" in shown and "+" in shown
-        shown = await go(pilot, "b")  # the marked run is the baseline now: there is nobody to race it
-        assert "t Align" not in shown and "a race needs a baseline and another run" in await go(pilot, "t")
-
-
-async def test_on_a_narrow_screen_a_race_says_how_it_stands_and_its_keys(app: FwtuiApp, clock: list[float]) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        assert f"RACE by time: all at the same moment, {SLOWED} slowed down   going   g, t" in await go(pilot, "g")
-        shown = await go(pilot, "t")
-        assert f"RACE by round, {SLOWED} slowed down   going   g, t" in shown
-        await go(pilot, "g")
-        clock.append(clock[-1] + 60.0)
-        assert "paused" in await go(pilot)
-        await go(pilot, "g")
-        clock.append(clock[-1] + 60.0)
-        shown = await go(pilot, "t")
-        assert "over" in shown and shown.count("finished") >= 2
-        assert "going" in await go(pilot, "g")  # begins anew
-
-
-async def test_marking_another_run_ends_the_race(app: FwtuiApp, clock: list[float]) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "g")
-        assert "g: a race" in await go(pilot, "down")
 
 
 async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None:
@@ -235,16 +184,6 @@ async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: Fw
         assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_picture(app: FwtuiApp, clock: list[float], snap_compare: Compare, size: tuple[int, int]) -> None:
-    async def story(pilot: Pilot[None]) -> None:
-        await go(pilot, "g")
-        clock.append(clock[-1] + 3.0)
-        await go(pilot)
-
-    assert snap_compare(app, terminal_size=size, run_before=story)
-
-
 def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     model = Model()
     told = [
@@ -261,12 +200,9 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
             pair = Pair(entrant, baseline, compare(entrant, baseline))
             assert all(text.plain is not None for text in cells(Line(entrant, pair.found), 9).values())
             assert passes(pair).empty
-            runners = tuple(("x" * 60, c) for e in (entrant, baseline) if (c := course(e.run)) is not None)
             for width in (1, 3, 20, 79, 300):
                 Verdict(pair).draw(pair, width)
                 Deltas(pair).draw(pair, width)
-                for by_round in (True, False) if runners else ():
-                    Track("").draw(Race(runners, by_round, 0.3, True, "g, t"), width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
 
 

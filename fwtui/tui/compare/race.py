@@ -1,107 +1,215 @@
-"""A race of a run and the baseline: a clock that the user starts and stops, and a lane for each of the two."""
+"""A race of two runs on the whole screen: each goes through its matrix, slowed down or sped up so that an eye can follow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widgets import Digits, Static
 
-from fwtui.analysis.race import SECONDS, Course, by_round, by_time, course
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, compare
+from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
 from fwtui.common import units
-from fwtui.tui.compare.detail import NUMBER, Pair
-from fwtui.tui.compare.table import short_label
-from fwtui.tui.widgets import readout
+from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.matrix import MatrixPicture
+from fwtui.tui.widgets.readout import meter
 
-NAME = 22  # cells of a runner's label
-
-
-class Race(NamedTuple):
-    """A race at one moment; `watched` is the share of it that is over."""
-
-    runners: tuple[tuple[str, Course], ...]  # each with its label
-    by_round: bool
-    watched: float
-    going: bool
-    keys: str  # that move it
+FRAMES = 12  # pictures a second
+LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch
+KEYS = "space: pause · t: by round · + -: speed · Esc: leave"
 
 
-class RaceClock:
-    """How much of the race is over, as seconds go by; it takes SECONDS however short the runs are."""
+class Ending(NamedTuple):
+    """Who has won and by how much; no ratio where the two did not do the same work."""
 
-    def __init__(self) -> None:
+    words: str
+    winner: int | None = None  # place of the runner
+    ratio: str = ""
+    sure: bool = False
+
+
+def ending(baseline: Entrant, entrant: Entrant, found: Comparison) -> Ending:
+    """How the race of the two ends."""
+    runners = baseline, entrant
+    times = [e.run.seconds or 0.0 for e in runners]
+    if entrant.run.n != baseline.run.n or not (entrant.run.verified and baseline.run.verified) or min(times) <= 0:
+        return Ending(f"Nobody has won: {found.why}.")
+    if found.verdict == SAME:
+        return Ending(f"A draw: {found.why}.")
+    first = times.index(min(times))
+    ratio, name = units.gain(max(times) / min(times)), called(runners[first])
+    words = f"{units.duration(min(times))} against {units.duration(max(times))}, {ratio} as fast."
+    if found.verdict in (FASTER, SLOWER):
+        return Ending(f"{name} wins: {words}", first, ratio, True)
+    return Ending(f"{name} is first: {words} That is unclear: {found.why}.", first, ratio)
+
+
+def called(entrant: Entrant) -> str:
+    return f"{entrant.run.title or entrant.run.experiment.kernel} ({entrant.label})"
+
+
+def clock(place: Place, way: Course) -> str:
+    """The seconds so far in the unit and with the decimals of the whole, so that the figures stand still."""
+    whole = units.duration(way.total)
+    number, _, unit = whole.partition(" ")
+    if place.seconds >= way.total or not unit.isalpha():
+        return units.duration(place.seconds)
+    return f"{place.seconds / way.total * float(number):.{len(number.partition('.')[2])}f} {unit}"
+
+
+class Lane(NamedTuple):
+    """A runner at one moment."""
+
+    time: str
+    share: float  # of the work that is done
+    bar: float
+    ratio: str = ""  # of the winner, at the end
+    sure: bool = True
+
+
+class Bar(Drawn[float]):
+    def draw(self, subject: float, width: int) -> Sequence[Content]:
+        return [line(*meter(subject, width))]
+
+
+class Runner(Vertical):
+    """A run's name, its time and share in large figures, and its matrix; a plan without a film has only a bar."""
+
+    DEFAULT_CSS = """
+    Runner { width: 1fr; height: 1fr; }
+    Runner .figures { height: 3; }
+    Runner Digits { height: 3; width: 1fr; text-style: bold; }
+    Runner .share { width: auto; color: $text-muted; margin-right: 1; }
+    Runner .share.-won { color: $text-success; }
+    Runner MatrixPicture { width: 1fr; height: 1fr; padding-left: 0; }
+    """
+
+    def __init__(self, entrant: Entrant):
+        super().__init__()
+        self._entrant = entrant
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(called(self._entrant)).stylize(STRONG), markup=False)
+        with Horizontal(classes="figures"):
+            yield Digits(classes="time")
+            yield Digits(classes="share")
+        yield Bar(0.0)
+        yield MatrixPicture()
+
+    def show(self, lane: Lane, seconds: float) -> None:
+        """Show that moment of a race which takes so many seconds to watch."""
+        self.query_one(".time", Digits).update(lane.time)
+        share = self.query_one(".share", Digits)
+        share.update(lane.ratio or f"{100 * lane.share:.0f} %")
+        share.set_class(bool(lane.ratio) and lane.sure, "-won")
+        self.query_one(Bar).show(lane.bar)
+        self.query_one(MatrixPicture).race(self._entrant.run, lane.share, seconds)
+
+
+class RaceScreen(Dialog):
+    """It begins by itself, and stands still at its end. Both runs have a time."""
+
+    DEFAULT_CSS = """
+    RaceScreen > #box { width: 100%; max-width: 100%; height: 100%; }
+    RaceScreen Runner { margin-right: 1; }
+    RaceScreen #said { height: 2; }
+    RaceScreen #title, RaceScreen #how { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    BINDINGS: ClassVar = [
+        Binding("space", "go", "Pause", id="race.go"),
+        Binding("t", "align", "Align", id="race.align"),
+        Binding("plus", "hurry(0.5)", "Faster", id="race.faster"),
+        Binding("minus", "hurry(2)", "Slower", id="race.slower"),
+        Binding("g", "close", "Close", id="race.close"),
+    ]
+
+    def __init__(self, entrant: Entrant, baseline: Entrant):
+        found = compare(entrant, baseline)
+        differs = "".join(f" · {words}" for words in found.differs)
+        super().__init__(f"Race: {entrant.label} against {baseline.label}{differs}", hint=KEYS)
+        self.runners = (baseline, entrant)
+        self.courses = [way for e in self.runners if (way := course(e.run)) is not None]
+        self.ending = ending(baseline, entrant, found)
         self.by_round = False
-        self.watched: float | None = None  # share of the race that is over; None: there is none
-        self.going = False
-        self._seen = 0.0
-
-    def press(self) -> None:
-        """Begin, pause or go on; what is over begins anew."""
-        if self.watched is None or self.watched >= 1:
-            self.watched, self.going = 0.0, True
-        else:
-            self.going = not self.going
+        self.seconds = SECONDS  # that it takes to watch
+        self.watched = 0.0  # the share of it that is over
+        self.going = True
         self._seen = monotonic()
 
-    def run(self) -> None:
+    def body(self) -> ComposeResult:
+        yield Static(id="how", markup=False)
+        with Horizontal():
+            for entrant in self.runners:
+                yield Runner(entrant)
+        yield Static(id="said", markup=False)
+
+    def on_mount(self) -> None:
+        self._seen = monotonic()
+        self.set_interval(1 / FRAMES, self.advance)
+        self._show()
+
+    def advance(self) -> None:
         """Let the time pass that has passed since the last look."""
         now = monotonic()
-        if self.going and self.watched is not None:
-            self.watched = min(1.0, self.watched + (now - self._seen) / SECONDS)
+        since, self._seen = now - self._seen, now
+        if self.going:
+            self.watched = min(1.0, self.watched + since / self.seconds)
             self.going = self.watched < 1
-        self._seen = now
+            self._show()
 
-    def end(self) -> None:
-        """There is none any more."""
-        self.watched, self.going = None, False
+    def action_go(self) -> None:
+        """Pause or go on; what is over begins anew."""
+        if self.watched >= 1:
+            self.watched = 0.0
+        self.going = not self.going
+        self._show()
 
-    def race(self, pair: Pair | None, keys: str) -> Race | None:
-        """This moment of the race of that pair; None where none was begun, or one of the two has no time."""
-        if pair is None or self.watched is None:
-            return None
-        runners = tuple((e.label, c) for e in (pair.baseline, pair.entrant) if (c := course(e.run)) is not None)
-        return Race(runners, self.by_round, self.watched, self.going, keys) if len(runners) == 2 else None
+    def action_align(self) -> None:
+        self.by_round = not self.by_round
+        self._show()
 
+    def action_hurry(self, factor: float) -> None:
+        self.seconds = min(MOST_SECONDS, max(LEAST_SECONDS, self.seconds * factor))
+        self._show()
 
-class Track(Drawn[Race | str]):
-    """A lane for each runner, or how to begin."""
+    def lanes(self) -> list[Lane]:
+        """Both runners at this moment."""
+        slowest = max(way.total for way in self.courses)
+        places = (by_round if self.by_round else by_time)(self.courses, self.watched)
+        lanes = [
+            Lane(clock(place, way), place.share, place.seconds / slowest if self.by_round else place.share)
+            for place, way in zip(places, self.courses, strict=True)
+        ]
+        if self.watched >= 1 and self.ending.winner is not None:
+            winner = lanes[self.ending.winner]
+            lanes[self.ending.winner] = winner._replace(ratio=self.ending.ratio, sure=self.ending.sure)
+        return lanes
 
-    def draw(self, subject: Race | str, width: int) -> Sequence[Content]:
-        if isinstance(subject, str):
-            return [line((subject, MUTED))]
-        courses = [c for _, c in subject.runners]
-        places = (by_round if subject.by_round else by_time)(courses, subject.watched)
-        first, slowest = min(place.seconds for place in places), max(c.total for c in courses)
-        lines = [line(("RACE ", STRONG), (_head(subject, SECONDS / slowest, width - len("RACE ")), MUTED))]
-        room = max(6, width - NAME - 2 * NUMBER - 2)
-        for (label, way), place in zip(subject.runners, places, strict=True):
-            took = units.duration(place.seconds)
-            if subject.by_round:
-                share = place.seconds / slowest
-                behind = f"+{units.duration(place.seconds - first)}" if place.seconds > first else ""
-                told = f"{took:>{NUMBER}}{behind:>{NUMBER}}"
-            else:
-                share = place.share
-                told = f"{_where(way, share):>{NUMBER}}{took:>{NUMBER}}"
-            lines.append(line(f"{short_label(label, NAME - 1):<{NAME}}", *readout.meter(share, room), "  ", told))
-        straight = [label for label, way in subject.runners if not way.sampled]
-        if straight:
-            lines.append(line((f"no rounds are known of {' and '.join(straight)}: taken as even", MUTED)))
-        return lines
+    def _show(self) -> None:
+        for runner, lane in zip(self.query(Runner), self.lanes(), strict=True):
+            runner.show(lane, self.seconds)
+        self.query_one("#how", Static).update(Content(self._how()))
+        self.query_one("#said", Static).update(self._said())
 
+    def _how(self) -> str:
+        """How the race is seen, how much it is slowed down, and how it stands; with fewer words where there is no room."""
+        how, point = ("by round", "point of the work") if self.by_round else ("by time", "moment")
+        slowest = max(way.total for way in self.courses)
+        ratio = self.seconds / slowest
+        scale = f"{units.duration(slowest)} shown in {self.seconds:g} s"
+        slowed = f", {units.times(ratio)} slower" if ratio >= 1 else f", {units.times(1 / ratio)} faster"
+        state = "" if self.going else " · over" if self.watched >= 1 else " · paused"
+        whole = f"{how}: both at the same {point} · {scale}{slowed}{state}"
+        return whole if len(whole) <= self.app.size.width - 4 else f"{how} · {scale}{slowed}{state}"
 
-def _head(race: Race, slowed: float, width: int) -> str:
-    """How the race is seen, and how it stands; without what that means where there is no room."""
-    how, means = ("by round", "all at the same point of the work") if race.by_round else ("by time", "all at the same moment")
-    state = "going" if race.going else "over" if race.watched >= 1 else "paused"
-    speed = f"{units.times(slowed)} slowed down" if slowed >= 1 else f"{units.times(1 / slowed)} sped up"
-    whole, short = (f"{words}, {speed}   {state}   {race.keys}" for words in (f"{how}: {means}", how))
-    return whole if len(whole) <= width else short
-
-
-def _where(way: Course, share: float) -> str:
-    if share >= 1:
-        return "finished"
-    return f"round {int(share * way.rounds)}" if way.rounds else units.percent(share)
+    def _said(self) -> Content:
+        if self.watched >= 1:
+            return Content(self.ending.words).stylize(STRONG)
+        even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
+        return line((f"No rounds are known of {' and '.join(even)}: taken as even." if even else "", MUTED))

@@ -14,7 +14,7 @@ from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import Comparison, Entrant, compare
-from fwtui.analysis.race import course
+from fwtui.analysis.race import can_race
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
@@ -23,7 +23,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, passes
-from fwtui.tui.compare.race import RaceClock, Track
+from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.compare.table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.bindings import bound
@@ -57,15 +57,11 @@ class CompareScreen(Frame):
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
     CompareScreen #deltas { width: 1fr; scrollbar-size-vertical: 1; }
     CompareScreen Chart { width: 1fr; margin-left: 2; }
-    CompareScreen Track { height: auto; margin-top: 1; }
     CompareScreen.-narrow Chart { display: none; margin-left: 0; }
     CompareScreen.-narrow.-curves Chart { display: block; }
     CompareScreen.-narrow.-curves #deltas { display: none; }
     CompareScreen.-short Verdict, CompareScreen.-flat Verdict { margin-top: 0; }
     CompareScreen.-short #parts, CompareScreen.-flat #parts { margin-top: 0; }
-    CompareScreen.-short Track, CompareScreen.-flat Track { margin-top: 0; display: none; }
-    CompareScreen.-racing Track { display: block; }
-    CompareScreen.-flat.-racing #parts { display: none; }
     """
     AUTO_FOCUS = "CompareTable"
     PLACE = "compare"
@@ -73,8 +69,7 @@ class CompareScreen(Frame):
     BINDINGS: ClassVar = [
         bound("b", "pin", "Baseline", "the marked run is what all others are compared with", id="compare.baseline"),
         bound("o", "bring", "Open", "runs of another session beside those of this one", id="compare.open"),
-        bound("g", "race", "Race", "the marked run and the baseline race; again: pause, go on", id="compare.race"),
-        bound("t", "align", "Align", "race by time, or by round", id="compare.align"),
+        bound("g", "race", "Race", "the marked run races the baseline on the whole screen", id="compare.race"),
         bound("v", "view", "View", "phases or passes, where there is no room for both", id="compare.view"),
         bindings.CURSOR,
         *bindings.SHARED,
@@ -91,7 +86,6 @@ class CompareScreen(Frame):
         self._others: dict[str, Model] = {}  # other sessions by name
         self._pinned = ""  # label of the baseline; empty: the first run that is verified
         self._marked = ""  # label of the run that is looked at
-        self._clock = RaceClock()
         self._pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
@@ -103,11 +97,9 @@ class CompareScreen(Frame):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
                 yield Chart()
-            yield Track("")
 
     def state(self) -> object:
-        race = self._clock
-        return (tuple(self._others), self._pinned, self._marked, race.by_round, race.watched, race.going)
+        return (tuple(self._others), self._pinned, self._marked)
 
     def table(self) -> Table:
         """The verdicts with their reasons."""
@@ -133,10 +125,6 @@ class CompareScreen(Frame):
         same = [e for e in good if e.run.n == entrants[0].run.n]
         return pinned or next(iter(same if len(same) > 1 else good), None)
 
-    def update(self, forced: bool = False) -> None:
-        self._clock.run()
-        super().update(forced)
-
     def show(self) -> None:
         entrants = self.entrants
         baseline = self.baseline(entrants)
@@ -151,9 +139,6 @@ class CompareScreen(Frame):
         self.query_one(Verdict).show(pair or self._advice(entrants, baseline))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
-        race, align = self.key_of("compare.race"), self.key_of("compare.align")
-        how = f"{race}: a race of the marked run and the baseline"
-        self.query_one(Track).show(self._clock.race(pair, f"{race}, {align}") or how)
 
     def _advice(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
@@ -188,8 +173,6 @@ class CompareScreen(Frame):
         label = self.query_one(CompareTable).key or ""  # a key in an empty table is told as well, without a row
         if label != self._marked:
             self._marked = label
-            self._clock.end()
-            self.remove_class("-racing")
             self.update(True)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
@@ -206,13 +189,8 @@ class CompareScreen(Frame):
         self.update(True)
 
     def action_race(self) -> None:
-        self._clock.press()
-        self.add_class("-racing")
-        self.update()
-
-    def action_align(self) -> None:
-        self._clock.by_round = not self._clock.by_round
-        self.update()
+        if self._pair is not None:
+            self.app.push_screen(RaceScreen(self._pair.entrant, self._pair.baseline))
 
     def action_view(self) -> None:
         self.toggle_class("-curves")
@@ -248,12 +226,10 @@ class CompareScreen(Frame):
         match action:
             case "pin" if not self.entrants:
                 return "no run has ended yet"
-            case "race" | "align" if pair is None:
+            case "race" if pair is None:
                 return "a race needs a baseline and another run that is marked"
-            case "race" if pair is not None and not (course(pair.entrant.run) and course(pair.baseline.run)):
+            case "race" if pair is not None and not (can_race(pair.entrant.run) and can_race(pair.baseline.run)):
                 return "only runs that have a time can race"
-            case "align" if self._clock.watched is None:
-                return f"no race has begun; {self.key_of('compare.race')} starts it"
             case "view" if not self.narrow:
                 return "phases and passes are both shown"
         return super().why_not(action)

@@ -49,6 +49,7 @@ class RunScreen(SessionScreen):
         bindings.ANSWERS,
         bindings.COUNTERS,
         bindings.BASELINE,
+        bindings.RACE,
         *bindings.COMMON,
     ]
 

@@ -12,6 +12,8 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from fwtui.analysis.answers import answers_of
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.race import can_race, rival
 from fwtui.common.text import shortened
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
@@ -100,6 +102,17 @@ class SessionScreen(Frame):
         pinned = f"run {view.baseline} is the baseline; runs of the same n are compared with it"
         self.say("no baseline" if view.baseline is None else pinned)
 
+    @property
+    def _rival(self) -> Run | None:
+        run = self.view.run
+        return rival(self.model.runs.values(), run, self.view.baseline_run) if run is not None else None
+
+    def action_race(self) -> None:
+        from fwtui.tui.compare.race import RaceScreen
+
+        if self.view.run is not None and self._rival is not None:
+            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, self._rival)))
+
     def action_counters(self) -> None:
         from fwtui.tui.run.dialogs import CountersScreen
 
@@ -121,13 +134,17 @@ class SessionScreen(Frame):
     def why_not(self, action: str) -> str:
         run = self.view.run
         if run is None:
-            missing = action in ("motion", "baseline", "answers", "counters")
+            missing = action in ("motion", "baseline", "race", "answers", "counters")
             return "no run has begun yet" if missing else super().why_not(action)
         match action:
             case "motion" if not run.padded:
                 return f"the plan of run {run.id} is not known yet"
             case "motion" if not self.is_mounted or not self.query_one(MatrixPicture).region.area:
                 return "the picture of the matrix has no room here; make the terminal larger"
+            case "race" if self._rival is None:
+                return f"a race needs another run of n {run.n} that has a time"
+            case "race" if not all(one is not None and can_race(one) for one in (run, self._rival)):
+                return "only runs that have a time can race"
             case "answers" if self.told is None:
                 return f"run {run.id} was recorded without answers (fwtui run --answers)"
             case "counters" if not run.counted:
@@ -156,7 +173,7 @@ class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
     BINDINGS: ClassVar = [
         *bindings.TRANSPORT,
-        *(bindings.BASELINE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
+        *(bindings.BASELINE, bindings.RACE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
         *bindings.COMMON,
     ]
 

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene
+from fwtui.analysis.plan_film import Film, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
@@ -66,6 +66,7 @@ class MatrixPicture(Widget):
         self._at_work = False
         self._motion: Timer | None = None
         self._place = 0  # of the slow motion
+        self._raced: tuple[float, float] | None = None  # the share of a race's pass, and the seconds that it takes to watch
         self.tooltip = "which cells of the matrix the kernel's plan reads and writes at this step"
 
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
@@ -81,6 +82,11 @@ class MatrixPicture(Widget):
             self._of = of
             self._film = film_of(run) if run is not None and of else None
         self._develop()
+
+    def race(self, run: Run, share: float, seconds: float) -> None:
+        """Show that share of one pass of the run, which takes so many seconds to watch."""
+        self._raced = (share, seconds)
+        self.show(run, 0.0)
 
     def _step(self) -> None:
         if self._run is not None and self._run.state != "running":
@@ -105,8 +111,12 @@ class MatrixPicture(Widget):
     def _see(self) -> None:
         film, run, seen = self._film, self._run, None
         if film is not None and film.complete and len(film) and run is not None:
-            slow = self._motion is not None and run.state != "running"
-            seen = slow_scene(film, run, self._place) if slow else scene(film, run, self._now)
+            if self._raced is not None:
+                seen = raced_scene(film, run, *self._raced)
+            elif self._motion is not None and run.state != "running":
+                seen = slow_scene(film, run, self._place)
+            else:
+                seen = scene(film, run, self._now)
         if self.display != (seen is not None):
             self.display = seen is not None
         if seen != self.scene:
@@ -134,7 +144,7 @@ class MatrixPicture(Widget):
         else:
             drawn = halves(pixels(shown, 2 * rows, 2 * rows), colours)
         lines = [[Segment(words, colours[-1])], *drawn, _legend(shown, colours, plain)]
-        return [Strip(line).adjust_cell_length(width, self.rich_style) for line in lines[:height]]
+        return [Strip(line).simplify().adjust_cell_length(width, self.rich_style) for line in lines[:height]]
 
 
 def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:

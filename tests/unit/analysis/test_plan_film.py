@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fwtui.analysis import plan_film
-from fwtui.analysis.plan_film import Film, Scene, film_of, scene, slow_scene
+from fwtui.analysis.plan_film import Film, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
@@ -173,3 +173,13 @@ def test_other_stages_light_nothing_up() -> None:
 def test_a_finished_run_shows_the_middle_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
     assert done.words[0] == "round 5 of 8 · rest" and len(done.targets) == 4 and len(done.sources) == 4
+
+
+def test_a_race_shows_steps_while_an_eye_follows_them_and_rounds_else() -> None:
+    run = run_of(KATZ)
+    film = developed(run)
+    slow = [raced_scene(film, run, share, 8.0) for share in (0.0, 0.5)]
+    assert [shown.words[0] for shown in slow] == ["round 1 of 8 · pivot", "round 5 of 8 · pivot"]
+    quick = raced_scene(film, run, 0.5, 1.0)
+    assert quick.words[1] == "round 5 of 8" and quick.targets == film.heaviest(film.relaxations // 2).targets
+    assert raced_scene(film, run, 1.0, 8.0) == Scene(256, ("finished",), filled=1.0)

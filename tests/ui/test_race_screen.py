@@ -1,0 +1,155 @@
+"""The race: who wins in words, the figures of a moment, and the screen from its beginning to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from msgspec.structs import replace
+from pressing import SIZES, WIDE, keyed
+from recorded import medians, milliseconds
+from textual.pilot import Pilot
+from textual.widgets import Digits
+
+from fwtui.analysis.compare import Entrant, compare
+from fwtui.analysis.race import SECONDS, Course, Place
+from fwtui.sessions import reader
+from fwtui.sessions.library import load_model
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.compare import race
+from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
+from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.widgets.matrix import MatrixPicture
+
+SESSION = Path(__file__).resolve().parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+TIMES = medians(SESSION)
+RATIO = f"{TIMES[3] / TIMES[8]:.2f}x"
+SLOWED = f"{SECONDS / TIMES[3]:.1f}x slower"
+WINS = f"Katz-Kider (run 8) wins: {milliseconds(TIMES[8])} against {milliseconds(TIMES[3])}, {RATIO} as fast."
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Time as the race sees it: its last element."""
+    told = [100.0]
+    monkeypatch.setattr(race, "monotonic", lambda: told[-1])
+    return told
+
+
+def replay(place: str) -> FwtuiApp:
+    loaded = reader.load(SESSION)
+    return FwtuiApp(replay=Recording(named(SESSION), loaded, start=loaded.duration), still=True, place=place)
+
+
+async def after(pilot: Pilot[None], now: list[float], seconds: float) -> str:
+    """The screen so many seconds later."""
+    assert isinstance(pilot.app.screen, RaceScreen)
+    now.append(now[-1] + seconds)
+    pilot.app.screen.advance()
+    return await keyed(pilot)
+
+
+def large(pilot: Pilot[None]) -> list[str]:
+    return [digits.value for digits in pilot.app.screen.query(Digits)]
+
+
+def ended(one: Run, other: Run, model: Model) -> Ending:
+    entrant, baseline = Entrant(model, one), Entrant(model, other)
+    return ending(baseline, entrant, compare(entrant, baseline))
+
+
+def test_the_end_says_who_won_only_where_that_is_known() -> None:
+    model, _ = load_model(SESSION)
+    naive, blocked = model.runs[3], model.runs[8]
+    assert ended(blocked, naive, model) == Ending(WINS, 1, RATIO, True)
+    assert ended(naive, blocked, model) == Ending(WINS, 0, RATIO, True)
+    again = ended(replace(blocked, id=9), blocked, model)
+    assert again.words.startswith("A draw: time ") and again.winner is None
+    few = ended(replace(blocked, samples=blocked.samples[:1]), naive, model)
+    assert few.words.startswith(WINS.replace("wins", "is first")) and "That is unclear: " in few.words
+    assert (few.winner, few.ratio, few.sure) == (1, RATIO, False)
+    smaller = ended(replace(blocked, n=1024), naive, model)
+    assert smaller == Ending("Nobody has won: n = 1024 is not the same work as n = 4096; rates can be compared, times cannot.")
+    wrong = ended(replace(blocked, verdict=scenes.verdict("wrong")), naive, model)
+    assert wrong == Ending("Nobody has won: run 8 is wrong, so its time counts for nothing.")
+
+
+@pytest.mark.parametrize(
+    ("total", "seconds", "shown"),
+    [
+        (0.0314, 0.0099, "9.9 ms"),
+        (0.255, 0.0314, "31 ms"),
+        (0.0314, 0.0314, "31.4 ms"),
+        (150.0, 30.0, "30.0 s"),
+        (2.5, 0.0, "0.00 s"),
+    ],
+)
+def test_the_time_so_far_has_the_unit_and_the_decimals_of_the_whole(total: float, seconds: float, shown: str) -> None:
+    assert clock(Place(0.5, seconds), Course((0.0, 1.0), (0.0, total), 0, False)) == shown
+
+
+async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float]) -> None:
+    app = replay("compare")
+    async with app.run_test(size=WIDE) as pilot:
+        shown = await keyed(pilot, "g")
+        assert "by time: both at the same moment" in shown and SLOWED in shown and "run 8 against run 3" in shown
+        shown = await after(pilot, now, 0.5)  # a sixteenth of the race: half of the faster one
+        assert large(pilot) == ["16 ms", "6 %", "15.9 ms", "51 %"] and "taken as even" in shown
+        assert "round 257 of 4096" in shown and "round 65 of 128" in shown
+        await keyed(pilot, "space")
+        assert await after(pilot, now, 3.0) == await keyed(pilot) and large(pilot)[1] == "6 %", "it stands still"
+        shown = await keyed(pilot, "t")
+        assert "by round: both at the same point" in shown and large(pilot)[1] == large(pilot)[3] == "6 %"
+        assert "shown in 4 s" in await keyed(pilot, "t", "plus") and "shown in 16 s" in await keyed(pilot, "minus", "minus")
+        await keyed(pilot, "space")
+        shown = await after(pilot, now, 60.0)
+        assert "over" in shown and WINS in shown and shown.count("finished") == 2
+        assert large(pilot) == [milliseconds(TIMES[3]), "100 %", milliseconds(TIMES[8]), RATIO]
+        await keyed(pilot, "space")
+        assert large(pilot)[1] == "0 %", "it begins anew"
+        await keyed(pilot, "escape")
+        assert not isinstance(app.screen, RaceScreen)
+
+
+async def test_the_run_that_is_shown_races_the_baseline_or_the_run_before(
+    now: list[float], replay_of: Callable[..., FwtuiApp]
+) -> None:
+    async with replay_of(scenes.gpu_session()).run_test(size=(60, 16)) as pilot:
+        assert "Race: run 3 against run 2 · tile 16 against 32" in await keyed(pilot, "g")
+        assert all(picture.region.height > 2 for picture in pilot.app.screen.query(MatrixPicture))
+        await keyed(pilot, "escape", "down", "down", "b")
+        assert "Race: run 3 against run 1" in await keyed(pilot, "g")
+
+
+async def test_a_race_without_a_rival_or_a_time_says_why(replay_of: Callable[..., FwtuiApp]) -> None:
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
+    begun = events.RunStarted(t=90.0, run=2, experiment=scenes.experiment("naive"), title="Naive", backend="cuda", phases=())
+    async with replay_of([scenes.header(), scenes.GPU, *told]).run_test(size=(80, 24)) as pilot:
+        assert "a race needs another run of n 4096 that has a time" in await keyed(pilot, "g")
+    async with replay_of([scenes.header(), scenes.GPU, *told, begun]).run_test(size=(80, 24)) as pilot:
+        assert "only runs that have a time can race" in await keyed(pilot, "b", "g")
+
+
+async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
+    now: list[float], replay_of: Callable[..., FwtuiApp]
+) -> None:
+    told = [event for event in scenes.gpu_session() if getattr(event, "run", None) != 3]
+    odd = [replace(e, experiment=replace(e.experiment, kernel="gone")) if isinstance(e, events.RunStarted) else e for e in told]
+    async with replay_of(odd).run_test(size=(80, 24)) as pilot:
+        await keyed(pilot, "g")
+        shown = await after(pilot, now, 1.0)
+        assert "written" not in shown and "━" in shown and large(pilot)[1] == "12 %"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_picture(now: list[float], snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
+    async def story(pilot: Pilot[None]) -> None:
+        await keyed(pilot, "g")
+        await after(pilot, now, 0.5)
+
+    assert snap_compare(replay("compare"), terminal_size=size, run_before=story)
