@@ -21,6 +21,7 @@ from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import Drawn, Told
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import Subject
+from fwtui.tui.widgets.stairs import Stairs
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
@@ -116,6 +117,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
     RunPanel .total, RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
+    RunPanel Stairs { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
     RunPanel #row Vertical { width: 1fr; height: auto; }
@@ -130,6 +132,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         yield Banner(None)
         yield Told(())
+        yield Stairs(None, classes="-empty")
         yield Part(lambda subject, width: [readout.title(subject, width)])
         yield Figures()
         yield Part(lambda subject, width: [readout.headline(subject, width), *readout.progress(subject, width)], classes="total")
