@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fwtui.analysis.climb import Rung
 from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
@@ -23,13 +24,6 @@ class Here(NamedTuple):
     n: int
     answer: Answer | None
     words: str = ""
-
-
-class Rung(NamedTuple):
-    """The run of a kernel in the course's looking back, and how many times as fast it is as the first one."""
-
-    run: Run
-    times: float
 
 
 class Page(NamedTuple):
@@ -116,12 +110,6 @@ class CourseProgress:
             self._page = (key, self._made(model, runs))
         return self._page[1]
 
-    def _climbed(self) -> tuple[Rung, ...]:
-        cited = [self.lessons.cited(step).run for step in self.lessons.course]
-        runs = list({run.experiment.kernel: run for run in cited if run.n == cited[0].n and run.seconds}.values())
-        first = runs[0].seconds or 0.0
-        return tuple(Rung(run, first / (run.seconds or 1.0)) for run in runs)
-
     def _made(self, model: Model, runs: Sequence[Run | None]) -> Page:
         step, lessons = self.step, self.lessons
         first = Page(step.number, len(lessons.course), step.written.title)
@@ -142,7 +130,7 @@ class CourseProgress:
                 after = tuple(lessons.lines(step, step.written.afterwards))
                 page = page._replace(answer=answer, guess=guess, verdict=said, afterwards=after)
                 if step.number == len(lessons.course):
-                    page = page._replace(climbed=self._climbed())
+                    page = page._replace(climbed=self.lessons.climbed())
         except Refused as refusal:
             return first._replace(problem=str(refusal))
         return page

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from fwtui.analysis.climb import Rung, climb
 from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
@@ -47,6 +48,10 @@ class Lessons:
             )
         best = min(fitting, key=lambda run: run.seconds or 0.0)
         return Entrant(model, best, path.name.removesuffix(SUFFIX))
+
+    def climbed(self) -> tuple[Rung, ...]:
+        """The recorded runs that climb."""
+        return climb(self.cited(step).run for step in self.course)
 
     def before(self, step: Step) -> Entrant | None:
         """The recorded run that this one is compared with."""

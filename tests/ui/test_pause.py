@@ -33,10 +33,10 @@ async def test_the_view_stands_still_and_the_data_does_not(
         assert "PAUSED 00:" in after[0] and "0 events" not in after[0] and live.model.index > 90
         await pilot.resize_terminal(100, 30)
         await pilot.pause()
-        assert "Serial" not in text(dashboard), "nor does a resize show what is newer"
+        assert "RUN 7" not in text(dashboard), "nor does a resize show what is newer"
         await pilot.press("p")
         await pilot.pause()
-        assert "PAUSED" not in text(dashboard) and "Serial" in text(dashboard)
+        assert "PAUSED" not in text(dashboard) and "RUN 7" in text(dashboard)
 
 
 async def test_a_run_that_is_started_is_seen(dashboard: FwtuiApp, live: FakeLive, text: Callable[[FwtuiApp], str]) -> None:

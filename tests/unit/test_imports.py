@@ -161,6 +161,12 @@ import fwtui.commands.dashboard
 from fwtui.experiment.experiment import defaults
 from fwtui.live.session import Live
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.frame import Frame
+loaded, begun = [], Frame.begun
+def painted(self):
+    loaded.extend(sys.modules)
+    begun(self)
+Frame.begun = painted
 async def main():
     live = Live(telemetry_hz=0)
     app = FwtuiApp(live, defaults(False), still=True)
@@ -168,7 +174,7 @@ async def main():
         await pilot.pause()
         footer = len(app.screen.query("FooterKey"))
     live.close()
-    print(json.dumps([footer, sorted(sys.modules)]))
+    print(json.dumps([footer, sorted(loaded)]))
 asyncio.run(main())
 """
 

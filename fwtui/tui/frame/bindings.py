@@ -30,6 +30,7 @@ MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the reco
 MOTION = hidden("o", "motion", "Motion", "slow motion: the plan of a run that has ended, step by step, on and off")
 PAUSE = hidden("p", "pause", "Pause", "stop what is shown (again: go on); runs and recordings go on")
 RACE = hidden("g", "race", "Race", "the run that is shown races the baseline, else the run before of the same n")
+CLIMB = hidden("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
 CURSOR = bound("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away")
 LIMITS = hidden("D", "limits", "Limits", "measure what the device of this run can do at most (20 s); kept for later")
 LIVE = (CANCEL, RECORD, MARK, PAUSE, LIMITS)

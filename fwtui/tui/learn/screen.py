@@ -11,6 +11,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
+from textual.events import ScreenResume
 
 from fwtui.common.errors import Refused
 from fwtui.learn import real
@@ -124,8 +125,17 @@ class LearnScreen(Frame):
     def on_mount(self) -> None:
         self._playing = self.set_interval(SECONDS, self._play_on, pause=True)
         self._plays = False
-        if self.view.lesson:
-            self.open_step(self.view.lesson)
+        self._open_wanted()
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._complete:
+            self._open_wanted()
+
+    def _open_wanted(self) -> None:
+        """The step that another place asks for."""
+        name, self.view.lesson = self.view.lesson, ""
+        if name:
+            self.open_step(name)
 
     def on_unmount(self) -> None:
         self._stop.set()

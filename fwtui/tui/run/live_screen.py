@@ -4,32 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.widget import Widget
 from textual.widgets import Input
 
 from fwtui.analysis.answers import why_none
+from fwtui.analysis.climb import Rung
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
+from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
+from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
+from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import SessionScreen
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.draft import Draft
+from fwtui.tui.widgets.drawn import Told
+from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.plan import Kernel
+
+if TYPE_CHECKING:
+    from fwtui.tui.run.climb import Gathered, Offer
 
 LONG = 1000  # more cells than a summary ever has
 
@@ -51,6 +61,7 @@ class RunScreen(SessionScreen):
         bindings.LIMITS,
         bindings.BASELINE,
         bindings.RACE,
+        bindings.CLIMB,
         *bindings.COMMON,
     ]
 
@@ -60,6 +71,7 @@ class RunScreen(SessionScreen):
         self.source = view.source
         self.draft = Draft(view.experiment, self._simulated, self._settled)
         self._awaited: int | None = None  # the run whose answers are to open when they come
+        self._gathered: Gathered | None = None  # for the climb
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -73,6 +85,20 @@ class RunScreen(SessionScreen):
         self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
             in_background(self, hardware.gpus, self._looked, "hardware")
+        if getattr(self.app, "still", False):
+            self._climb_read(self._gather())
+        else:
+            in_background(self, self._gather, self._climb_read, "climb")
+
+    def _gather(self) -> Gathered:
+        from fwtui.tui.run.climb import gather  # it reads with what the course is made of: not before the first frame
+
+        header = self.source.model.header
+        return gather(header.machine if header is not None else Machine())
+
+    def _climb_read(self, gathered: Gathered) -> None:
+        self._gathered = gathered
+        self.update(True)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._focus_what_is_seen)
@@ -93,8 +119,11 @@ class RunScreen(SessionScreen):
 
     def advice(self) -> tuple[str, ...]:
         kernel = self.draft.kernel
+        press = f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}"
+        if self.view.run is None and self.climbs():
+            return (f"{press}, {self.key_of('climb')} to go up these stairs.",)
         return (
-            f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}.",
+            f"{press}.",
             "",
             f"{kernel.title}: {kernel.summary}",
             "",
@@ -109,6 +138,10 @@ class RunScreen(SessionScreen):
         self.query_one(FormPanel).allow(busy, cancel=busy)
         super().show()
         self._open_awaited(busy)
+        climbs = self.climbs() if self.view.run is None else []
+        stairs, room = self.query_one(Stairs), self.query_one(RunPanel).size.height - len(self.query_one(Told).lines) - 1
+        stairs.set_class(not climbs, "-empty")
+        stairs.show(Shown(climbs[0], room) if climbs else None)
 
     def _open_awaited(self, busy: bool) -> None:
         """Answers that were asked for open by themselves, unless the user has gone on to something else meanwhile."""
@@ -122,6 +155,43 @@ class RunScreen(SessionScreen):
             super().action_answers()
         else:
             self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
+
+    def climbs(self) -> list[Climb]:
+        if self._gathered is None:
+            return []
+        found = self._own_climb(self._gathered), self._gathered.recorded.climb
+        return [one for one in found if one is not None]
+
+    def _own_climb(self, gathered: Gathered) -> Climb | None:
+        from fwtui.tui.run.climb import climb_of
+
+        devices = {gpu.name for gpu in self.view.found.gpus} if self.view.found is not None else set[str]()
+        kept = (run for device, run in gathered.kept if run.backend == "cpu" or device in devices)
+        return climb_of((*kept, *self.model.runs.values()), "this machine")
+
+    def offers(self, rung: Rung) -> dict[str, Offer]:
+        from fwtui.tui.run.climb import offers_here
+
+        assert self._gathered is not None  # or there would be no step
+        return offers_here(self._gathered.recorded, rung, self._own_climb(self._gathered), self.view.has_gpu)
+
+    def taken(self, answer: str) -> None:
+        """Open the course, run the kernel, or replay the recording."""
+        from fwtui.tui.run.climb import experiment_here
+
+        what, _, which = answer.partition(" ")
+        if what == "lesson":
+            self.view.lesson = which
+            self.post_message(TopBar.Chosen("learn"))
+        elif what == "replay":
+            from fwtui.tui.sessions.screen import SessionWanted
+
+            self.post_message(SessionWanted(Path(which)))
+        else:
+            assert self._gathered is not None  # it was chosen on the climb
+            self.draft.take(experiment_here(self._own_climb(self._gathered), which, what == "simulate"))
+            self.query_one(FormPanel).sync()
+            self.action_run()
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -234,6 +304,8 @@ class RunScreen(SessionScreen):
     def why_not(self, action: str) -> str:
         run = self.view.run
         match action:
+            case "climb" if self._gathered is None:
+                return "the climb is still being read"
             case "edit" if not self.narrow:
                 return "the form is open already, on the left"
             case "answers" if self.told is not None:

@@ -23,6 +23,7 @@ from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import Drawn, Told
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import Subject
+from fwtui.tui.widgets.stairs import Stairs
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
@@ -126,6 +127,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
     RunPanel .total { display: none; }
     RunPanel .reason { text-style: bold; }
+    RunPanel Stairs { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
     RunPanel #row Vertical { width: 1fr; height: auto; }
@@ -143,6 +145,7 @@ class RunPanel(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         yield Banner(None)
         yield Told(())
+        yield Stairs(None, classes="-empty")
         yield Part(lambda subject, width: [readout.title(subject, width)])
         yield Figures()
         yield Part(lambda subject, width: [readout.headline(subject, width)], classes="total")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from fwtui.analysis.answers import answers_of
+from fwtui.analysis.climb import Rung
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.race import can_race, rival
 from fwtui.analysis.reason import COUNTERS, LIMITS
@@ -26,6 +27,10 @@ from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.draft import titled
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.matrix import MatrixPicture
+from fwtui.tui.widgets.stairs import Climb
+
+if TYPE_CHECKING:
+    from fwtui.tui.run.climb import Offer
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
     "total": ".total, Figures",
@@ -120,6 +125,31 @@ class SessionScreen(Frame):
         if self.view.run is not None and self._rival is not None:
             self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, self._rival)))
 
+    def climbs(self) -> list[Climb]:
+        """Those that can be shown, the first one first."""
+        from fwtui.tui.run.climb import climb_of
+
+        found = climb_of(self.model.runs.values(), "this recording")
+        return [found] if found is not None else []
+
+    def offers(self, rung: Rung) -> dict[str, Offer]:
+        """What the keys of a step of the climb do, and what taken() does then."""
+        from fwtui.tui.run.climb import Offer
+
+        return {"enter": Offer(f"show run {rung.run.id}", str(rung.run.id))}
+
+    def taken(self, answer: str) -> None:
+        self.view.selected = int(answer)
+        self.update()
+
+    def action_climb(self) -> None:
+        from fwtui.tui.run.climb import ClimbScreen
+
+        if climbs := self.climbs():
+            self.ask(ClimbScreen(climbs, self.offers), self.taken)
+        else:
+            self.say("a climb needs verified runs of two kernels on the same graph, the later kernel faster")
+
     def action_counters(self) -> None:
         from fwtui.tui.run.dialogs import CountersScreen
 
@@ -182,7 +212,7 @@ class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
     BINDINGS: ClassVar = [
         *bindings.TRANSPORT,
-        *(bindings.BASELINE, bindings.RACE, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
+        *(bindings.BASELINE, bindings.RACE, bindings.CLIMB, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
         *bindings.COMMON,
     ]
 

@@ -1,0 +1,52 @@
+"""Kernels as a staircase: of runs that found the same distances those that are faster than every one before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fwtui.stream.run import Run
+from kernels import registry
+
+
+class Rung(NamedTuple):
+    """One step; how many times as fast it is as the first one, and as the one before it."""
+
+    run: Run
+    times: float = 1.0
+    gain: float = 1.0
+
+
+def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
+    """The steps of the graph with the most of them (of several the largest one), each kernel's fastest verified run in the
+    order of the ladder."""
+    answers: dict[tuple[int, str], dict[str, Run]] = {}
+    for run in runs:
+        if run.state == "done" and run.verified and run.verdict is not None and run.verdict.checksum and run.seconds:
+            best = answers.setdefault((run.n, run.verdict.checksum), {})
+            kernel = run.experiment.kernel
+            if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):
+                best[kernel] = run
+    found = [_rising([best[kernel] for kernel in registry() if kernel in best]) for best in answers.values()]
+    return max(found, key=lambda rungs: (len(rungs), rungs[0].run.n if rungs else 0), default=())
+
+
+def fitted(rungs: Sequence[Rung], most: int, kept: int = 0) -> tuple[Rung, ...]:
+    """At most so many of the steps (but two): the first, the last, that at `kept`, and of the others the highest ones."""
+    runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
+    always = {rungs[place].run.experiment.kernel for place in (0, -1, kept)} if rungs else set[str]()
+    while len(runs) > max(most, len(always)):
+        gains = {rung.run.experiment.kernel: rung.gain for rung in _rising(tuple(runs.values()))}
+        del runs[min(gains.keys() - always, key=gains.__getitem__)]
+    return _rising(tuple(runs.values()))
+
+
+def _rising(runs: Sequence[Run]) -> tuple[Rung, ...]:
+    rungs: list[Rung] = []
+    for run in runs:
+        seconds = run.seconds or 0.0
+        if not rungs:
+            rungs.append(Rung(run))
+        elif seconds < (before := rungs[-1].run.seconds or 0.0):
+            rungs.append(Rung(run, (rungs[0].run.seconds or 0.0) / seconds, before / seconds))
+    return tuple(rungs)

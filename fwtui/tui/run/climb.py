@@ -1,0 +1,185 @@
+"""The climb: what is known of it from recordings and this machine's own runs, and its screen, which is walked step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+
+from fwtui.analysis.climb import Rung, climb
+from fwtui.analysis.compare import Entrant
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import GENERATED, Experiment
+from fwtui.learn.lessons import lessons, session_path
+from fwtui.learn.placeholders import counted
+from fwtui.sessions.folders import own_folder, shipped_folder
+from fwtui.sessions.library import files_in, load_model
+from fwtui.stream.events import Machine
+from fwtui.stream.run import Run
+from fwtui.tui.frame.dialogs import Dialog, Hung
+from fwtui.tui.frame.recording import named
+from fwtui.tui.widgets.drawn import STRONG, line
+from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
+from kernels import registry
+
+LATEST, LARGEST = 6, 2**20  # of the user's own sessions the newest are looked at; bytes of one
+AROUND = 4  # rows of the screen around stairs and words
+FLAT = 20  # rows of the screen below which there are only the keys beside the stairs
+N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
+OFFERED = {"enter": "Enter", "r": "r", "v": "v"}  # keys that a step can have, as they are called
+
+
+class Offer(NamedTuple):
+    """What a key does at a step in words, and what the screen answers then; no answer where it can do nothing."""
+
+    words: str
+    answer: str = ""
+
+
+Offers = Callable[[Rung], Mapping[str, Offer]]
+
+
+class Recorded(NamedTuple):
+    """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
+
+    climb: Climb | None = None
+    session: Path | None = None
+    steps: Mapping[str, tuple[str, str]] = {}
+
+
+class Gathered(NamedTuple):
+    """What is read in the background."""
+
+    recorded: Recorded
+    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's own sessions, each with its device
+
+
+def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
+    """The climb of these runs; None where there are no two steps."""
+    return _told(climb(runs), where)
+
+
+def _told(rungs: tuple[Rung, ...], where: str) -> Climb | None:
+    if len(rungs) < 2:
+        return None
+    rates = [counted(rung.run.rate or 0.0) for rung in rungs]
+    return Climb(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
+
+
+def gather(machine: Machine) -> Gathered:
+    """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
+    return Gathered(recorded(), tuple(_kept(machine)))
+
+
+@cache
+def recorded() -> Recorded:
+    """Nothing where the course or one of its recordings cannot be read; the place to learn says why."""
+    try:
+        course = lessons()
+        steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
+        rungs = course.climbed()
+        last = next(e for e in map(course.cited, course.course) if e.run is rungs[-1].run)
+        return Recorded(_told(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
+    except Refused:
+        return Recorded()
+
+
+def _kept(machine: Machine) -> Iterator[tuple[str, Run]]:
+    for path in files_in(own_folder())[::-1][:LATEST]:
+        try:
+            if path.stat().st_size > LARGEST:
+                continue
+            model, _ = load_model(path)
+        except (Refused, OSError):
+            continue
+        there = model.header.machine if model.header is not None else None
+        if there is not None and (there.cpu, there.cores) == (machine.cpu, machine.cores):
+            yield from ((Entrant(model, run).device, run) for run in model.runs.values())
+
+
+def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
+    """A step's kernel on the graph of this machine's climb, which it then joins; without one, or of a file, on a usual graph."""
+    graph = own.rungs[0].run.experiment if own is not None else Experiment(n=N_HERE)
+    told = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
+    n = N_SIMULATED if simulated else min(told["n"], registry()[kernel].max_n)
+    return Experiment(**{**told, "kernel": kernel, "n": n})
+
+
+def offers_here(told: Recorded, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
+    """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
+    kernel = registry().get(rung.run.experiment.kernel)
+    if kernel is None:
+        return {"enter": Offer("this version has no such kernel")}
+    run = Offer(f"run it here, n {experiment_here(own, kernel.id).n}", f"run {kernel.id}")
+    if kernel.backend == "cuda" and not gpu:
+        run = Offer(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
+    name, title = told.steps.get(kernel.id, ("", ""))
+    lesson = Offer(f"the course: {title}", f"lesson {name}") if name else Offer("the course has no step about it")
+    replay = {"v": Offer(f"replay {named(told.session)}", f"replay {told.session}")} if told.session is not None else {}
+    return {"enter": lesson, "r": run, **replay}
+
+
+class ClimbScreen(Dialog):
+    """The stairs over the whole screen, with the words and the keys of the step that is marked."""
+
+    DEFAULT_CSS = """
+    ClimbScreen > #box { width: 100%; max-width: 100%; height: 100%; }
+    ClimbScreen Stairs { height: 1fr; }
+    """
+    BINDINGS: ClassVar = [
+        Binding("up", "walk(1)", "Up", id="climb.up"),
+        Binding("down", "walk(-1)", "Down", id="climb.down"),
+        Binding("t", "other", "Other", id="climb.other"),
+        *(Binding(key, f"take('{key}')", words, id=f"climb.{key}") for key, words in OFFERED.items()),
+        Binding("C", "close", "Close", id="climb.close"),
+    ]
+
+    def __init__(self, climbs: Sequence[Climb], offers: Offers):
+        other = " · t: recorded or this machine" if len(climbs) > 1 else ""
+        super().__init__("The climb", hint=f"↑ ↓: step by step{other} · Esc: leave")
+        self._climbs = tuple(climbs)
+        self._offers = offers
+        self.marked = 0
+
+    def body(self) -> ComposeResult:
+        yield Stairs(None)
+        yield Hung(())
+
+    def on_mount(self) -> None:
+        self.show()
+
+    on_resize = on_mount
+
+    @property
+    def rung(self) -> Rung:
+        return self._climbs[0].rungs[self.marked]
+
+    def show(self) -> None:
+        run, kernel = self.rung.run, registry().get(self.rung.run.experiment.kernel)
+        done = f"{units.duration(run.seconds)}, {counted(run.rate or 0.0)} relaxations a second"
+        first = f", {units.times(self.rung.times)} as fast as the first step" if self.marked else ""
+        height, words = self.app.size.height, self.query_one(Hung)
+        rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
+        keys = [(line((f"{OFFERED[key]:<6}", "$text-primary")), offer.words) for key, offer in self._offers(self.rung).items()]
+        words.show((*(rows if height >= FLAT else ()), *keys))
+        self.query_one(Stairs).show(Shown(self._climbs[0], height - AROUND - len(words.lines), self.marked))
+
+    def action_walk(self, direction: int) -> None:
+        self.marked = min(max(self.marked + direction, 0), len(self._climbs[0].rungs) - 1)
+        self.show()
+
+    def action_other(self) -> None:
+        """The climb of the recording, or that of this machine."""
+        self._climbs = (*self._climbs[1:], self._climbs[0])
+        self.marked = 0
+        self.show()
+
+    def action_take(self, key: str) -> None:
+        offer = self._offers(self.rung).get(key)
+        if offer is not None and offer.answer:
+            self.dismiss(offer.answer)

@@ -1,0 +1,101 @@
+"""The climb as a staircase: a step a line, the fastest at the top, each bar a rate on a logarithmic scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, log10
+from typing import NamedTuple
+
+from textual.content import Content
+
+from fwtui.analysis.climb import Rung, fitted
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.tui.charts.figure import tick_text
+from fwtui.tui.charts.scale import Scale, ticks
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
+from kernels import registry
+
+RISE, BELOW = "█", "░"  # of a bar: what the step adds, and what the one before had
+MARK = 2  # cells before a name
+MOST_NAME = 24
+RATE, TIME, GAIN = 9, 10, 8  # cells of the numbers
+WITH_TIME = 56  # cells from which on there is room for the times
+EACH_TICK = 7  # cells of a tick's number and what is free beside it
+
+
+class Climb(NamedTuple):
+    """At least two steps, what there is to say of all of them, and where they were taken."""
+
+    rungs: tuple[Rung, ...]
+    words: str
+    where: str
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What its words leave out, the longest first."""
+        end = f"{units.times(self.rungs[-1].times)} as fast · {self.where}"
+        between = f"paths between {self.rungs[0].run.n:,} places"
+        return f"the same shortest {between}, {end}", f"the same {between}, {end}", f"the same answer, {end}", self.where
+
+
+class Shown(NamedTuple):
+    climb: Climb
+    rows: int  # that there is room for
+    marked: int | None = None
+
+
+class Stairs(Drawn["Shown | None"]):
+    """Of more steps than there is room for only the highest; with more room what is new in each."""
+
+    def draw(self, subject: Shown | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return []
+        climb, rows, marked = subject
+        lines = [*Content(climb.words).stylize(STRONG).wrap(width), longest((line((head, MUTED)) for head in climb.heads), width)]
+        room = max(2, rows - len(lines) - 1)
+        rungs = fitted(climb.rungs, room, marked or 0)
+        name = min(MOST_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
+        numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
+        bar = max(1, width - MARK - name - 1 - numbers)
+        rates = [rung.run.rate or 1.0 for rung in rungs]
+        scale = Scale(10.0 ** floor(log10(rates[0])), max(rates), True)
+        lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{_numbers('time', 'relax/s', 'faster', width)}", MUTED)))
+        ends = [max(1, round(scale.share(rate) * bar)) for rate in rates]
+        for place in reversed(range(len(rungs))):
+            run, _, gain = rungs[place]
+            here = marked is not None and run is climb.rungs[marked].run
+            below = min(ends[place - 1], ends[place] - 1) if place else 0
+            faster = units.times(gain) if place else ""
+            told = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
+            lines.append(
+                line(
+                    (f"{'>' if here else ' ':<{MARK}}{shortened(run.title, name):<{name}} ", STRONG if here else ""),
+                    (BELOW * below, MUTED),
+                    (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary"),
+                    (told, STRONG if here else ""),
+                )
+            )
+            kernel = registry().get(run.experiment.kernel)
+            if room >= 2 * len(rungs):
+                lines.append(line((f"{'':{MARK}}{kernel.summary if kernel is not None else ''}", MUTED)))
+            lines += [line("")] * (room >= 3 * len(rungs))
+        return lines
+
+
+def _bare(rate: float) -> str:
+    return units.scaled(rate, "").strip()
+
+
+def _numbers(time: str, rate: str, gain: str, width: int) -> str:
+    return f"{time:>{TIME}}" * (width >= WITH_TIME) + f"{rate:>{RATE}}{gain:>{GAIN}}"
+
+
+def _axis(scale: Scale, start: int, bar: int) -> str:
+    """Powers of ten above the bars, each beginning where its bar would end."""
+    cells = " " * (start + bar)
+    for tick in ticks(scale, max(1, bar // EACH_TICK)):
+        text, place = tick_text(tick, _bare), start + round(scale.share(tick) * bar)
+        if place + len(text) <= len(cells):
+            cells = f"{cells[:place]}{text}{cells[place + len(text) :]}"
+    return cells

@@ -1,0 +1,172 @@
+"""The climb: the stairs of the first screen, and their own screen, live and in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from msgspec.structs import replace
+from pressing import SIZES, WIDE, go, keyed, until
+from textual.pilot import Pilot
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.sessions.folders import own_folder
+from fwtui.stream.requests import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.look import Look
+from fwtui.tui.learn.screen import LearnScreen
+from fwtui.tui.run import climb
+from fwtui.tui.run.climb import ClimbScreen, climb_of, experiment_here, gather, offers_here, recorded
+from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.widgets.stairs import Shown, Stairs
+
+HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"
+
+
+def stairs(width: int, rows: int, marked: int | None = None) -> list[str]:
+    found = recorded().climb
+    assert found is not None
+    return [part.plain.rstrip() for part in Stairs(None).draw(Shown(found, rows, marked), width)]
+
+
+def test_the_fastest_step_is_at_the_top_and_each_bar_ends_where_the_next_one_rises() -> None:
+    lines = stairs(100, 12)
+    assert lines[0] == HEADLINE and "5,460x as fast · recorded on NVIDIA H200" in lines[1]
+    steps = lines[3:]
+    assert steps[0].startswith("  Look-ahead ") and steps[-1].startswith("  Serial CPU ") and steps[-1].endswith("2.53 G")
+    ends = [line.rindex("█") for line in steps]
+    assert ends == sorted(ends, reverse=True) and ends[0] - ends[-1] > 20
+    risers = [line.index("█") for line in steps]
+    assert all(abs(riser - below - 1) <= 1 for riser, below in zip(risers, ends[1:], strict=False))
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1, 1), (20, 5), (40, 8), (56, 12), (78, 13), (118, 40), (198, 60)])
+def test_no_line_is_too_long_and_there_are_no_more_than_fit(width: int, rows: int) -> None:
+    for marked in (None, 0, 8):
+        lines = stairs(width, rows, marked)
+        if width >= 40:
+            assert len(lines) <= max(rows, 7)
+            assert max(map(len, stairs(width, min(rows, 18), marked))) <= width, "but for summaries, which are cut"
+        assert marked is None or sum(line.startswith(">") for line in lines) == 1
+
+
+def test_this_machines_own_sessions_are_climbed_and_those_of_others_are_not() -> None:
+    own_folder().mkdir(parents=True)
+    told = [
+        *scenes.run(1, 1.0, scenes.experiment("serial", 512), title="Serial CPU", backend="cpu", seconds=1.0),
+        *scenes.run(2, 90.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.1),
+    ]
+    scenes.write(own_folder() / "20250101-120000-mine.fwt.jsonl", [scenes.header(), *told])
+    (own_folder() / "20250102-120000-broken.fwt.jsonl").write_text("{")
+    found = climb_of((run for _, run in gather(scenes.MACHINE).kept), "this machine")
+    assert found is not None and [rung.run.title for rung in found.rungs] == ["Serial CPU", "Tiled CPU"]
+    assert gather(replace(scenes.MACHINE, cpu="another")).kept == ()
+
+
+def test_a_step_says_what_it_offers_here() -> None:
+    told = recorded()
+    assert told.climb is not None
+    serial, last = told.climb.rungs[0], told.climb.rungs[-1]
+    assert offers_here(told, serial, None, gpu=False)["r"] == ("run it here, n 1024", "run serial")
+    assert offers_here(told, last, None, gpu=True)["r"].answer == "run look-ahead"
+    simulated = offers_here(told, last, None, gpu=False)["r"]
+    assert simulated.words.startswith("no GPU is here: run it in the simulator") and simulated.answer == "simulate look-ahead"
+    assert "n 4096" in offers_here(told, last, told.climb, gpu=True)["r"].words, "beside what was run already"
+    assert offers_here(told, last, None, gpu=True)["enter"].answer == "lesson look-ahead"
+    gone = replace(last.run, experiment=replace(last.run.experiment, kernel="gone"))
+    assert [offer.answer for offer in offers_here(told, last._replace(run=gone), None, gpu=True).values()] == [""]
+
+
+def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
+    own = recorded().climb
+    assert own is not None
+    first = own.rungs[0]
+    dense, file = scenes.experiment("serial", 512, density=0.7, seed=3), Experiment(file="a.gr")
+    for experiment, wanted in ((dense, ("naive", 512, 0.7, 3)), (file, ("naive", 1024, 0.3, 7))):
+        rungs = (first._replace(run=replace(first.run, experiment=experiment)), *own.rungs[1:])
+        found = experiment_here(own._replace(rungs=rungs), "naive")
+        assert (found.kernel, found.n, found.density, found.seed, found.file) == (*wanted, "")
+    assert experiment_here(None, "naive") == Experiment(kernel="naive", n=1024)
+    assert experiment_here(own, "naive", simulated=True).n == 16
+
+
+async def test_the_first_screen_shows_the_stairs_until_there_is_a_run(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        shown = await go(pilot)
+        assert "Press r to run the experiment, C to go up these stairs." in shown and HEADLINE in shown
+        assert "Serial CPU" in shown and "Look-ahead" in shown
+        assert HEADLINE not in await go(pilot, "r")
+        assert HEADLINE in await go(pilot, "C"), "it stays a key away"
+
+
+async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await go(pilot)
+        shown = await keyed(pilot, "C", "up", "up", "up")
+        assert "> Katz-Kider" in shown and "Enter the course: step 4, " in shown
+        assert "4 of 15" in await keyed(pilot, "enter")
+        assert isinstance(dashboard.screen, LearnScreen)
+        assert "1 of 15" in await keyed(pilot, "1", "C", "enter"), "where the place to learn is there already"
+
+
+async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        for keys in ((), ("C", "r"), ("C", "up", "r")):
+            await go(pilot, *keys)
+        assert [(e.kernel, e.n) for e in live.started] == [("serial", 1024), ("tiled-cpu", 1024)]
+        shown = await go(pilot, "C")
+        assert "2.00x as fast · this machine" in shown and "t: recorded or this machine" in shown
+        assert HEADLINE in await go(pilot, "t") and HEADLINE not in await go(pilot, "t")
+        assert "run it in the simulator" in await go(pilot, "t", "up", "up")
+        await go(pilot, "r")
+    assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
+
+
+async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await go(pilot)
+        await keyed(pilot, "C", "v")
+        await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
+
+
+async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(climb, "recorded", climb.Recorded)
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        shown = await go(pilot)
+        assert "Press r to run the experiment." in shown and "shows every key" in shown
+        assert "a climb needs verified runs of two kernels" in await go(pilot, "C")
+
+
+async def test_the_first_frame_does_not_wait_for_the_recording(live: FakeLive) -> None:
+    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query_one(Stairs).subject is not None)
+
+
+async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
+    async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
+        shown = await keyed(pilot, "C")
+        assert "5.92x as fast · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
+        assert "RUN 2" in await keyed(pilot, "up", "enter")
+        assert not isinstance(pilot.app.screen, ClimbScreen)
+    one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")]
+    async with replay_of(one).run_test(size=(80, 24)) as pilot:
+        assert "a climb needs verified runs of two kernels" in await keyed(pilot, "C")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_picture(dashboard: FwtuiApp, snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
+    assert snap_compare(dashboard, terminal_size=size)
+
+
+def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = FwtuiApp(live, Experiment(), still=True, found=Hardware(reason="none"), look=Look(ascii=True))
+
+    async def story(pilot: Pilot[None]) -> None:
+        await go(pilot)
+        await keyed(pilot, "C", "up")
+
+    assert snap_compare(app, terminal_size=(60, 16), run_before=story)

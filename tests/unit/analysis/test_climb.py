@@ -1,0 +1,80 @@
+"""Which kernels are steps of the climb, and which of them are shown where there is little room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from fwtui.analysis.climb import Rung, climb, fitted
+from fwtui.experiment.experiment import Experiment
+from fwtui.learn.lessons import lessons
+from fwtui.stream import events
+from fwtui.stream.run import Run, started
+
+
+def ran(
+    kernel: str, seconds: float | None, n: int = 512, checksum: str = "a", verdict: str = "verified", state: str = "done"
+) -> Run:
+    begun = events.RunStarted(t=0, run=1, experiment=Experiment(kernel=kernel, n=n), title=kernel, backend="cpu", phases=())
+    told = events.Verdict(t=1, run=1, verdict=verdict, how="", checksum=checksum)
+    return replace(
+        started(begun), n=n, state=state, verdict=told, done=events.RunDone(t=1, run=1, outcome=state, median=seconds, count=9)
+    )
+
+
+def kernels(rungs: Sequence[Rung]) -> list[str]:
+    return [rung.run.experiment.kernel for rung in rungs]
+
+
+def test_steps_stand_in_the_ladders_order_and_only_go_up() -> None:
+    found = climb([ran("katz-kider", 0.5), ran("naive", 2.0), ran("serial", 8.0), ran("scipy", 9.0), ran("two-matrices", 2.0)])
+    assert kernels(found) == ["serial", "naive", "katz-kider"], "scipy is slower, two-matrices no faster than what is before it"
+    assert [(rung.times, rung.gain) for rung in found] == [(1.0, 1.0), (4.0, 4.0), (16.0, 4.0)]
+
+
+def test_a_kernel_climbs_with_its_fastest_run() -> None:
+    found = climb([ran("serial", 8.0), ran("naive", 4.0), ran("naive", 2.0), ran("naive", 3.0)])
+    assert [rung.run.seconds for rung in found] == [8.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"verdict": "wrong"}, {"verdict": "unverified"}, {"state": "cancelled"}, {"checksum": ""}, {"checksum": "b"}, {"n": 256}],
+)
+def test_only_finished_runs_with_the_same_answer_are_steps_together(bad: dict[str, str]) -> None:
+    assert kernels(climb([ran("serial", 8.0), ran("tiled-cpu", 4.0), ran("naive", 2.0, **bad)])) == ["serial", "tiled-cpu"]  # type: ignore[arg-type]
+
+
+def test_it_is_of_the_graph_with_the_most_steps_and_of_several_the_largest() -> None:
+    pair = [ran("serial", 8.0), ran("naive", 2.0)]
+    larger = [ran("serial", 80.0, 1024, "b"), ran("naive", 20.0, 1024, "b")]
+    assert climb([*larger, *pair])[0].run.n == climb([*pair, *larger])[0].run.n == 1024
+    assert climb([*pair, *larger, ran("katz-kider", 1.0)])[0].run.n == 512
+    assert climb([]) == ()
+
+
+def test_a_run_of_an_unknown_kernel_or_without_a_time_is_no_step() -> None:
+    assert climb([ran("gone", 8.0), ran("serial", None), ran("naive", 0.0)]) == ()
+
+
+def test_where_there_is_little_room_the_lowest_steps_go_first() -> None:
+    names = ("serial", "tiled-cpu", "naive", "katz-kider", "look-ahead")
+    found = climb([ran(kernel, seconds) for kernel, seconds in zip(names, (100.0, 10.0, 9.0, 1.5, 1.4), strict=True)])
+    assert fitted(found, 5) == found
+    assert kernels(fitted(found, 4)) == ["serial", "tiled-cpu", "katz-kider", "look-ahead"]
+    assert kernels(fitted(found, 3)) == ["serial", "tiled-cpu", "look-ahead"]
+    assert kernels(fitted(found, 0)) == ["serial", "look-ahead"], "the ends always stay"
+    assert kernels(fitted(found, 3, kept=2)) == ["serial", "naive", "look-ahead"]
+    assert fitted(found, 3)[2].gain == pytest.approx(10.0 / 1.4), "against the step that is shown before"
+    assert fitted((), 3) == ()
+
+
+def test_the_recorded_climb_begins_on_one_core_and_ends_with_the_fastest_kernel() -> None:
+    course = lessons()
+    found = course.climbed()
+    assert kernels(found)[0] == "serial" and kernels(found)[-1] == "look-ahead"
+    assert len({rung.run.verdict.checksum for rung in found if rung.run.verdict is not None}) == 1
+    assert {rung.run.n for rung in found} == {4096} and all(rung.gain > 1 for rung in found[1:])
+    assert set(kernels(found)) <= {step.written.kernel for step in course.course}
