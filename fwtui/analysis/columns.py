@@ -9,7 +9,7 @@ from fwtui.analysis.compare import Comparison, Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.reason import reason
+from fwtui.analysis.reason import changes, reason
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -104,6 +104,10 @@ def _end(row: Row, low: bool) -> str:
     return units.gain(ends[0 if low else 1]) if ends is not None else ""
 
 
+def _because(row: Row) -> str:
+    return "; ".join(changes(row.found)) or row.found.why if row.found is not None else ""
+
+
 def _phases(row: Row) -> str | None:
     told = [f"{phase.title} {units.percent(phase.share)}" for phase in row.run.phases]
     return " ".join(told) if len(told) > 1 else None
@@ -194,7 +198,7 @@ _ALL = (
     Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}),
     Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
     Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=12),
-    Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),
+    Column("because", "because", _because, {COMPARED: 0, COMPARISON: 0}, cells=0),
     Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),
     Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
 )

@@ -69,6 +69,8 @@ class Rough(NamedTuple):
 class Comparison(NamedTuple):
     """What can be said of a run against a baseline. `ratio` is the run's time as a multiple of the baseline's."""
 
+    entrant: Entrant
+    baseline: Entrant
     verdict: str
     why: str
     ratio: Interval | Rough | None
@@ -92,7 +94,10 @@ class Comparison(NamedTuple):
         """The speed-up in words: 8.12x, ~100x by few passes; empty where nothing may be said."""
         if self.ratio is None:
             return ""
-        return f"{'~' if isinstance(self.ratio, Rough) else ''}{units.gain(1 / self.ratio.estimate)}"
+        gain = 1 / self.ratio.estimate
+        if isinstance(self.ratio, Rough):
+            return f"~{gain:.0f}x" if gain >= 1 else f"~{gain:.1g}x"
+        return units.gain(gain)
 
 
 def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
@@ -107,6 +112,8 @@ def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
     ours, theirs = ({p.key: p.seconds for p in r.phases} for r in (run, base))
     stages = [part(s.key, s.title, base.stage_seconds(s.key), run.stage_seconds(s.key)) for s in STAGES.values() if s.title]
     return Comparison(
+        entrant,
+        baseline,
         verdict,
         why,
         found,
@@ -163,10 +170,11 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rou
 def speedup(run: Run, against: Run | None) -> float | None:
     """How many times as fast the run is, as a comparison says it; by the totals where passes are too few for that.
 
-    None where either has no time, or the run wrong distances.
+    None where the two did not do the same work, or one of them is not finished or not verified.
     """
-    if against is None or not against.seconds or not run.seconds or run.wrong:
+    if against is None or run.n != against.n or not all(r.state == "done" and r.verified and r.seconds for r in (run, against)):
         return None
+    assert run.seconds and against.seconds
     found = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, against)))
     return against.seconds / run.seconds if found is None else 1 / found.estimate
 

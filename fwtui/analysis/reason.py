@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fwtui.analysis.compare import Entrant, differences
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, compare
 from fwtui.analysis.ledger import UNKNOWN, Limiter, counters_of, ledger, slowest_line
 from fwtui.common import units
-from fwtui.experiment.experiment import identity
-from fwtui.stream.run import Run
 from kernels.plan import ITEMSIZE
 
-MATTERS = 1.01  # times as fast: less is no difference
 CHANGED = 1.25  # from here on a quantity has changed
 MOST_CHANGES = 2
 COUNTED = {"instructions": "integer instructions per relaxation", "shared": "bytes of shared memory read per relaxation"}
@@ -52,38 +49,38 @@ def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
         phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
-    return Reason(_change(entrant, baseline) if baseline is not None else "", limiter, phase, missing)
+    return Reason(_against(compare(entrant, baseline)) if baseline is not None else "", limiter, phase, missing)
 
 
-def speedup(run: Run, against: Run | None) -> float | None:
-    """How many times as fast the run is; None where the two did not do the same work, or one is not to be trusted."""
-    if against is None or run is against or run.n != against.n or run.state != "done":
-        return None
-    if run.verified is not True or against.verified is not True or not run.seconds or not against.seconds:
-        return None
-    return against.seconds / run.seconds
-
-
-def _change(entrant: Entrant, baseline: Entrant) -> str:
-    """The quantities that changed in favour of the faster one, the greatest first."""
-    run, base = entrant.run, baseline.run
-    ratio = speedup(run, base)
-    if ratio is None:
-        return ""
-    name = base.title or base.experiment.kernel
-    if identity(run.experiment) == identity(base.experiment):
-        return f"the same experiment as run {base.id}"
-    if 1 / MATTERS <= ratio <= MATTERS:
-        return f"as fast as {name}"
-    favourable = [(gain, words) for gain, words in _quantities(entrant, baseline) if (gain if ratio > 1 else 1 / gain) >= CHANGED]
-    favourable.sort(key=lambda one: one[0], reverse=ratio > 1)
-    told = [words for _, words in favourable[:MOST_CHANGES]]
-    if run.backend != base.backend:
+def changes(found: Comparison) -> tuple[str, ...]:
+    """The quantities that changed in favour of the faster one, the greatest first; empty where neither is known to be faster."""
+    if found.verdict not in (FASTER, SLOWER):
+        return ()
+    entrant, baseline, faster = found.entrant, found.baseline, found.verdict == FASTER
+    quantities = [(gain if faster else 1 / gain, words) for gain, words in _quantities(entrant, baseline)]
+    told = [words for gain, words in sorted(quantities, reverse=True) if gain >= CHANGED][:MOST_CHANGES]
+    if entrant.run.backend != baseline.run.backend:
         told.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
-    elif run.experiment.kernel == base.experiment.kernel:
-        told = [*differences(entrant, baseline)[:1], *told]
-    than = f"{units.gain(ratio)} as fast as {name}"
-    return f"{than}: {'; '.join(told)}" if told else f"{than}; nothing that was measured says why"
+    elif entrant.run.experiment.kernel == baseline.run.experiment.kernel:
+        told = [*found.differs[:1], *told]
+    return tuple(told)
+
+
+def _against(found: Comparison) -> str:
+    """The comparison in words."""
+    if found.verdict == NOT_COMPARED:
+        return ""
+    name = found.baseline.run.title or found.baseline.run.experiment.kernel
+    if found.verdict == SAME:
+        return f"as fast as {name}"
+    if found.verdict == UNCLEAR:
+        return f"no clear difference from {name}: {found.why}"
+    why = "; ".join(changes(found))
+    return (
+        f"{found.gained} as fast as {name}: {why}"
+        if why
+        else f"{found.gained} as fast as {name}; nothing that was measured says why"
+    )
 
 
 def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, str]]:
@@ -102,10 +99,7 @@ def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, st
         rates = f"memory is asked for {units.bandwidth(base.bandwidth)} there, {units.bandwidth(run.bandwidth)} here"
         yield gain, f"each number loaded is used {often}; {rates}"
     theirs, ours = (_counted(one) for one in (baseline, entrant))
-    for what, words in (
-        ("instructions", "integer instructions per relaxation"),
-        ("shared", "bytes of shared memory read per relaxation"),
-    ):
+    for what, words in COUNTED.items():
         if theirs.get(what) and ours.get(what):
             yield theirs[what] / ours[what], f"{units.digits(theirs[what])} {words} there, {units.digits(ours[what])} here"
     overlaps = [one.phase_pass.seconds / one.seconds if one.phase_pass and one.seconds else 0.0 for one in (base, run)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
+from fwtui.analysis.reason import changes
 from fwtui.analysis.report import table
 from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
@@ -96,6 +97,7 @@ def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, An
         "baseline_seconds": baseline.run.seconds,
         "verdict": found.verdict,
         "why": found.why,
+        "because": list(changes(found)),
         "speedup": found.speedup,
         "interval": found.interval,
         "differs": list(found.differs),

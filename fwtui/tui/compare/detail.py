@@ -9,6 +9,7 @@ from textual.content import Content
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant, Rough
 from fwtui.analysis.disturbances import phases_doubt
+from fwtui.analysis.reason import changes
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
@@ -43,7 +44,7 @@ class Verdict(Drawn[Pair | str]):
         elif found.gained:
             pieces += [(f"  {found.gained}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
         differs = found.differs or ("nothing but its times",)
-        because = hanging("because", LABEL, [found.why], width)
+        because = hanging("because", LABEL, [*changes(found), found.why], width)
         return [line(*pieces), *because, *hanging("differs in", LABEL, differs, width, most=2)]
 
 

@@ -14,6 +14,7 @@ from textual.widgets import Digits, Static
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, compare
 from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
+from fwtui.analysis.reason import changes
 from fwtui.common import units
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
@@ -43,10 +44,12 @@ def ending(baseline: Entrant, entrant: Entrant, found: Comparison) -> Ending:
     if found.verdict == SAME:
         return Ending(f"A draw: {found.why}.")
     first = times.index(min(times))
-    ratio, name = units.gain(max(times) / min(times)), called(runners[first])
+    gain = found.speedup or times[0] / times[1]
+    ratio, name = units.gain(max(gain, 1 / gain)), called(runners[first])
     words = f"{units.duration(min(times))} against {units.duration(max(times))}, {ratio} as fast."
     if found.verdict in (FASTER, SLOWER):
-        return Ending(f"{name} wins: {words}", first, ratio, True)
+        why = "; ".join(changes(found))
+        return Ending(f"{name} wins: {words}{f' Why: {why}.' if why else ''}", first, ratio, True)
     return Ending(f"{name} is first: {words} That is unclear: {found.why}.", first, ratio)
 
 
