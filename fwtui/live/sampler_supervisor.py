@@ -28,6 +28,10 @@ class Sampling:
         if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
             self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", str(self._gpu)], self._origin)
 
+    def begin_again(self, origin: float) -> None:
+        """With another clock, once its child was ended."""
+        self.child, self._origin = None, origin
+
     def follow(self, gpu: int) -> Child | None:
         """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""
         if gpu == self._gpu:
