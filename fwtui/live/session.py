@@ -174,14 +174,11 @@ class Live:
 
     def name(self, title: str) -> Path:
         """Keep the session under that title: all that is kept or recorded of it, else what comes from now on. Raises Refused."""
-        recorder = self.keeper or self.recorder
+        recorder = self.recorder or self.keeper
         if recorder is None:
             return self.record(title=title).path
-        named = kept.named(recorder, title)
-        if self.recorder in (None, recorder):
-            self.recorder, self.keeper = named, None
-        else:  # a campaign's recording goes on beside it
-            self.keeper = named
+        self.recorder = named = kept.named(recorder, title)
+        self.keeper = None
         return named.path
 
     def go_on(self, taken: kept.Taken) -> None:
@@ -268,6 +265,8 @@ class Live:
             keeper.discard()
         elif keeper is not None:
             keeper.close(reason, t=self.now)
+        if keeper is not None:
+            kept.tidy()
 
     def kill(self) -> None:
         """End the children at once: for a program that has no time left to close."""

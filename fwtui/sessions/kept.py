@@ -50,6 +50,7 @@ class Earlier(NamedTuple):
     path: Path
     created: str
     runs: int
+    baseline: int | None = None  # number of the run that all others were compared with
 
     @property
     def when(self) -> str:
@@ -112,10 +113,20 @@ def tidy() -> None:
                 path.unlink()
 
 
+def taken_up(found: Earlier) -> Taken | Refused:
+    """Everything that session told, or why that can no longer be read, or not be written again."""
+    try:
+        return take_up(found)
+    except Refused as refusal:
+        return refusal
+
+
 def take_up(found: Earlier) -> Taken:
-    """Everything that session told. Raises Refused where it can no longer be read, or its lines not be written."""
+    """Everything that session told. Raises Refused."""
     from fwtui.sessions.reader import load
 
+    if not found.path.exists():
+        raise Refused("the last session goes on in another dashboard, or was deleted; this one is a new one")
     header, *lines = [line for line in load(found.path).lines if not isinstance(line.event, events.End)]
     model = Model()
     for line in (header, *lines):

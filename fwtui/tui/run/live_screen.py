@@ -16,6 +16,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
+from fwtui.sessions.kept import Earlier, Taken, taken_up
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
@@ -42,6 +43,7 @@ class RunScreen(SessionScreen):
         bindings.CANCEL,
         bindings.hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
+        bindings.GO_ON,
         bindings.MARK,
         bindings.PAUSE,
         bindings.MOTION,
@@ -71,6 +73,8 @@ class RunScreen(SessionScreen):
         self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
             in_background(self, hardware.gpus, self._looked, "hardware")
+        if self.view.look_back is not None:
+            in_background(self, self.view.look_back, self._offer, "kept")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._focus_what_is_seen)
@@ -90,17 +94,19 @@ class RunScreen(SessionScreen):
         self.update(True)
 
     def advice(self) -> tuple[str, ...]:
-        kernel = self.draft.kernel
+        kernel, earlier = self.draft.kernel, self.view.earlier
+        offer = (f"{self._offered}.", "") if earlier is not None else ()
         return (
             f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}.",
             "",
             f"{kernel.title}: {kernel.summary}",
             "",
+            *offer,
             f"{self.key_of('help')} shows every key and what the words mean.",
         )
 
     def state(self) -> object:
-        return (bool(self.query_one(FormPanel).errors), self.draft.kernel.id, self.view.found is None)
+        return (bool(self.query_one(FormPanel).errors), self.draft.kernel.id, self.view.found is None, self.view.earlier)
 
     def show(self) -> None:
         busy = self.view.busy
@@ -131,7 +137,7 @@ class RunScreen(SessionScreen):
 
     def summary(self) -> tuple[str, ...]:
         """The experiment in a line, and in a shorter one."""
-        experiment = self.draft.experiment()
+        experiment = self.view.experiment = self.draft.experiment()  # which is what the next start begins with
         return wording.summary(experiment, LONG), wording.summary(experiment, 0)
 
     def checked(self) -> None:
@@ -194,6 +200,35 @@ class RunScreen(SessionScreen):
         else:
             super().action_back()
 
+    def _offer(self, found: Earlier | None) -> None:
+        self.view.earlier = found
+        if found is not None and not self.model.runs:
+            self.say(self._offered)
+
+    @property
+    def _offered(self) -> str:
+        """The session that one can go on with, in words."""
+        earlier = self.view.earlier
+        assert earlier is not None
+        runs = units.counted(earlier.runs, "run")
+        return f"The last session, of {earlier.when}, has {runs}; {self.key_of('go_on')} goes on with it"
+
+    def action_go_on(self) -> None:
+        """Read the last session beside the screen, then let it be this one."""
+        earlier = self.view.earlier
+        if earlier is not None:
+            self.say("reading the last session")
+            in_background(self, partial(taken_up, earlier), self._go_on, "kept")
+
+    def _go_on(self, taken: Taken | Refused) -> None:
+        with self.saying("error"):
+            if isinstance(taken, Refused):
+                raise taken
+            self.source.go_on(taken)
+            self.view.resume()
+            self.view.baseline, self.view.earlier, self.view.selected = taken.earlier.baseline, None, None
+            self.say("")
+
     def recording_title(self) -> str:
         return self.draft.kernel.id
 
@@ -227,6 +262,8 @@ class RunScreen(SessionScreen):
     def why_not(self, action: str) -> str:
         run = self.view.run
         match action:
+            case "go_on" if self.view.earlier is None or self.model.runs:
+                return "only before the first run, and where there is a last session"
             case "edit" if not self.narrow:
                 return "the form is open already, on the left"
             case "answers" if self.told is not None:
