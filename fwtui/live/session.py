@@ -186,7 +186,7 @@ class Live:
         try:
             self._refuse_if_busy()
             if self.model.runs or self.keeper is None:
-                raise Refused("a session can be gone on with only before the first run, and before this one has a name")
+                raise Refused("runs have begun here, or this session has a name: no earlier one can go on in it")
         except Refused:
             taken.keeper.discard()
             raise

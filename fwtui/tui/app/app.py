@@ -181,7 +181,7 @@ class FwtuiApp(App[None]):
             view = View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson)
             if self._left is not None:
                 view.experiment, view.step = self._left.begins_with(self._experiment), self._left.course
-                view.look_back = self._look_back
+                view.look_back = self._look_back if self.source.recorder is None else None
             self._enter(view)
             return
         self._start_clock()  # recordings come by ticks

@@ -262,8 +262,10 @@ class RunScreen(SessionScreen):
     def why_not(self, action: str) -> str:
         run = self.view.run
         match action:
-            case "go_on" if self.view.earlier is None or self.model.runs:
-                return "only before the first run, and where there is a last session"
+            case "go_on" if self.view.earlier is None:
+                return "there is no last session that this one could go on with"
+            case "go_on" if self.model.runs:
+                return "runs have begun here; the last session is in the list of sessions"
             case "edit" if not self.narrow:
                 return "the form is open already, on the left"
             case "answers" if self.told is not None:

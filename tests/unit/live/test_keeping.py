@@ -152,7 +152,7 @@ def test_only_what_has_not_begun_can_be_an_earlier_session(begin: Callable[[], L
     found = offered(second)
     assert found is not None
     run(second, 1)
-    with pytest.raises(Refused, match="only before the first run"):
+    with pytest.raises(Refused, match="runs have begun here"):
         second.go_on(kept.take_up(found))
     assert len(files(kept_folder())) == 2 and found.path.exists(), "nothing is lost, and no copy left"
 
