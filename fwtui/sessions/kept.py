@@ -115,23 +115,18 @@ def tidy() -> None:
 
 def taken_up(found: Earlier) -> Taken | Refused:
     """Everything that session told, or why that can no longer be read, or not be written again."""
-    try:
-        return take_up(found)
-    except Refused as refusal:
-        return refusal
-
-
-def take_up(found: Earlier) -> Taken:
-    """Everything that session told. Raises Refused."""
     from fwtui.sessions.reader import load
 
-    if not found.path.exists():
-        raise Refused("the last session goes on in another dashboard, or was deleted; this one is a new one")
-    header, *lines = [line for line in load(found.path).lines if not isinstance(line.event, events.End)]
-    model = Model()
-    for line in (header, *lines):
-        model.apply(line.event)
-    return Taken(found, model, _whole(keep(header, lines)))
+    try:
+        if not found.path.exists():
+            raise Refused("the last session goes on in another dashboard, or was deleted; this one is a new one")
+        header, *lines = [line for line in load(found.path).lines if not isinstance(line.event, events.End)]
+        model = Model()
+        for line in (header, *lines):
+            model.apply(line.event)
+        return Taken(found, model, _whole(keep(header, lines)))
+    except Refused as refusal:
+        return refusal
 
 
 def _whole(copy: Keeper) -> Keeper:
@@ -153,27 +148,21 @@ def _worth(path: Path) -> bool:
     from fwtui.sessions.reader import Condition, open_session
 
     with suppress(Refused), open_session(path) as session:
-        return any(_finished(line) for line in Condition().whole_lines(session.chunks()))
+        told = (line.event for line in Condition().whole_lines(session.chunks()))
+        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told)
     return True
-
-
-def _finished(line: Line) -> bool:
-    return isinstance(line.event, events.RunDone) and line.event.outcome == "done"
 
 
 def _seen(path: Path, machine: events.Machine) -> Earlier | None:
     """It, if one can go on with it here."""
     from fwtui.sessions.reader import Condition, open_session
 
-    if in_use(path):
+    if in_use(path) or not _worth(path):
         return None
     with suppress(Refused, ValueError), open_session(path) as session:
-        condition, runs, worth = Condition(), 0, False
-        for line in condition.whole_lines(session.chunks()):
-            runs += isinstance(line.event, events.RunStarted)
-            worth = worth or _finished(line)
-        there = session.header.machine
-        if worth and not condition.damaged and (there.cpu, there.cores) == (machine.cpu, machine.cores):
+        condition, there = Condition(), session.header.machine
+        runs = sum(isinstance(line.event, events.RunStarted) for line in condition.whole_lines(session.chunks()))
+        if not condition.damaged and (there.cpu, there.cores) == (machine.cpu, machine.cores):
             datetime.fromisoformat(session.header.created)  # somebody else's file may say anything
             return Earlier(path, session.header.created, runs)
     return None

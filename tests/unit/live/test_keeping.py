@@ -60,6 +60,12 @@ def killed(live: Live) -> Path:
     return keeper.path
 
 
+def taken(found: kept.Earlier) -> kept.Taken:
+    read = kept.taken_up(found)
+    assert isinstance(read, kept.Taken)
+    return read
+
+
 def offered(live: Live) -> kept.Earlier | None:
     assert live.model.header is not None
     return kept.earlier(live.model.header.machine)
@@ -127,7 +133,7 @@ def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Liv
     found = offered(second)
     assert found is not None and (found.path, found.runs) == (path, 2)
     model = second.model
-    second.go_on(kept.take_up(found))
+    second.go_on(taken(found))
     assert second.model is model, "which the screens have"
     assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
     assert model.runs[2].done is not None and "the program ended meanwhile" in model.runs[2].done.message
@@ -153,7 +159,7 @@ def test_only_what_has_not_begun_can_be_an_earlier_session(begin: Callable[[], L
     assert found is not None
     run(second, 1)
     with pytest.raises(Refused, match="runs have begun here"):
-        second.go_on(kept.take_up(found))
+        second.go_on(taken(found))
     assert len(files(kept_folder())) == 2 and found.path.exists(), "nothing is lost, and no copy left"
 
 
