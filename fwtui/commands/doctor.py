@@ -19,8 +19,7 @@ from fwtui.common.text import clean
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
-from fwtui.sessions.folders import own_folder, shipped_folder
-from fwtui.sessions.library import files_in
+from fwtui.sessions.folders import files_in, own_folder, shipped_folder
 from fwtui.stream import events
 from kernels.probes import probe_forms
 

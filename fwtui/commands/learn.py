@@ -19,7 +19,7 @@ ORDER = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: the first one")
+    parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: where you were last")
     parser.add_argument("--list", action="store_true", help="print the steps, and what each of them is missing here")
     add_recording(parser)
     add_look(parser)
@@ -33,7 +33,7 @@ def execute(given: argparse.Namespace) -> int:
         whole = not any(course.problems())
         print("\n".join([*([course.name, ""] if whole else []), *table(listed(course))]))
         return OK if whole else WRONG
-    step = step_named(course.course, "1" if given.step is None else given.step)
+    step = step_named(course.course, given.step).name if given.step is not None else ""
     from fwtui.tui import run_dashboard
 
-    return run_dashboard(live_session(given), defaults(hardware.driver_present()), preferred(given), "learn", step.name)
+    return run_dashboard(live_session(given), defaults(hardware.driver_present()), preferred(given), "learn", step)

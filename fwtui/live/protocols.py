@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.recorder import Recorder
-from fwtui.stream import events
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
 DRAIN_EVERY = 0.02  # seconds
@@ -38,6 +42,26 @@ class Session(Driven, Protocol):
     def tell(self, event: events.Event) -> None: ...
     def stop_recording(self, reason: str = "closed") -> None: ...
     def without_sampler(self) -> AbstractContextManager[None]: ...
+
+
+class Beginning(NamedTuple):
+    """What a recording that begins now begins with."""
+
+    header: events.Header
+    preface: Sequence[Line]
+    began: float  # session time at which its clock is at 0
+
+
+def beginning(live: Session, title: str, going: Sequence[Line] = ()) -> Beginning:
+    """Of a session that has gone on for a while it is dated now, or from when the run began that is `going`."""
+    header, state = live.model.header, live.model.state
+    assert header is not None
+    began = going[0].event.t if going else live.now if state.index > 1 else 0.0  # nothing but its header was told
+    if began:
+        since = datetime.now(UTC) - timedelta(seconds=live.now - began)
+        header = msgspec.structs.replace(header, created=since.isoformat(timespec="seconds"))
+    known = [codec.as_line(event) for event in (*state.devices.values(), *state.measured.values())]
+    return Beginning(msgspec.structs.replace(header, title=title), [*known, *going], began)
 
 
 def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None) -> None:

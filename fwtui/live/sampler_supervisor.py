@@ -39,6 +39,10 @@ class Sampling:
         if self.child is not None and self._worker is not None:
             self.child.send(b"%d\n" % self._worker)
 
+    def begin_again(self, origin: float) -> None:
+        """With another clock, once its child was ended."""
+        self.child, self._origin = None, origin
+
     def follow(self, gpu: int) -> Child | None:
         """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""
         if gpu == self._gpu:

@@ -15,14 +15,16 @@ from fwtui import __version__
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
 from fwtui.common.environment import worker_environment
-from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live.child import Child, epitaph
+from fwtui.live.protocols import beginning
 from fwtui.live.sampler_supervisor import Sampling
 from fwtui.machine import hardware
 from fwtui.machine.auto import is_simulated, resolved
+from fwtui.sessions import kept
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
 CLOSE_GRACE = 0.7  # seconds that the children have to end by themselves
+PAUSE = 1.0  # seconds between an earlier session and what it goes on with
 
 
 class Live:
@@ -48,6 +51,7 @@ class Live:
         self.origin = time.monotonic()
         self.model = Model()
         self.recorder: Recorder | None = None
+        self.keeper: kept.Keeper | None = None  # of a session that nobody has given a name
         self.sinks: list[Sink] = []
         self._worker: Child | None = None
         self._worker_kind = ""
@@ -152,14 +156,58 @@ class Live:
             self._kill_at = time.monotonic() + CANCEL_GRACE
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
-        """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused."""
-        assert self.model.header is not None
-        title = clean(title)
-        header = msgspec.structs.replace(self.model.header, title=title)
-        state = self.model.state
-        preface = [codec.as_line(e) for e in (*state.devices.values(), *state.measured.values())] + self._run_lines
-        self.recorder = Recorder.at(path, header, preface, hz, folder, slug=title)
+        """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused.
+
+        A run that is going is recorded from its start.
+        """
+        header, preface, began = beginning(self, clean(title), self._run_lines)
+        self.recorder = Recorder.at(path, header, preface, hz, folder, header.title, began)
         return self.recorder
+
+    def keep(self) -> None:
+        """Keep this session by itself, where that can be; why not is told."""
+        header, preface, _ = beginning(self, "")
+        try:
+            self.keeper = kept.keep(header, preface)
+        except Refused as refusal:
+            self.tell(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
+
+    def name(self, title: str) -> Path:
+        """Keep the session under that title: all that is kept or recorded of it, else what comes from now on. Raises Refused."""
+        recorder = self.recorder or self.keeper
+        if recorder is None:
+            return self.record(title=title).path
+        self.recorder = named = kept.named(recorder, title)
+        self.keeper = None
+        return named.path
+
+    def go_on(self, taken: kept.Taken) -> None:
+        """Let this be an earlier session that goes on: its runs and its clock come before all others. Raises Refused."""
+        try:
+            self._refuse_if_busy()
+            if self.model.runs or self.keeper is None:
+                raise Refused("runs have begun here, or this session has a name: no earlier one can go on in it")
+        except Refused:
+            taken.keeper.discard()
+            raise
+        for child in self._children():  # whose clock is another one
+            child.close(grace=0)
+        self._worker = None
+        self.origin = time.monotonic() - taken.model.t - PAUSE
+        self._sampling.begin_again(self.origin)
+        self._limited.clear()
+        self.keeper.discard()
+        self.keeper, self.model.state = taken.keeper, taken.model.state
+        self._next_run = max(self.model.runs, default=0) + 1
+        for run in self.model.runs.values():
+            if not run.experiment.file:  # whose folder nobody was told
+                self.asked[run.id] = run.experiment
+            if run.state == "running":
+                stopped = "the program ended meanwhile"
+                self.tell(events.RunDone(t=taken.model.t, run=run.id, outcome="cancelled", message=stopped))
+        self.tell(events.Notice(t=self.now, text=f"the session of {taken.earlier.when} goes on"))
+        if taken.earlier.path.parent == self.keeper.path.parent:
+            taken.earlier.path.unlink(missing_ok=True)
 
     def stop_recording(self, reason: str = "closed") -> None:
         if self.recorder is not None:
@@ -212,6 +260,13 @@ class Live:
         self._tell_end(request, "the session ended")
         self._worker = self._sampling.child = None
         self.stop_recording(reason)
+        keeper, self.keeper = self.keeper, None
+        if keeper is not None and keeper.limited and all(run.state != "done" for run in self.model.runs.values()):
+            keeper.discard()
+        elif keeper is not None:
+            keeper.close(reason, t=self.now)
+        if keeper is not None:
+            kept.tidy()
 
     def kill(self) -> None:
         """End the children at once: for a program that has no time left to close."""
@@ -330,7 +385,12 @@ class Live:
                 self._run_lines = []
             case event if self._run_lines and getattr(event, "run", None) == self.model.current:
                 self._run_lines.append(line)
-        # the recorder first: whatever was shown is in the file
+        # the recorders first: whatever was shown is in the file
+        if self.keeper is not None:
+            self.keeper.write(line)
+            if self.keeper.error is not None:
+                failure, self.keeper = why(self.keeper.error), None
+                self.tell(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)
             if self.recorder.failure is not None:

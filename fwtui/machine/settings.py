@@ -91,6 +91,7 @@ def all_keys() -> dict[str, Key]:
     listed = [
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
+        Key("keep_sessions", "yes", "no: the dashboard keeps nothing by itself", _one_of("keep_sessions", ("no", "yes"))),
         Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
     ]
     usual = Experiment()

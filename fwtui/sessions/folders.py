@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -15,7 +16,19 @@ def own_folder() -> Path:
     return platformdirs.user_data_path("fwtui") / "sessions"
 
 
+def kept_folder() -> Path:
+    """Where the dashboard keeps its last sessions by itself; it need not exist yet."""
+    return own_folder().with_name("kept")
+
+
 def shipped_folder() -> Path:
     """The recordings that come with the program: inside an installed wheel, else beside the package."""
     installed = _PACKAGE / "_sessions"
     return installed if installed.is_dir() else _PACKAGE.parent / "sessions"
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Its session files by name; none where there is no such folder: the user's own comes with the first recording."""
+    with suppress(OSError):
+        return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+    return []

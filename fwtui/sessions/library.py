@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
+from fwtui.sessions.recorder import in_use
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import Model, State
 
 _MOST_NAMED = 12
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # few of any session: the rest need not be held in memory
-SHIPPED, OWN = "shipped", "own"
+SHIPPED, OWN, KEPT = "shipped", "own", "kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Entry(Summary):
     """One file in the library; `problem` says in words why it cannot be replayed, or not to its end."""
 
     path: Path
-    origin: str  # SHIPPED or OWN
+    origin: str  # SHIPPED, OWN or KEPT
     size: int = 0  # bytes
     problem: str = ""
 
@@ -59,6 +59,12 @@ class Entry(Summary):
     def own(self) -> bool:
         """It is the user's and may be changed."""
         return self.origin == OWN
+
+    @property
+    def stays(self) -> str:
+        """Why it is as it is, where it is not the user's own to change."""
+        kept = "is kept by itself, and goes when newer ones come"
+        return "" if self.own else kept if self.origin == KEPT else "came with fwtui and stays as it is"
 
     @property
     def complete(self) -> bool:
@@ -110,13 +116,6 @@ def paths(most: int = 50) -> list[Path]:
     return [path for folder in (own_folder(), shipped_folder()) for path in files_in(folder)[::-1][:most]]
 
 
-def files_in(folder: Path) -> list[Path]:
-    """Its session files by name; none where there is no such folder: the user's own comes with the first recording."""
-    with suppress(OSError):
-        return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
-    return []
-
-
 def load_model(path: Path) -> tuple[Model, bool]:
     """Everything that a session tells, and whether it is complete. Raises Refused for what is no session."""
     loaded = load(path)
@@ -132,7 +131,9 @@ def model_of(loaded: Loaded) -> Model:
 
 
 def _files() -> list[tuple[Path, str]]:
-    return [(path, origin) for folder, origin in ((shipped_folder(), SHIPPED), (own_folder(), OWN)) for path in files_in(folder)]
+    folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (own_folder().with_name(KEPT), KEPT))
+    there = [(path, origin) for folder, origin in folders for path in files_in(folder)]
+    return [(path, origin) for path, origin in there if origin != KEPT or not in_use(path)]
 
 
 def summarise(session: Session) -> Summary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import time
@@ -16,8 +17,8 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.signals import held
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder
-from fwtui.stream.codec import Line, encode
-from fwtui.stream.events import End, Header, RunDone, Telemetry
+from fwtui.stream.codec import Line, as_line, encode
+from fwtui.stream.events import End, Event, Header, RunDone, Telemetry, earlier
 
 _MAX_SAME_NAME = 1000
 
@@ -28,17 +29,27 @@ class Recorder:
     Every line is one unbuffered write, so what was accepted survives the death of this process; a finished run and
     the end also reach the disk. The first failure ends the recording for good and `failure` says why; write() and
     close() raise nothing but Stopped, and then the rest of a line that was begun comes before the next one.
-    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied as it is.
+    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied as it is. Its times are those of
+    the lines less `began`: what is recorded of a session from then on begins at 0.
     """
 
     def __init__(
-        self, path: Path, descriptor: int, header: Header | Line, preface: Iterable[Line] = (), telemetry_hz: float | None = None
+        self,
+        path: Path,
+        descriptor: int,
+        header: Header | Line,
+        preface: Iterable[Line] = (),
+        telemetry_hz: float | None = None,
+        began: float = 0.0,
     ) -> None:
         self.path = path
+        self.began = began
         self.failure: str | None = None
         self.bytes = 0
         self.events = 0  # lines written, header included
         self._descriptor: int | None = descriptor
+        with suppress(OSError):  # where there are no locks, or somebody has it, it is no worse
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._telemetry_hz = telemetry_hz
         self._telemetry_slots: dict[int, int] = {}  # by number of the GPU
         self._latest = header.event.t if isinstance(header, Line) else header.t
@@ -46,8 +57,12 @@ class Recorder:
         self._rest = memoryview(b"")  # of the line that is being written
         self._size = 0  # of that line
         self._append(header.raw + b"\n" if isinstance(header, Line) else encode(header))
+        self._prefaced = False  # what is in the preface reaches the disk together
         for line in preface:
             self.write(line)
+        self._prefaced = True
+        if self.events > 1:
+            self._sync()
 
     @classmethod
     def at(
@@ -58,6 +73,7 @@ class Recorder:
         telemetry_hz: float | None = None,
         folder: Path | None = None,
         slug: str = "session",
+        began: float = 0.0,
     ) -> Self:
         """A new session at exactly that path; without one `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default
         the user's own.
@@ -69,7 +85,7 @@ class Recorder:
             path, descriptor = _new_name(folder or own_folder(), slug)
         else:
             path, descriptor = Path(path), new_file(path, "recorded to")
-        recorder = cls(path, descriptor, header, preface, telemetry_hz)
+        recorder = cls(path, descriptor, header, preface, telemetry_hz, began)
         if recorder.failure:
             with suppress(OSError):
                 path.unlink()
@@ -83,9 +99,11 @@ class Recorder:
             return
         if isinstance(line.event, Telemetry) and self._is_surplus(line.event):
             return
+        if self.began and isinstance(line.event, Event):
+            line = as_line(earlier(line.event, self.began))
         self._append(line.raw + b"\n")
         self._latest = max(self._latest, line.event.t)
-        if isinstance(line.event, RunDone):
+        if isinstance(line.event, RunDone) and self._prefaced:
             self._sync()
 
     def close(self, reason: str = "closed", dropped: int = 0, t: float | None = None) -> None:
@@ -95,11 +113,17 @@ class Recorder:
         """
         if self._descriptor is None:
             return
-        latest = self._latest if t is None else max(t, self._latest)
+        latest = self._latest if t is None else max(t - self.began, self._latest)
         self._finish_line()
         self._append(encode(End(t=latest, reason=reason, events=self.events, dropped=dropped)))
         self._sync()
         self._release()
+
+    def discard(self) -> None:
+        """Leave nothing of it."""
+        self._release()
+        with suppress(OSError):
+            self.path.unlink()
 
     def _is_surplus(self, reading: Telemetry) -> bool:
         if self._telemetry_hz is None:
@@ -170,6 +194,19 @@ class Recorder:
             with suppress(OSError):
                 self._take_back(self._descriptor)
             self._release()
+
+
+def in_use(path: Path) -> bool:
+    """Whether a recorder writes it now, in any program."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def safe_slug(text: str) -> str:

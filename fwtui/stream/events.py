@@ -7,9 +7,10 @@ and safe to show.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, WATTS, Quantity, quantities_of
@@ -29,12 +30,19 @@ VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader does not mind a newer one
 SAMPLES_TOLD = 100  # of one run at most; its RunDone counts all
 BINS, CELLS = 32, 48  # of a histogram, and along a side of a map of distances, at most
+E = TypeVar("E", bound="Event")
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=str.lower):
     """One fact at a time."""
 
     t: Seconds
+
+
+def earlier(event: E, seconds: float) -> E:
+    """The event as a session tells it that began so much later; what was before that is at its beginning."""
+    times = {name: getattr(event, name) for name in ("t", "since") if hasattr(event, name)}
+    return replace(event, **{name: round(max(0.0, time - seconds), 9) for name, time in times.items()})
 
 
 class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):

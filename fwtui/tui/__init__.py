@@ -32,7 +32,7 @@ def run_dashboard(
 ) -> int:
     """Open the dashboard on a live session at that place, end that session, and return the exit code.
 
-    `lesson` is the step of the course that the place to learn begins with.
+    `lesson` is the step of the course that the place to learn begins with. What the settings let it keep, it keeps.
 
     0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused where there is no terminal, or
     only a web page, and for settings that cannot be.
@@ -45,11 +45,17 @@ def run_dashboard(
         gc_pause.rest()  # until the first frame is there
         from fwtui.experiment.experiment import defaults
         from fwtui.machine import hardware
+        from fwtui.tui.app import left
         from fwtui.tui.app.app import FwtuiApp
         from fwtui.tui.frame.look import look_of
 
         first = experiment or defaults(hardware.driver_present())
-        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson)
+        kept = left.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
+        if kept is not None and live.recorder is None:
+            live.keep()
+        if place == "learn":  # where one was, else at the first step
+            lesson = lesson or (kept.course if kept is not None else "") or "1"
+        app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, left=kept)
         app.run()
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0

@@ -34,8 +34,8 @@ def _packed_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> FakeLive:
-    return FakeLive(folder=tmp_path / "sessions")
+def live() -> FakeLive:
+    return FakeLive()
 
 
 @pytest.fixture

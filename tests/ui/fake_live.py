@@ -11,6 +11,8 @@ import scenes
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.sessions.folders import own_folder
+from fwtui.sessions.kept import Keeper, Taken
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
@@ -20,9 +22,10 @@ from fwtui.stream.model import Model
 class FakeLive:
     """Each drain() takes the next `pace` scripted events; time is that of the last one."""
 
-    def __init__(self, device: events.Device = scenes.NO_GPU, pace: int = 1000, folder: Path | None = None):
+    def __init__(self, device: events.Device = scenes.NO_GPU, pace: int = 1000):
         self.model = Model()
         self.recorder: Recorder | None = None
+        self.keeper: Keeper | None = None
         self.pace = pace
         self.started: list[Experiment] = []
         self.asked: dict[int, Experiment] = {}
@@ -30,8 +33,8 @@ class FakeLive:
         self.counted: list[int] = []
         self.answered: list[int] = []
         self.closed = ""
+        self.names: list[str] = []
         self.verdict: events.Verdict | None = None
-        self._folder = folder
         self._script: deque[events.Event] = deque()
         self._active: int | None = None
         self._answering: int | None = None
@@ -104,9 +107,14 @@ class FakeLive:
             return
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
-    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
-        self.recorder = Recorder.at(None, scenes.header(), folder=self._folder, slug=title)
-        return self.recorder
+    def name(self, title: str) -> Path:
+        if self.recorder is None:
+            self.recorder = Recorder.at(None, scenes.header(), folder=own_folder(), slug=title)
+        self.names.append(title)
+        return self.recorder.path
+
+    def go_on(self, taken: Taken) -> None:
+        self.model.state = taken.model.state
 
     def stop_recording(self, reason: str = "closed") -> None:
         assert self.recorder is not None

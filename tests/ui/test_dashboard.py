@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import scenes
 from fake_live import FakeLive
 from pressing import NARROW, WIDE, go
 from textual.widgets import Button, Input, Select
 
+from fwtui.campaigns.reproduce.campaign import Campaign
+from fwtui.campaigns.reproduce.preset import Scale
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
+from fwtui.sessions.kept import Keeper
+from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen
+from fwtui.tui.frame.view import View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.live_screen import RunScreen
 
@@ -209,8 +216,9 @@ async def test_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live:
 async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         assert "REC" not in await go(pilot, "m")
-        shown = await go(pilot, "R")
-        assert "● REC 00:00" in shown and "recording to" in shown
+        assert "Keep this session" in await go(pilot, "R")
+        shown = await go(pilot, *"mine", "enter")
+        assert "● REC 00:00" in shown and "kept as " in shown and live.names == ["mine"]
         assert live.recorder is not None
         path = live.recorder.path
         await go(pilot, "r")
@@ -218,9 +226,10 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
         assert isinstance(dashboard.screen, AskScreen)
         await go(pilot, *"rq", "enter")
         assert "marker: rq" in await go(pilot)
-        assert "REC" not in (await go(pilot, "R")).split("\n")[0]
+        assert "it is kept as" in await go(pilot, "R", "enter") and len(live.names) == 1
+        await go(pilot, "R", *"other", "enter")
+        assert live.names[1:] == ["other"], "which renames it"
     loaded = reader.load(path)
-    assert loaded.closed
     assert any(isinstance(line.event, events.Marker) and line.event.text == "rq" for line in loaded.lines)
 
 
@@ -263,16 +272,52 @@ async def test_the_line_of_a_narrow_screen_has_short_forms_only_where_it_must(da
 async def test_the_footer_fits_into_80_columns(dashboard: FwtuiApp, live: FakeLive) -> None:
     live.pace = 20
     async with dashboard.run_test(size=NARROW) as pilot:
-        for keys in ((), ("R",), ("r",)):
+        for keys in ((), ("R", "enter"), ("r",)):
             last = (await go(pilot, *keys)).rstrip("\n").split("\n")[-1]
             assert last.endswith("^p palette") and "Quit" in last, last
 
 
-async def test_quitting_cancels_the_run(dashboard: FwtuiApp, live: FakeLive) -> None:
-    live.pace = 10
+@pytest.mark.parametrize(("key", "again"), [("q", "enter"), ("ctrl+q", "ctrl+q")])
+async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live: FakeLive, key: str, again: str) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         await go(pilot, "r")
-        await pilot.press("q")
+        live.pace = 10
+        await go(pilot, "r")
+        shown = await go(pilot, key)
+        assert "Run 2 would be cancelled and 1 finished run would be lost, as nothing is recorded." in shown
+        await go(pilot, "escape")
+        assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
+        await go(pilot, key)
+        await pilot.press(again)
         await pilot.pause()
     assert live.cancelled == 1
     assert dashboard.return_code == 0
+
+
+async def test_quitting_does_not_ask_where_nothing_is_lost(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
+    live.keeper = Keeper.at(tmp_path / "kept", scenes.header())
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot, "r")
+        assert dashboard.view is not None and dashboard.view.end == ""
+        await pilot.press("q")
+        await pilot.pause()
+        assert not dashboard.is_running
+    assert dashboard.return_code == 0
+
+
+def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: Path) -> None:
+    view = View(live.model, live)
+    live.keeper = Keeper.at(tmp_path / "kept", scenes.header())
+    live.pace = 10
+    live.start(Experiment(kernel="serial", n=8))
+    live.drain()
+    assert view.end == "Run 1 would be cancelled."
+    live.pace = 1000
+    live.drain()
+    live.answer(1)
+    assert view.end == "What is going would be cancelled; 1 finished run is kept."
+    live.recorder = Recorder.at(tmp_path / "named", scenes.header())
+    assert view.end == "What is going would be cancelled and the recording named would end; it is kept."
+    view.campaign = Campaign(live, "catinello", Scale(gpu=False, quick=True), print)
+    live.recorder = None
+    assert view.end == "The experiments of catinello would stop; 1 finished run is kept."

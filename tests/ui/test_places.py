@@ -92,10 +92,8 @@ async def test_live_places_share_the_run_that_is_chosen(dashboard: FwtuiApp, liv
             assert place_of(dashboard) == place.name
             dashboard.tick()
             assert "run 1 finished" in await settled(pilot)
-        assert await settled(pilot, "R") and live.recorder is not None
+        assert await settled(pilot, "R", "enter") and live.recorder is not None
         assert "● REC" in await settled(pilot)
-        await settled(pilot, "R")
-        assert live.recorder is None
 
 
 async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard: FwtuiApp) -> None:

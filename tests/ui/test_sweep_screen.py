@@ -55,7 +55,7 @@ class ScriptedLive(FakeLive):
 
 @pytest.fixture
 def live(tmp_path: Path) -> ScriptedLive:
-    return ScriptedLive(folder=tmp_path / "sessions")
+    return ScriptedLive()
 
 
 @pytest.fixture

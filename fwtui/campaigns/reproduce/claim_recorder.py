@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fwtui.campaigns.reproduce.preset import Preset
-from fwtui.live.protocols import Session
+from fwtui.live.protocols import Session, beginning
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
@@ -82,11 +82,9 @@ def rounded(event: events.Event) -> events.Event:
 
 
 def record(live: Session, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
-    """Record the session that has just begun: to `path`, or to a new file of `folder`. Raises Refused."""
-    assert live.model.header is not None
-    header = msgspec.structs.replace(live.model.header, title=title)
-    preface = [codec.as_line(e) for e in (*live.model.state.devices.values(), *live.model.state.measured.values())]
-    recorder = SlimRecorder.at(path, header, preface, TELEMETRY_HZ, folder, slug=f"reproduce-{preset.name}")
+    """Record the session from now on: to `path`, or to a new file of `folder`. Raises Refused."""
+    header, preface, began = beginning(live, title)
+    recorder = SlimRecorder.at(path, header, preface, TELEMETRY_HZ, folder, f"reproduce-{preset.name}", began)
     recorder.preset = preset
     live.recorder = recorder
     return recorder

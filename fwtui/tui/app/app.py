@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from rich.console import RenderableType
 from textual import constants
 from textual.actions import ActionParseResult, parse
@@ -27,10 +28,13 @@ from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
 from fwtui.experiment.experiment import Experiment
+from fwtui.sessions.kept import Earlier, earlier
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
+from fwtui.tui.app.left import Left, save
 from fwtui.tui.frame.bindings import TO_PLACES
+from fwtui.tui.frame.dialogs import EndScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
 from fwtui.tui.frame.own_cost import Meter
@@ -83,12 +87,14 @@ class FwtuiApp(App[None]):
         place: str = PLACES[0].name,
         look: Look = USUAL,
         lesson: str = "",
+        left: Left | None = None,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where that is known already; `last_resort()` is called, in a thread of its
         own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks;
-        `lesson` is the step of the course that the place to learn begins with.
+        `lesson` is the step of the course that the place to learn begins with; `left` is how the dashboard was left
+        last, where that is remembered and sessions are kept.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -99,6 +105,7 @@ class FwtuiApp(App[None]):
         self.source = source
         self.left_by_signal = False
         self._experiment = experiment or Experiment()
+        self._left = left
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
         self._how = {"speed": speed, "start": start, "max_gap": max_gap}
@@ -171,7 +178,11 @@ class FwtuiApp(App[None]):
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
         if self.source is not None:
-            self._enter(View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson))
+            view = View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson)
+            if self._left is not None:
+                view.experiment, view.step = self._left.begins_with(self._experiment), self._left.course
+                view.look_back = self._look_back if self.source.recorder is None else None
+            self._enter(view)
             return
         self._start_clock()  # recordings come by ticks
         if isinstance(self._replay, Path):
@@ -209,6 +220,13 @@ class FwtuiApp(App[None]):
     def on_painted(self) -> None:
         gc_pause.wake()
         self._start_clock()  # a tick starts children, and they would take time from the first frame
+
+    def _look_back(self) -> Earlier | None:
+        """The session that this one could go on with."""
+        assert self.source is not None and self.source.model.header is not None and self._left is not None
+        last = Path(self._left.session) if self._left.session else None
+        found = earlier(self.source.model.header.machine, last)
+        return found._replace(baseline=self._left.baseline) if found is not None and found.path == last else found
 
     @property
     def view(self) -> View | None:
@@ -328,6 +346,7 @@ class FwtuiApp(App[None]):
             self.call_later(self._give_up_key)
         if self.source is not None:
             self.source.drain()
+            self._remember()
         else:
             self._opener.hear()
         for view in self._views:
@@ -341,6 +360,18 @@ class FwtuiApp(App[None]):
             if isinstance(screen, Frame):
                 screen.update()
 
+    def _remember(self) -> None:
+        """Write down what the next start is to begin with, where that has changed."""
+        if self._left is None or self.source is None:
+            return
+        view, recorder = self._views[0], self.source.recorder or self.source.keeper
+        now = replace(self._left, usual=self._experiment, form=view.experiment, course=view.step)
+        if self.source.model.runs and recorder is not None:
+            now = replace(now, session=str(recorder.path.absolute()), baseline=view.baseline)
+        if now != self._left:
+            self._left = now
+            save(now)
+
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
@@ -348,6 +379,19 @@ class FwtuiApp(App[None]):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Of Textual's own commands only the theme: leaving, help and pictures are fwtui's, and no panel is made for more."""
         yield SystemCommand("Theme", "Change the current theme", self.action_change_theme)
+
+    async def action_quit(self) -> None:
+        """End the program; ask first where that cuts something short."""
+        what = self._views[0].end if self._views and not isinstance(self.screen, EndScreen) else ""
+        if what:
+            self.push_screen(EndScreen(what), lambda answer: self._end() if answer else None)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if self.source is not None and self.source.busy:
+            self.source.cancel()
+        self.exit(return_code=0)
 
     def action_help_quit(self) -> None:
         """Ctrl+C ends nothing; a place says what does on its log line, not over what it shows."""

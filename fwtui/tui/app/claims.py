@@ -100,7 +100,7 @@ class Documents:
             if view.found is None:
                 raise Refused("still looking for GPUs; try again in a moment")
             view.campaign = Campaign(view.source, name, Scale(gpu=bool(view.found.gpus), quick=quick), self._say)
-            view.selected, view.recording_since = None, view.source.now
+            view.selected = None
         except Refused as refusal:
             self._say(str(refusal), "warning")
 

@@ -167,6 +167,18 @@ class AskScreen(Dialog):
         self.dismiss(event.value)
 
 
+class EndScreen(Dialog):
+    """Asks whether the program is to end, and says what that means; answers "end" or None."""
+
+    BINDINGS: ClassVar = [Binding("enter,y", "end", "End", id="end.end", tooltip="end the program")]
+
+    def __init__(self, what: str):
+        super().__init__("End the program?", Static(Content(what), markup=False), hint="Enter or ctrl+q ends it, Esc does not")
+
+    def action_end(self) -> None:
+        self.dismiss("end")
+
+
 class FormScreen(Dialog):
     """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
 

@@ -222,7 +222,7 @@ class Frame(Screen[None]):
     def _top(self) -> Top:
         source, recording, paused = self.view.source, "", ""
         if source is not None and source.recorder is not None:
-            recording = f"{units.clock(source.now - self.view.recording_since)} · {units.memory(source.recorder.bytes)}"
+            recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
         if source is not None and self.view.paused:
             missed = source.model.index - self.model.index
             paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
@@ -271,11 +271,14 @@ class Frame(Screen[None]):
             self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
-        with self.saying("error"):
-            self.say(self.view.record(self.recording_title()))
+        source = self.view.source
+        known = source is not None and (source.recorder or source.keeper) is not None
+        hint = f"Enter keeps it under this name from {'its beginning' if known else 'now'} on, Esc does not"
+        asked = AskScreen("Keep this session", self.view.named or self.recording_title(), hint=hint)
+        self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.recording_title())), "error")
 
     def recording_title(self) -> str:
-        """What a recording that begins now is called."""
+        """What the session is called unless the user has another name for it."""
         return self.view.run.experiment.kernel if self.view.run is not None else self.view.experiment.kernel
 
     def ask(self, dialog: Dialog, take: Callable[[str], object], level: str = "warning") -> None:
@@ -402,10 +405,8 @@ class Frame(Screen[None]):
         if self.view.close is not None:
             self.view.close()
 
-    def action_leave(self) -> None:
-        if self.view.source is not None and self.view.source.busy:
-            self.view.source.cancel()
-        self.app.exit(return_code=0)
+    async def action_leave(self) -> None:
+        await self.app.action_quit()
 
     def action_cost(self) -> None:
         self.meter.shown = not self.meter.shown
@@ -471,7 +472,9 @@ class Frame(Screen[None]):
                 return "nothing is going that could be cancelled"
             case "limits" if self.view.busy:
                 return self.busy_words
-            case "mark" if source is None or source.recorder is None:
+            case "record":
+                return self.view.nameless
+            case "mark" if source is None or (source.recorder or source.keeper) is None:
                 return f"nothing is being recorded that a marker could be left in; {self.key_of('record')} records"
             case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
                 return "there is nothing here now that the arrows could move"

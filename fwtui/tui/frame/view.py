@@ -12,7 +12,8 @@ from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
-from fwtui.sessions.recorder import Recorder
+from fwtui.sessions.folders import own_folder
+from fwtui.sessions.kept import Earlier, Keeper, Taken
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -33,14 +34,14 @@ class Source(Session, Protocol):
     """What the dashboard needs of fwtui.live.session.Live."""
 
     asked: dict[int, Experiment]
+    keeper: Keeper | None
 
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
     def count(self, run: int) -> None: ...
     def answer(self, run: int) -> None: ...
     def measure_limits(self, backend: str, gpu: int = 0) -> None: ...
-    def record(
-        self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
-    ) -> Recorder: ...
+    def name(self, title: str) -> Path: ...
+    def go_on(self, taken: Taken) -> None: ...
     def close(self, reason: str = "closed") -> None: ...
 
 
@@ -55,17 +56,20 @@ class View:
     place: str = ""  # the one that is shown
     close: Callable[[], None] | None = None  # back to what was shown before; None where this is all there is
     number: int = 0  # of the views of this program
-    experiment: Experiment = field(default_factory=Experiment)  # what the form begins with
+    experiment: Experiment = field(default_factory=Experiment)  # what the form begins with, then what it says
     found: Hardware | None = None  # what GPUs are here; None until that has been found out
     selected: int | None = None  # the run that is shown; None follows the newest
     baseline: int | None = None
-    recording_since: float = 0.0  # session time at which the recorder began
+    named: str = ""  # what the user called the session
+    look_back: Callable[[], Earlier | None] | None = None  # finds the session that this one can go on with; takes a while
+    earlier: Earlier | None = None  # that session
     campaign: Campaign | None = None  # experiments that run one after the other
     motion: bool = False  # whether a finished run's plan is played slowly
     told: Entry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
+    step: str = ""  # name of the step that was open last
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property
@@ -131,18 +135,53 @@ class View:
         self.source.measure_limits(backend, gpu if backend == "cuda" else 0)
         return f"measuring what this {UNITS[backend]} can do at most; some 20 s"
 
-    def record(self, title: str) -> str:
-        """Begin to record the live session, or end that; what was done, in words. Raises Refused."""
+    def name(self, title: str) -> str:
+        """Keep the live session as a recording of that title; where it is, in words. Raises Refused."""
+        source = self.source
+        assert source is not None
+        if title == self.named and source.recorder is not None:
+            path = source.recorder.path
+            return f"it is kept as {path.name} in {path.parent} already"
+        path = source.name(title)
+        self.named = title
+        return f"kept as {path.name} in {path.parent}; what runs from now on goes there too"
+
+    @property
+    def nameless(self) -> str:
+        """Why the live session cannot be given a name; empty where it can."""
+        recorder = self.source.recorder if self.source is not None else None
+        if recorder is None:
+            return ""
+        if self.campaign is not None:
+            return f"the experiments of {self.campaign.name} are being recorded; wait for their end"
+        elsewhere = recorder.path.parent.resolve() != own_folder().resolve()
+        return f"this session is recorded to {recorder.path} already" if elsewhere else ""
+
+    @property
+    def end(self) -> str:
+        """What the end of the program would cut short or lose, and what is kept, in a sentence; empty where all is kept."""
         source = self.source
         if source is None:
             return ""
+        done, run = sum(run.state == "done" for run in source.model.runs.values()), source.model.run
+        ends = []
+        if self.campaign is not None:
+            ends.append(f"the experiments of {self.campaign.name} would stop")
+        elif self.sweep is not None and self.sweep.going:
+            ends.append("the sweep would stop")
+        elif source.busy:
+            running = run is not None and run.state == "running"
+            ends.append(f"run {run.id} would be cancelled" if run is not None and running else "what is going would be cancelled")
+        finished = units.counted(done, "finished run")
+        kept = f"; {finished} {'is' if done == 1 else 'are'} kept" if done else ""
         if source.recorder is not None:
-            recorder = source.recorder
-            source.stop_recording()
-            return f"recorded {units.memory(recorder.bytes)} as {recorder.path.name} in {recorder.path.parent}"
-        recorder = source.record(title=title)
-        self.recording_since = source.now
-        return f"recording to {recorder.path.name} in {recorder.path.parent}"
+            ends.append(f"the recording {source.recorder.path.name} would end")
+            kept = "; it is kept"
+        elif source.keeper is None and done:
+            ends.append(f"{finished} would be lost, as nothing is recorded")
+            kept = ""
+        said = " and ".join(ends)
+        return f"{said[:1].upper()}{said[1:]}{kept}." if ends else ""
 
     @property
     def baseline_run(self) -> Run | None:

@@ -251,7 +251,10 @@ class LearnScreen(Frame):
     @cached_property
     def progress(self) -> CourseProgress:
         """Raises Refused where there is no course that can be read."""
-        return CourseProgress(lessons())
+        progress = CourseProgress(lessons())
+        names = [step.name for step in progress.lessons.course]
+        progress.go(names.index(self.view.step) if self.view.step in names else 0)
+        return progress
 
     @property
     def page(self) -> Page | None:
@@ -341,6 +344,7 @@ class LearnScreen(Frame):
             self.say("this is the last step of the course" if place > 0 else "this is the first step of the course")
             return
         self.course_open = self.course_begun = True
+        self.view.step = self.progress.step.name
         written = self.progress.step.written
         self._try(partial(self.stepping.choose, kernel=written.kernel, n=written.follow))
         self.stepping.go(0)

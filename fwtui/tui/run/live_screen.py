@@ -19,6 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.machine import hardware
+from fwtui.sessions.kept import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
@@ -52,6 +53,7 @@ class RunScreen(SessionScreen):
         bindings.CANCEL,
         bindings.hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
         bindings.RECORD,
+        bindings.GO_ON,
         bindings.MARK,
         bindings.PAUSE,
         bindings.MOTION,
@@ -89,6 +91,8 @@ class RunScreen(SessionScreen):
             self._climb_read(self._gather())
         else:
             in_background(self, self._gather, self._climb_read, "climb")
+        if self.view.look_back is not None:
+            in_background(self, self.view.look_back, self._offer, "kept")
 
     def _gather(self) -> Gathered:
         from fwtui.tui.run.climb import gather  # it reads with what the course is made of: not before the first frame
@@ -118,20 +122,22 @@ class RunScreen(SessionScreen):
         self.update(True)
 
     def advice(self) -> tuple[str, ...]:
-        kernel = self.draft.kernel
+        kernel, earlier = self.draft.kernel, self.view.earlier
+        offer = (f"{self._offered}.", "") if earlier is not None else ()
         press = f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}"
         if self.view.run is None and self.climbs():
-            return (f"{press}, {self.key_of('climb')} to go up these stairs.",)
+            return (*offer, f"{press}, {self.key_of('climb')} to go up these stairs.")
         return (
             f"{press}.",
             "",
             f"{kernel.title}: {kernel.summary}",
             "",
+            *offer,
             f"{self.key_of('help')} shows every key and what the words mean.",
         )
 
     def state(self) -> object:
-        return (bool(self.query_one(FormPanel).errors), self.draft.kernel.id, self.view.found is None)
+        return (bool(self.query_one(FormPanel).errors), self.draft.kernel.id, self.view.found is None, self.view.earlier)
 
     def show(self) -> None:
         busy = self.view.busy
@@ -203,7 +209,7 @@ class RunScreen(SessionScreen):
 
     def summary(self) -> tuple[str, ...]:
         """The experiment in a line, and in a shorter one."""
-        experiment = self.draft.experiment()
+        experiment = self.view.experiment = self.draft.experiment()  # which is what the next start begins with
         return wording.summary(experiment, LONG), wording.summary(experiment, 0)
 
     def checked(self) -> None:
@@ -272,6 +278,35 @@ class RunScreen(SessionScreen):
         else:
             super().action_back()
 
+    def _offer(self, found: Earlier | None) -> None:
+        self.view.earlier = found
+        if found is not None and not self.model.runs:
+            self.say(self._offered)
+
+    @property
+    def _offered(self) -> str:
+        """The session that one can go on with, in words."""
+        earlier = self.view.earlier
+        assert earlier is not None
+        runs = units.counted(earlier.runs, "run")
+        return f"The last session, of {earlier.when}, has {runs}; {self.key_of('go_on')} goes on with it"
+
+    def action_go_on(self) -> None:
+        """Read the last session beside the screen, then let it be this one."""
+        earlier = self.view.earlier
+        if earlier is not None:
+            self.say("reading the last session")
+            in_background(self, partial(taken_up, earlier), self._go_on, "kept")
+
+    def _go_on(self, taken: Taken | Refused) -> None:
+        with self.saying("error"):
+            if isinstance(taken, Refused):
+                raise taken
+            self.source.go_on(taken)
+            self.view.resume()
+            self.view.baseline, self.view.earlier, self.view.selected = taken.earlier.baseline, None, None
+            self.say("")
+
     def recording_title(self) -> str:
         return self.draft.kernel.id
 
@@ -306,6 +341,10 @@ class RunScreen(SessionScreen):
         match action:
             case "climb" if self._gathered is None:
                 return "the climb is still being read"
+            case "go_on" if self.view.earlier is None:
+                return "there is no last session that this one could go on with"
+            case "go_on" if self.model.runs:
+                return "runs have begun here; the last session is in the list of sessions"
             case "edit" if not self.narrow:
                 return "the form is open already, on the left"
             case "answers" if self.told is not None:

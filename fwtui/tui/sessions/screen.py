@@ -230,8 +230,8 @@ class SessionsScreen(Frame):
         match action:
             case "rename" | "annotate" | "delete" | "compare" if marked is None:
                 return "no session is marked"
-            case "rename" | "annotate" | "delete" if marked is not None and not marked.own:
-                return f"{marked.name} came with fwtui and stays as it is"
+            case "rename" | "annotate" | "delete" if marked is not None and marked.stays:
+                return f"{marked.name} {marked.stays}"
             case "undo" if not self._shelf.can_undo:
                 return "nothing was changed that could be taken back"
         return super().why_not(action)

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from fwtui.common import units
 from fwtui.common.text import clean
-from fwtui.sessions.library import Entry, some
+from fwtui.sessions.library import KEPT, OWN, Entry, some
 from fwtui.sessions.listing import RIGHT, cells
 from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_table import TextTable, room_beside
@@ -91,5 +91,5 @@ class Details(Drawn["Entry | None"]):
         whole, style = entry.state, "$text-warning"
         if entry.complete:
             whole, style = "complete: closed, and nothing was lost", "$text-success"
-        whose = "your own" if entry.own else "ships with fwtui"
+        whose = {OWN: "your own", KEPT: "kept by itself"}.get(entry.origin, "ships with fwtui")
         return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)

@@ -1,0 +1,168 @@
+"""Sessions that the dashboard keeps by itself: the last few, in a folder of their own, and never without a finished run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import clean
+from fwtui.sessions.folders import SUFFIX, files_in, kept_folder, own_folder
+from fwtui.sessions.recorder import Recorder, in_use, safe_slug
+from fwtui.stream import codec, events
+from fwtui.stream.codec import Line
+from fwtui.stream.model import Model
+
+MOST, MOST_BYTES = 20, 200 * 10**6  # of all of them together
+IDLE_HZ = 1.0  # readings a second that are kept while nothing runs
+YOUNG = 60.0  # seconds: it may be about to be locked
+
+
+class Keeper(Recorder):
+    """Keeps every reading of a run and few of the time between; where it has all the room by itself, it ends."""
+
+    def __init__(self, path: Path, *given: Any) -> None:
+        self._running = False  # the preface is written by the base class
+        self.limited = path.parent == kept_folder()  # the user has given it no name
+        super().__init__(path, *given)
+
+    def write(self, line: Line) -> None:
+        match line.event:
+            case events.RunStarted():
+                self._running = True
+            case events.RunDone() | events.Fault(run=int()):
+                self._running = False
+        if self.limited and self.bytes + len(line.raw) > MOST_BYTES:
+            self._fail(OSError(0, f"it has {MOST_BYTES // 10**6} MB, the limit"))
+        super().write(line)
+
+    def _is_surplus(self, reading: events.Telemetry) -> bool:
+        return not self._running and super()._is_surplus(reading)
+
+
+class Earlier(NamedTuple):
+    """A session that one can go on with."""
+
+    path: Path
+    created: str
+    runs: int
+    baseline: int | None = None  # number of the run that all others were compared with
+
+    @property
+    def when(self) -> str:
+        """14:02, or 21 Nov 14:02 where that was another day."""
+        began, now = datetime.fromisoformat(self.created).astimezone(), datetime.now().astimezone()
+        return f"{began:%H:%M}" if began.date() == now.date() else f"{began.day} {began:%b %H:%M}"
+
+
+class Taken(NamedTuple):
+    """An earlier session with all that it told, and a new file that has it and is written on."""
+
+    earlier: Earlier
+    model: Model
+    keeper: Keeper
+
+
+def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
+    """Begin to keep a session. Raises Refused where the disk says no."""
+    return Keeper.at(None, header, preface, IDLE_HZ, kept_folder())
+
+
+def named(recorder: Recorder, title: str) -> Keeper:
+    """A recording of the user's own with that title, which has all of this one and takes its place. Raises Refused."""
+    from fwtui.sessions.reader import load  # not for the first frame
+    from fwtui.sessions.rewrite import retitled
+
+    loaded = load(recorder.path)
+    raw = retitled(loaded.lines[0].raw, title)
+    stamp = "".join(filter(str.isdigit, loaded.header.created))[:14]
+    folder = own_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
+    path = folder / f"{stamp[:8]}-{stamp[8:]}-{safe_slug(title)}{SUFFIX}"
+    new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), loaded.lines[1:], IDLE_HZ))
+    new.began = recorder.began
+    recorder.discard()
+    return new
+
+
+def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None:
+    """The last session with a finished run on this machine, of those that are kept and `also`; none that is in use.
+
+    Before that, what there is no room for any more is deleted.
+    """
+    tidy()
+    there = [*files_in(kept_folder()), *([also] if also is not None else [])]
+    return next((found for path in sorted(there, key=_changed, reverse=True) if (found := _seen(path, machine))), None)
+
+
+def tidy() -> None:
+    """Delete what is beyond the bounds, the oldest first, and what has no finished run; nothing that is in use."""
+    size = 0
+    for place, path in enumerate(sorted(files_in(kept_folder()), key=_changed, reverse=True)):
+        with suppress(OSError):
+            size += path.stat().st_size
+            beyond = place >= MOST or size > MOST_BYTES
+            if (beyond or (time.time() - _changed(path) > YOUNG and not _worth(path))) and not in_use(path):
+                path.unlink()
+
+
+def taken_up(found: Earlier) -> Taken | Refused:
+    """Everything that session told, or why that can no longer be read, or not be written again."""
+    from fwtui.sessions.reader import load
+
+    try:
+        if not found.path.exists():
+            raise Refused("the last session goes on in another dashboard, or was deleted; this one is a new one")
+        header, *lines = [line for line in load(found.path).lines if not isinstance(line.event, events.End)]
+        model = Model()
+        for line in (header, *lines):
+            model.apply(line.event)
+        return Taken(found, model, _whole(keep(header, lines)))
+    except Refused as refusal:
+        return refusal
+
+
+def _whole(copy: Keeper) -> Keeper:
+    """The copy of a session. Raises Refused where not all of it could be written: what was copied is still there."""
+    if copy.failure is not None:
+        copy.discard()
+        raise Refused(f"{copy.failure}; free some space, and try again")
+    return copy
+
+
+def _changed(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _worth(path: Path) -> bool:
+    """Whether it has a finished run; what cannot be read is not judged."""
+    from fwtui.sessions.reader import Condition, open_session
+
+    with suppress(Refused), open_session(path) as session:
+        told = (line.event for line in Condition().whole_lines(session.chunks()))
+        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told)
+    return True
+
+
+def _seen(path: Path, machine: events.Machine) -> Earlier | None:
+    """It, if one can go on with it here."""
+    from fwtui.sessions.reader import Condition, open_session
+
+    if in_use(path) or not _worth(path):
+        return None
+    with suppress(Refused, ValueError), open_session(path) as session:
+        condition, there = Condition(), session.header.machine
+        runs = sum(isinstance(line.event, events.RunStarted) for line in condition.whole_lines(session.chunks()))
+        if not condition.damaged and (there.cpu, there.cores) == (machine.cpu, machine.cores):
+            datetime.fromisoformat(session.header.created)  # somebody else's file may say anything
+            return Earlier(path, session.header.created, runs)
+    return None

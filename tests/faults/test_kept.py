@@ -1,0 +1,63 @@
+"""A dashboard that is killed in the middle: the next one offers its session, whole."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from ptyrun import PtyRun
+
+from fwtui.sessions.reader import load
+from fwtui.stream import events
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+
+
+def finished(path: Path) -> list[int]:
+    return [line.event.run for line in load(path).lines if isinstance(line.event, events.RunDone)]
+
+
+def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path) -> None:
+    environment = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "30", "FWTUI_REPEATS": "2"}
+    folder = tmp_path / "data" / "fwtui" / "kept"
+    with PtyRun("dashboard", environment=environment) as run:
+        run.read_until(b"Press r to run")
+        (path,) = folder.iterdir()
+        run.press(b"r")
+        run.read_until(b"run 1 finished")
+        run.press(b"b")
+        run.read_until(b"run 1 is the baseline")
+        run.kill(signal.SIGKILL)
+    assert finished(path) == [1] and not load(path).closed
+    with PtyRun("dashboard", environment=environment) as run:
+        run.read_until(b"has 1 run; X goes on with it")
+        with PtyRun("dashboard", environment=environment) as other:
+            other.read_until(b"has 1 run; X goes on with it")
+            run.press(b"X")
+            run.read_until(b"RUN 1")
+            run.press(b"r")
+            run.read_until(b"run 2 finished")
+            other.press(b"X")
+            other.read_until(b"goes on in another dashboard")
+            other.press(b"q")
+            other.wait()
+            assert other.process.returncode == 0
+        run.press(b"q")
+        run.wait()
+        assert run.process.returncode == 0
+    (whole,) = folder.iterdir()
+    assert load(whole).complete and finished(whole) == [1, 2]
+    readings = [line.event.t for line in load(whole).lines if isinstance(line.event, events.Telemetry)]
+    assert len(readings) > 3 and readings == sorted(readings), "one clock"
+
+
+def test_the_settings_switch_it_off(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with PtyRun("dashboard", environment={"XDG_DATA_HOME": str(data), "FWTUI_KEEP_SESSIONS": "no"}) as run:
+        run.read_until(b"Press r to run")
+        run.press(b"q")
+        run.wait()
+    assert not [*data.rglob("*.*")]

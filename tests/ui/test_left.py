@@ -1,0 +1,103 @@
+"""What the next start begins with: the form, the course, and the last session that can be gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from pressing import WIDE, go, until
+from textual.widgets import Input
+
+from fwtui.experiment.experiment import Experiment, changed, defaults
+from fwtui.sessions import kept
+from fwtui.sessions.folders import kept_folder
+from fwtui.sessions.kept import Keeper
+from fwtui.stream.codec import as_line
+from fwtui.stream.requests import Hardware
+from fwtui.tui.app import left
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.left import Left
+from fwtui.tui.learn.screen import LearnScreen
+from fwtui.tui.run.live_screen import RunScreen
+
+USUAL = defaults(False)
+
+
+def dashboard(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
+    return FwtuiApp(live, usual, still=True, found=Hardware(reason="no NVIDIA driver is installed"), left=left.load())
+
+
+def kept_session() -> Path:
+    told = scenes.cpu_session()
+    keeper = kept.keep(scenes.header(), map(as_line, told[1:]))
+    keeper.close()
+    return keeper.path
+
+
+async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
+    path = kept_session()
+    left.save(Left(session=str(path), baseline=1))
+    app = dashboard(live)
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
+        shown = await go(pilot)
+        words = "The last session, of 1 Jan 1"
+        assert shown.count(words) == 2, "beside the advice, and on the log line"
+        assert "has 2 runs; X goes on with it" in shown
+        await go(pilot, "X")
+        await until(pilot, lambda: bool(live.model.runs))
+        shown = await go(pilot)
+        assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
+        assert "RUN 2" in shown and words not in shown
+        assert "no last session that this one could go on with" in await go(pilot, "X")
+
+
+async def test_the_form_and_the_course_come_back_unless_the_settings_say_something_new(live: FakeLive) -> None:
+    app = dashboard(live)
+    async with app.run_test(size=WIDE) as pilot:
+        app.screen.query_one("#field-n", Input).value = "300"
+        await go(pilot, "alt+6", "t")
+        await go(pilot, ">")
+        assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
+    app = dashboard(FakeLive())
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(USUAL, n=300)
+        await go(pilot, "alt+6", "t")
+        assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
+    assert left.load().begins_with(changed(USUAL, n=64)).n == 64
+
+
+async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:
+    before = Left(session="/somewhere", baseline=3)
+    left.save(before)
+    app = dashboard(live)
+    live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
+    async with app.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        there = left.load()
+        assert (there.session, there.baseline, there.form) == ("/somewhere", 3, USUAL)
+        await go(pilot, "r")
+        await go(pilot, "b")
+        assert (left.load().session, left.load().baseline) == (str(live.keeper.path), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[1]", '{"version":2,"course":"x"}', '{"form":{"kernel":"gone"}}', '{"baseline":"x"}', "[" * 100_000, "\x00"],
+    ids=lambda text: text[:20],
+)
+def test_a_damaged_file_was_never_written(text: str) -> None:
+    left.path().parent.mkdir(parents=True)
+    left.path().write_text(text)
+    assert left.load() == Left()
+
+
+def test_what_cannot_be_written_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    left.save(Left(course="blocked"))
+    assert left.load() == Left()

@@ -1,0 +1,291 @@
+"""A live session that is kept by itself, gets a name, or goes on from an earlier one; and when recordings begin."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.live.session import Live
+from fwtui.sessions import kept
+from fwtui.sessions.folders import kept_folder, own_folder
+from fwtui.sessions.library import find
+from fwtui.sessions.reader import load
+from fwtui.stream import events
+from fwtui.stream.model import Model
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def begin() -> Iterator[Callable[[], Live]]:
+    """Live sessions that are kept, without children."""
+    begun: list[Live] = []
+
+    def make() -> Live:
+        begun.append(Live(telemetry_hz=0))
+        begun[-1].keep()
+        return begun[-1]
+
+    yield make
+    for live in begun:
+        live.close()
+
+
+def run(live: Live, number: int, end: str = "done") -> None:
+    """What a worker tells of a run in a few words; `end` is how it ended, or nothing."""
+    t = live.now
+    live.tell(events.RunStarted(t=t, run=number, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    live.tell(events.Sample(t=t, run=number, seconds=0.1, since=t))
+    if end:
+        live.tell(events.RunDone(t=live.now, run=number, outcome=end, median=0.1, count=1))
+
+
+def killed(live: Live) -> Path:
+    """Its file as kill -9 leaves it."""
+    assert live.keeper is not None
+    keeper, live.keeper = live.keeper, None
+    keeper._release()
+    return keeper.path
+
+
+def taken(found: kept.Earlier) -> kept.Taken:
+    read = kept.taken_up(found)
+    assert isinstance(read, kept.Taken)
+    return read
+
+
+def offered(live: Live) -> kept.Earlier | None:
+    assert live.model.header is not None
+    return kept.earlier(live.model.header.machine)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def aged(path: Path, seconds: float) -> None:
+    os.utime(path, (time.time() - seconds, time.time() - seconds))
+
+
+def test_a_recording_that_begins_late_is_dated_and_timed_from_then(tmp_path: Path) -> None:
+    live = Live(telemetry_hz=0)
+    live.origin -= 7200.0
+    before = datetime.now(UTC) - timedelta(hours=2)
+    assert live.model.header is not None
+    live.model.apply(replace(live.model.header, created=before.isoformat(timespec="seconds")))
+    live.tell(events.Device(t=live.now, name="A GPU"))
+    recorder = live.record(path=tmp_path / "s.fwt.jsonl")
+    run(live, 1)
+    live.close()
+    loaded = load(recorder.path)
+    assert loaded.complete and datetime.fromisoformat(loaded.header.created) - before > timedelta(hours=1.9)
+    assert loaded.duration < 600 and loaded.lines[-1].event.t < 600
+    (sample,) = (line.event for line in loaded.lines if isinstance(line.event, events.Sample))
+    assert sample.since == sample.t < 600
+    assert [type(line.event).__name__ for line in loaded.lines[:3]] == ["Header", "Device", "RunStarted"]
+
+
+def test_a_recording_that_begins_in_a_run_begins_with_it(tmp_path: Path) -> None:
+    live = Live(telemetry_hz=0)
+    live.origin -= 3600.0
+    t = live.now - 20
+    live.tell(events.RunStarted(t=t, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    live.record(path=tmp_path / "s.fwt.jsonl")
+    live.tell(events.Sample(t=t + 15, run=1, seconds=0.5, since=t + 14.5))
+    live.close()
+    times = [line.event.t for line in load(tmp_path / "s.fwt.jsonl").lines[:3]]
+    assert times == [0.0, 0.0, pytest.approx(15)]
+
+
+def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -> None:
+    for end in ("", "cancelled", "failed"):
+        live = begin()
+        run(live, 1, end)
+        assert len(files(kept_folder())) == 1
+        live.close()
+        assert files(kept_folder()) == []
+    live = begin()
+    run(live, 1)
+    assert not [entry for entry in find() if entry.origin == "kept"], "not before it is over"
+    live.close()
+    (entry,) = [entry for entry in find() if entry.origin == "kept"]
+    assert (entry.runs, entry.complete, entry.own) == (1, True, False)
+
+
+def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Live]) -> None:
+    first = begin()
+    run(first, 1)
+    first.tell(events.RunStarted(t=first.now, run=2, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    path = killed(first)
+    second = begin()
+    found = offered(second)
+    assert found is not None and (found.path, found.runs) == (path, 2)
+    model = second.model
+    second.go_on(taken(found))
+    assert second.model is model, "which the screens have"
+    assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
+    assert model.runs[2].done is not None and "the program ended meanwhile" in model.runs[2].done.message
+    assert second.now > model.runs[1].started and second.asked[1] == Experiment()
+    run(second, 3)
+    second.close()
+    (whole,) = files(kept_folder())
+    loaded, replayed = load(whole), Model()
+    for line in loaded.lines[:-1]:
+        replayed.apply(line.event)
+    assert loaded.complete and replayed == model
+    third = begin()
+    found = offered(third)
+    assert found is not None and found.runs == 3
+
+
+def test_only_what_has_not_begun_can_be_an_earlier_session(begin: Callable[[], Live]) -> None:
+    first = begin()
+    run(first, 1)
+    first.close()
+    second = begin()
+    found = offered(second)
+    assert found is not None
+    run(second, 1)
+    with pytest.raises(Refused, match="runs have begun here"):
+        second.go_on(taken(found))
+    assert len(files(kept_folder())) == 2 and found.path.exists(), "nothing is lost, and no copy left"
+
+
+def test_a_name_keeps_it_from_its_beginning_and_again_renames_it(begin: Callable[[], Live]) -> None:
+    live = begin()
+    run(live, 1)
+    first = live.name("Tiles & cores")
+    assert files(kept_folder()) == [] and files(own_folder()) == [first]
+    assert first.name.endswith("-tiles-cores.fwt.jsonl") and live.recorder is not None and live.keeper is None
+    run(live, 2)
+    second = live.name("other")
+    assert files(own_folder()) == [second]
+    with pytest.raises(Refused, match="exists already"):
+        live.name("other")
+    run(live, 3)
+    live.close()
+    loaded = load(second)
+    assert loaded.complete and loaded.header.title == "other"
+    assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [1, 2, 3]
+
+
+def test_a_name_without_anything_kept_records_from_then_on(begin: Callable[[], Live]) -> None:
+    live = Live(telemetry_hz=0)
+    run(live, 1)
+    live.name("late")
+    run(live, 2)
+    live.name("later")
+    run(live, 3)
+    live.close()
+    (path,) = files(own_folder())
+    loaded = load(path)
+    assert loaded.header.title == "later" and loaded.complete
+    assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [2, 3]
+
+
+def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST", 3)
+    other = begin()  # another dashboard
+    run(other, 1)
+    assert other.keeper is not None
+    aged(other.keeper.path, 10_000)
+    for age in (500, 400, 300, 200):
+        live = begin()
+        run(live, 1)
+        assert live.keeper is not None
+        path = live.keeper.path
+        live.close()
+        aged(path, age)
+    kept.tidy()
+    ages = [round(time.time() - path.stat().st_mtime, -2) for path in files(kept_folder())]
+    assert sorted(ages) == [200, 300, 400, 10_000]
+    monkeypatch.setattr(kept, "MOST_BYTES", 1)
+    kept.tidy()
+    assert files(kept_folder()) == [other.keeper.path]
+    assert offered(other) is None, "what is in use is not offered"
+
+
+def test_what_was_killed_before_a_run_was_over_is_deleted_later(begin: Callable[[], Live]) -> None:
+    live = begin()
+    assert live.keeper is not None
+    path = killed(live)
+    kept.tidy()
+    assert path.exists(), "it may be just beginning"
+    aged(path, 2 * kept.YOUNG)
+    kept.tidy()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("how", ["full", "limit"])
+def test_a_full_disk_ends_the_keeping_and_not_the_session(
+    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    live = begin()
+    run(live, 1)
+    assert live.keeper is not None
+    path = live.keeper.path
+    if how == "limit":
+        monkeypatch.setattr(kept, "MOST_BYTES", live.keeper.bytes + 10)
+    else:
+        monkeypatch.setattr(kept.Keeper, "_put", lambda self, descriptor, data: 0)
+    run(live, 2)
+    monkeypatch.undo()
+    assert live.keeper is None and len(live.model.runs) == 2
+    (told,) = live.model.log
+    assert told.level == "error" and told.text.startswith("this session is no longer kept: ")
+    assert load(path).damaged == 0 and len(load(path).lines) > 3
+
+
+def test_a_folder_that_takes_nothing_is_a_warning(data: Path) -> None:
+    (data / "fwtui").write_text("no folder")
+    live = Live(telemetry_hz=0)
+    live.keep()
+    live.close()
+    assert [(told.level, told.text.partition(":")[0]) for told in live.model.log] == [("warning", "this session is not kept")]
+
+
+def test_a_copy_that_does_not_fit_leaves_what_there_was(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
+    live = begin()
+    run(live, 1)
+    put = kept.Keeper._put
+
+    def full(self: kept.Keeper, descriptor: int, data: memoryview) -> int:
+        return put(self, descriptor, data) if self.events < 2 else 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept.Keeper, "_put", full)
+        with pytest.raises(Refused, match="free some space"):
+            live.name("too large")
+    assert files(own_folder()) == [] and live.keeper is not None
+    run(live, 2)
+    path = live.keeper.path
+    live.close()
+    assert load(path).complete
+
+
+def test_idle_telemetry_is_thinned_and_a_runs_is_not(begin: Callable[[], Live]) -> None:
+    live = begin()
+    for tick in range(60):
+        t = tick / 10
+        if tick == 20:
+            live.tell(events.RunStarted(t=t, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+        if tick == 40:
+            live.tell(events.RunDone(t=t, run=1, outcome="done"))
+        live.tell(events.Telemetry(t=t, cpu_utilisation=0.5))
+    assert live.keeper is not None
+    path = live.keeper.path
+    live.close()
+    times = [line.event.t for line in load(path).lines if isinstance(line.event, events.Telemetry)]
+    assert len([t for t in times if 2 <= t < 4]) == 20 and [t for t in times if not 2 <= t < 4] == [0.0, 1.0, 4.0, 5.0]
