@@ -17,7 +17,7 @@ from fwtui.stream.run import Run
 NONE = "-"  # where there is nothing to know; what is not known is n/a
 # tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, and those of two screens
 PRINTED, COMPARED, HISTORY, COMPARISON = "printed", "compared", "history", "comparison"
-NARROW, WIDE, WIDEST = 72, 118, 140  # cells of a screen
+NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
 
@@ -183,12 +183,12 @@ _ALL = (
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, {PRINTED: 0, COMPARED: 0}),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), {HISTORY: WIDE, COMPARISON: WIDE}, cells=4),
     Column("total", "total", _total, {PRINTED: 0, COMPARED: 0, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
-    Column("spread", "", _spread, {PRINTED: 0, COMPARED: 0, COMPARISON: WIDE}, units.spread, right=True, absent=""),
+    Column("spread", "", _spread, {PRINTED: 0, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {PRINTED: 0}, units.rate),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
     Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
-    Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0}, units.bandwidth),
+    Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 9, True, True),
     Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
     Column("flops", "FLOP/task", lambda r: flops_per_task(r.model, r.run), {PRINTED: 0}, units.digits),
     Column("phases", "phases", _phases, {PRINTED: 0}, absent=NONE),
@@ -196,7 +196,7 @@ _ALL = (
     Column("vs base", "vs base", _against, {COMPARISON: 0}, right=True, absent=NONE),
     Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}),
     Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}),
-    Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
+    Column("checksum", "checksum", _checksum, {PRINTED: 0, HISTORY: FULL}, absent=NONE),
     Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=12),
     Column("because", "because", _because, {COMPARED: 0, COMPARISON: 0}, cells=0),
     Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),

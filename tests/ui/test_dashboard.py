@@ -20,7 +20,7 @@ from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
-from fwtui.tui.run.history import HistoryTable
+from fwtui.tui.run.history import HistoryTable, columns
 from fwtui.tui.run.live_screen import RunScreen
 
 
@@ -84,6 +84,12 @@ async def test_a_new_run_is_shown_even_if_an_older_one_was(dashboard: FwtuiApp) 
         dashboard.screen.query_one(HistoryTable).focus()
         assert "RUN 1  " in await go(pilot, "down", "enter")
         assert "RUN 3  " in await go(pilot, "r")
+
+
+def test_a_wider_table_says_more_of_a_run_and_no_column_is_cut() -> None:
+    assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
+    titles = [{column.key for column, _ in columns(width)} for width in (80, 120, 160, 200)]
+    assert titles == sorted(titles, key=len) and {"spread", "bandwidth", "checksum"} == titles[3] - titles[2]
 
 
 async def test_only_changed_cells_are_written(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import scenes
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import SelectionList
 
@@ -19,8 +20,8 @@ from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.telemetry.lane_chart import LaneChart
-from fwtui.tui.telemetry.lane_rows import GUTTER
+from fwtui.tui.telemetry.lane_chart import LaneChart, changes
+from fwtui.tui.telemetry.lane_rows import GUTTER, Lanes, Row, Window, stepped
 from fwtui.tui.telemetry.screen import LanesScreen
 from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, moments, span_for, usual
 
@@ -52,7 +53,7 @@ def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -
     fine = Bins(0.05, ("gpu_power_watts",))
     fine.take(told[:3])
     assert fine.means(0, 0, 12) == [100] * 10 + [200] * 2
-    assert bins.means(0, -3, 4) == [None, None, None, 150] and bins.greatest == [200]
+    assert bins.means(0, -3, 4) == [None, None, None, 150]
 
 
 @settings(max_examples=60, deadline=None)
@@ -69,13 +70,40 @@ def test_bins_follow_a_list_that_grows_and_is_cut(values: list[float | None], cu
         fresh = Bins(seconds, ("gpu_power_watts", "gpu_clock_mhz"))
         fresh.take(told[:cut])
         assert followed.means(0, -5, 40) == fresh.means(0, -5, 40)
-        assert followed.means(1, 0, 9) == [None] * 9 and followed.greatest == fresh.greatest
+        assert followed.means(1, 0, 9) == [None] * 9
 
 
 def test_moments_are_round_and_few() -> None:
     assert moments(0, 60, 6) == [0, 10, 20, 30, 40, 50, 60][:6]
     assert moments(3.2, 8.9, 6) == [4, 5, 6, 7, 8] and moments(5, 5, 3) == [] and moments(0, 1, 0) == []
     assert span_for(59) == 60 and span_for(61) == 120 and span_for(1e6) == 1e6
+
+
+def test_an_area_has_two_readings_in_a_cell_and_a_gradient_from_its_foot_to_its_top() -> None:
+    model = Model()
+    for event in (scenes.header(), scenes.GPU, *readings([0.0, 700.0, None, 350.0], every=1.0)):
+        model.apply(event)
+    bins = Bins(1.0, ("gpu_power_watts",))
+    bins.take(model.telemetry)
+    rows = Lanes(model, None, bins, Window(2.0, 0, 2), [4], None, {}).rows()[1:5]
+    # never quite full; what was not read for a moment is what it was
+    assert [row[-1][0] for row in rows] == ["⢰⡆", "⢸⡇", "⢸⣿", "⣸⣿"]
+    assert [row[-1][1] for row in rows] == ["area-4", "area-3", "area-1", "area-0"]
+
+
+def test_a_scale_without_a_known_end_goes_in_steps_and_not_back_and_forth() -> None:
+    tops, top = [], 0.0
+    for greatest in (90, 101, 99, 101, 150, 99, 70, 60, 210, 99):
+        tops.append(top := stepped(top, greatest))
+    assert tops == [100, 150, 150, 150, 150, 150, 150, 150, 300, 100]
+    assert stepped(0.0, 0.0) > 0 and stepped(5.0, 0.0) > 0
+
+
+def test_of_a_row_only_what_differs_is_painted() -> None:
+    before: Row = (("power    81 W ", "title"), ("⣀⣀⣿", "area-0"))
+    assert changes(before, before) == []
+    assert changes(before, (("power    82 W ", "title"), ("⣀⣀⣿", "area-0"))) == [(10, 11)]
+    assert changes(before, (("power    82 W ", "title"), ("⣀⣀", "area-0"), ("⣿", "run-area-0"))) == [(10, 17)]
 
 
 def test_what_is_shown_first_fits_the_machine() -> None:
@@ -100,7 +128,7 @@ async def test_lanes_runs_and_clock_are_there_at_once(replay_of: Replay) -> None
     for title in ("SM clock", "temp", "util", "SM occ", "DRAM", "memory", "throttle"):
         assert row(text, title)
     assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
-    assert "  00:10" in text and "all of it" in text and "█" in text
+    assert "  00:10" in text and "all of it" in text and "⣿" in text
 
 
 async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
@@ -200,7 +228,7 @@ async def test_throttling_is_a_lane_with_words(replay_of: Replay) -> None:
         assert " none " in row(await shown(pilot, "x", "home"), "throttle")
 
 
-async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive) -> None:
+async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     live = FakeLive(scenes.GPU)
     app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -212,11 +240,17 @@ async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive) -> No
         assert "1 min" in text or "60.0 s wide · following" in text
         assert chart.window.end == pytest.approx(100, abs=1.5) and chart.window.start == pytest.approx(40, abs=2)
         held = chart.window
+        before, painted = chart.window, list[Region]()
+        monkeypatch.setattr(chart, "refresh", lambda *regions, **_: painted.extend(regions))
+        live.tell(*scenes.telemetry(100, 0.2, 0.5))
+        app.tick()
+        monkeypatch.undo()
+        assert chart.window == before and 0 < sum(region.area for region in painted) < 100, "nothing but what changed"
         text = await shown(pilot, "x", "left")  # a cursor set by a key holds the window
-        live.tell(*scenes.telemetry(100, 20, 0.5))
+        live.tell(*scenes.telemetry(100.2, 20, 0.5))
         app.tick()
         text = await shown(pilot)
-        assert "held" in text and chart.window == held and len(live.model.telemetry) == 1200
+        assert "held" in text and chart.window == held and len(live.model.telemetry) == 1202
         text = await shown(pilot, "escape")
         assert "following" in text and chart.at is None and chart.window.end == pytest.approx(120, abs=1.5)
 

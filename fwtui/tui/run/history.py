@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from fwtui.analysis.columns import HISTORY, WIDE, WIDEST, Column, Row, columns_of
+from fwtui.analysis.columns import FULL, HISTORY, WIDE, WIDEST, Column, Row, columns_of
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -21,7 +21,7 @@ NARROW_TOTAL = 10
 AGAINST = Column("vs base", "vs base", lambda r: wording.against(r.model, r.run, r.baseline)[0], {HISTORY: WIDE}, right=True)
 VERDICT = Column("verdict", "verdict", lambda r: wording.against(r.model, r.run, r.baseline)[1], {HISTORY: WIDEST})
 RESULT = Column("result", "result", lambda r: wording.outcome(r.run, r.model), {HISTORY: 0}, cells=33)
-COLUMNS = (*columns_of(HISTORY, WIDEST), AGAINST, VERDICT, RESULT)
+COLUMNS = (*columns_of(HISTORY, FULL), AGAINST, VERDICT, RESULT)
 
 
 def columns(width: int) -> Widths:

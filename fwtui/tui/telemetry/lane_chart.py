@@ -14,7 +14,7 @@ from textual.widget import Widget
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, Lanes, Row, Window
+from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, HALVES, STEPS, Lanes, Row, Window
 from fwtui.tui.widgets.lanes import Bins
 
 MOVES = (
@@ -24,11 +24,12 @@ MOVES = (
     hidden("end", "cursor_to(-1)", "Last", "the cursor to the latest reading", id="lanes.last"),
     hidden("enter", "choose", "Choose", "show the run under the cursor on every screen", id="lanes.choose"),
 )
-PARTS = ["label", "title", "value", "past", "below", "run-past", "run-below", "run", "shown", "axis", "throttled", "cursor"]
+PARTS = ("label", "title", "value", "run", "shown", "axis", "throttled", "cursor")
+AREAS = {step: f"$primary {40 + 60 * step // (STEPS - 1)}%" for step in range(STEPS)}  # one gradient, of the theme's colour
 
 
 class LaneChart(Arrowed, Widget, can_focus=True):
-    """Ten times a second its rows are made again, and those that changed are drawn. Values are those under the cursor."""
+    """Ten times a second its rows are made again, and what changed of them is drawn. Values are those under the cursor."""
 
     ALLOW_SELECT = False
     BINDINGS: ClassVar = list(MOVES)
@@ -37,18 +38,21 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     LaneChart .lanes--label { color: $text-muted; }
     LaneChart .lanes--title { color: $foreground; }
     LaneChart .lanes--value { color: $foreground; text-style: bold; }
-    LaneChart .lanes--past { color: $primary; }
     LaneChart .lanes--run { color: $secondary; }
     LaneChart .lanes--shown { color: $text-primary; text-style: bold; }
-    LaneChart .lanes--below { color: $primary 40%; }
-    LaneChart .lanes--run-past { color: $primary; background: $primary 10%; }
-    LaneChart .lanes--run-below { color: $primary 40%; background: $primary 10%; }
     LaneChart .lanes--axis { color: $border-blurred; }
     LaneChart:focus .lanes--axis { color: $border; }
     LaneChart .lanes--throttled { color: $text-warning; text-style: bold; }
     LaneChart .lanes--cursor { color: $foreground; text-style: bold reverse; }
-    """
-    COMPONENT_CLASSES: ClassVar = {f"lanes--{part}" for part in PARTS}
+    """ + "".join(
+        f"LaneChart .lanes--area-{step} {{ color: {colour}; }} "
+        f"LaneChart .lanes--run-area-{step} {{ color: {colour}; background: $primary 10%; }} "
+        for step, colour in AREAS.items()
+    )
+    COMPONENT_CLASSES: ClassVar = {
+        *(f"lanes--{part}" for part in PARTS),
+        *(f"lanes--{run}area-{step}" for step in AREAS for run in ("", "run-")),
+    }
 
     def __init__(self, view: View):
         super().__init__()
@@ -58,6 +62,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         self._bins: Bins | None = None
         self.at: float | None = None  # session time under the cursor
         self._rows: list[Row] = []
+        self._tops: dict[str, float] = {}  # of scales, by quantity
 
     @property
     def columns(self) -> int:
@@ -65,7 +70,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
 
     @property
     def window(self) -> Window:
-        """Whole bins, so that nothing wobbles while time goes on; the last one holds the end."""
+        """Whole columns, so that nothing wobbles while time goes on; the last one holds the end."""
         columns = max(self.columns, 1)
         seconds = max((self._end - self._start) / columns, 1e-3)
         return Window(seconds, int(self._end / seconds + 1e-6) - columns + (0 if self._start <= 0 else 1), columns)
@@ -88,18 +93,19 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.refresh()
             return
         window = self.window
-        if self._bins is None or (self._bins.seconds, self._bins.names) != (window.seconds, self._names):
-            self._bins = Bins(window.seconds, self._names)
+        seconds = window.seconds / HALVES
+        if self._bins is None or (self._bins.seconds, self._bins.names) != (seconds, self._names):
+            self._bins = Bins(seconds, self._names)
         self._bins.take(self._view.model.telemetry)
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(self._view.model, shown, self._bins, window, self.heights, self.at).rows()
+        self._rows = Lanes(self._view.model, shown, self._bins, window, self.heights, self.at, self._tops).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return
-        changed = [y for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
-        if changed:
-            self.refresh(*(Region(0, y, self.outer_size.width, 1) for y in changed))
+        rows = enumerate(zip(before, self._rows, strict=True))
+        if changed := [Region(start, y, end - start, 1) for y, pair in rows for start, end in changes(*pair)]:
+            self.refresh(*changed)
 
     def on_resize(self) -> None:
         self._rows = []  # the same text may be drawn in another width
@@ -165,3 +171,12 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     async def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
         event.stop()
         await self.run_action("screen.zoom(-1)")
+
+
+def changes(before: Row, now: Row) -> list[tuple[int, int]]:
+    """Where two rows of the same width differ: the first and the last of those cells, half-open; nothing where they do not."""
+    if before == now:
+        return []
+    cells = ([(character, kind) for text, kind in row for character in text] for row in (before, now))
+    places = [place for place, (old, new) in enumerate(zip(*cells, strict=False)) if old != new]
+    return [(places[0], places[-1] + 1)] if places else []

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil
+from statistics import fmean
 from typing import NamedTuple
 
 from fwtui.common import units
@@ -13,21 +16,25 @@ from fwtui.stream.throttle import throttled
 from fwtui.tui.charts.drawing import Piece, joined
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
-from fwtui.tui.frame.telemetry_strip import BARS
 from fwtui.tui.widgets.lanes import Bins, moments, most_of
 
 GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11
 AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
-BAND = {"past": "run-past", "below": "run-below"}  # parts of a lane while a run was going
+HALVES = 2  # bins in a column: a cell of braille is two dots wide, and DOTS high
+DOTS = 4
+KEPT = 1 / 3  # the share of a scale that must be used, or it gets a lower end
+STEPS = 5  # of the gradient, from the foot of a lane to its top
+LEFT, RIGHT = (0, 0x40, 0x44, 0x46, 0x47), (0, 0x80, 0xA0, 0xB0, 0xB8)  # braille with so many dots of a half, from below
+AREA = tuple(tuple(chr(0x2800 + left + right) if left + right else " " for right in RIGHT) for left in LEFT)
 Row = tuple[Piece, ...]
 
 
 class Window(NamedTuple):
-    """What is seen: bins of one column each."""
+    """What is seen: columns of equal length, counted from time 0."""
 
-    seconds: float  # of a bin
-    first: int  # the bin of the first column
+    seconds: float  # of a column
+    first: int
     columns: int
 
     @property
@@ -46,12 +53,22 @@ class Window(NamedTuple):
 class Lanes:
     """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without.
 
-    `shown` is the run that is shown on all screens.
+    `shown` is the run that is shown on all screens; `tops` is where the scales ended that no device tells the end of, by
+    quantity, and is brought up to date.
     """
 
-    def __init__(self, model: Model, shown: int | None, bins: Bins, window: Window, heights: Sequence[int], at: float | None):
+    def __init__(
+        self,
+        model: Model,
+        shown: int | None,
+        bins: Bins,
+        window: Window,
+        heights: Sequence[int],
+        at: float | None,
+        tops: dict[str, float],
+    ):
         self.model, self.shown = model, shown
-        self.bins, self.window, self.heights = bins, window, heights
+        self.bins, self.window, self.heights, self.tops = bins, window, heights, tops
         self.at = at
         column = window.column(at) if at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
@@ -63,6 +80,8 @@ class Lanes:
             if low < high:
                 self.stretches.append((run, low, high))
                 self.during[low:high] = [True] * (high - low)
+        starts = [0, *(c for c in range(1, window.columns) if self.during[c] != self.during[c - 1]), window.columns]
+        self.bands = [(start, end, self.during[start]) for start, end in pairwise(starts)]  # columns with a run, or without one
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
@@ -90,42 +109,57 @@ class Lanes:
 
     def _lane(self, lane: int, height: int) -> list[Row]:
         quantity = QUANTITIES[self.bins.names[lane]]
-        means = self.bins.means(lane, self.window.first, self.window.columns)
-        low, high = quantity.least, self._most(lane)
-        # an eighth of the lane stays free, so that a full one does not touch the one above
-        shares = [None if value is None else min(1.0, max(0.0, (value - low) / (high - low))) for value in means]
-        eighths = [0 if share is None else max(1, round(share * (8 * height - 1))) for share in shares]
-        latest = getattr(self.model.reading, self.bins.names[lane], None)
-        value = means[self.cursor] if self.cursor is not None else latest
+        means = self.bins.means(lane, HALVES * self.window.first, HALVES * self.window.columns)
+        latest = HALVES * self.window.column(self.model.t)
+        if 0 <= latest < len(means) and means[latest + 1] is None:
+            means[latest + 1] = means[latest]  # a column comes at once, and not as one half after the other
+        low, high = quantity.least, self._most(lane, means)
+        # a row of dots stays free, so that a full lane does not touch the one above
+        most = DOTS * height - 1
+        filled = [0 if m is None else max(1, round(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
+        value = getattr(self.model.reading, self.bins.names[lane], None)
+        if self.cursor is not None:
+            there = [m for m in means[HALVES * self.cursor : HALVES * (self.cursor + 1)] if m is not None]
+            value = fmean(there) if there else None
         text = units.ABSENT if value is None else quantity.unit.text(value)
+        pairs = list(zip(filled[::HALVES], filled[1::HALVES], strict=True))
         rows: list[Row] = []
         for row in range(height):
-            under = 8 * (height - 1 - row)
-            cells: list[Piece] = []
-            for filled, during in zip(eighths, self.during, strict=True):
-                kind = "past" if filled <= under + 8 else "below"
-                bar = " " if filled <= under else BARS[min(filled - under, 8) - 1]
-                cells.append((bar, BAND[kind] if during else kind))
             if row == 0:
                 said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
-                rows.append(self._row([(f"{quantity.title:<{TITLE}}", "title"), said], cells))
+                gutter = [(f"{quantity.title:<{TITLE}}", "title"), said]
             else:
                 ends = f"{low:.0f} to {tick_text(high, quantity.unit.text)}" if row == 1 else ""
-                rows.append(self._row([(f"{ends:>{GUTTER - 1}.{GUTTER - 1}} ", "label")], cells))
+                gutter = [(f"{ends:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
+            below = height - 1 - row
+            step = round(below / (height - 1) * (STEPS - 1)) if height > 1 else STEPS - 1
+            # once for each pair of heights that there is, as this is done for every row ten times a second
+            area = {pair: AREA[_dots(pair[0] - DOTS * below)][_dots(pair[1] - DOTS * below)] for pair in set(pairs)}
+            rows.append(self._banded(gutter, "".join(map(area.__getitem__, pairs)), step))
         return rows
 
-    def _most(self, lane: int) -> float:
-        """The upper end of the scale: what the device says, else a round number above all that was read."""
-        quantity = QUANTITIES[self.bins.names[lane]]
+    def _banded(self, gutter: Sequence[Piece], text: str, step: int) -> Row:
+        """A row of a lane, on a band while a run was going."""
+        kinds = f"area-{step}", f"run-area-{step}"
+        if self.cursor is not None:
+            return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])
+        return (*gutter, *((text[start:end], kinds[on]) for start, end, on in self.bands))
+
+    def _most(self, lane: int, means: Sequence[float | None]) -> float:
+        """The upper end of the scale: what the device says, else a round number above all that is seen."""
+        name = self.bins.names[lane]
+        quantity = QUANTITIES[name]
         known = most_of(quantity, self.model)
         if known is not None and known > quantity.least:
             return known
-        greatest = max(self.bins.greatest[lane], quantity.least + 1e-9)
-        step = nice(greatest - quantity.least, 2)
-        return quantity.least + step * -(-(greatest - quantity.least) // step)
+        greatest = max((mean - quantity.least for mean in means if mean is not None), default=0.0)
+        self.tops[name] = stepped(self.tops.get(name, 0.0), greatest)
+        return quantity.least + self.tops[name]
 
     def _throttle(self) -> Row:
-        masks = self.bins.masks(self.window.first, self.window.columns)
+        halves = self.bins.masks(HALVES * self.window.first, HALVES * self.window.columns)
+        pairs = zip(halves[::HALVES], halves[1::HALVES], strict=True)
+        masks = [None if left is right is None else (left or 0) | (right or 0) for left, right in pairs]
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
         reading = self.model.reading
         mask = masks[self.cursor] if self.cursor is not None else reading.throttle if reading is not None else None
@@ -160,6 +194,19 @@ class Lanes:
         found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
         columns = [(window.column(t + 1e-9), t) for t in found]
         return [(column, t) for column, t in columns if 0 <= column < window.columns]
+
+
+def _dots(dots: int) -> int:
+    """How many of them are in a cell that begins at 0."""
+    return min(DOTS, max(0, dots))
+
+
+def stepped(top: float, greatest: float) -> float:
+    """A round end for a scale: the one that it had, unless that is too low, or leaves more than two thirds empty."""
+    if KEPT * top <= greatest <= top and top > 0:
+        return top
+    step = nice(max(greatest, 1e-9), 4)
+    return step * max(1, ceil(greatest / step - 1e-9))
 
 
 def moment_text(t: float, span: float) -> str:

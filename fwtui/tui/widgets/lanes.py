@@ -43,7 +43,6 @@ class Bins:
         self._masks: dict[int, int] = {}  # bin -> reasons for lowered clocks
         self._taken = 0
         self._last: events.Telemetry | None = None
-        self.greatest = [0.0] * len(self.names)  # that was ever read
 
     def take(self, readings: Sequence[events.Telemetry]) -> None:
         """Agree with these readings; only what is new costs anything."""
@@ -51,11 +50,10 @@ class Bins:
             self._clear()
         for reading in readings[self._taken :]:
             place = self.place(reading.t)
-            for number, (name, sums) in enumerate(zip(self.names, self._sums, strict=True)):
+            for name, sums in zip(self.names, self._sums, strict=True):
                 if (value := getattr(reading, name)) is not None:
                     total, count = sums.get(place, (0.0, 0))
                     sums[place] = (total + value, count + 1)
-                    self.greatest[number] = max(self.greatest[number], value)
             if reading.throttle is not None:
                 self._masks[place] = self._masks.get(place, 0) | reading.throttle
         self._taken = len(readings)
