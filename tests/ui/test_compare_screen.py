@@ -29,9 +29,9 @@ from fwtui.tui.frame.dialogs import SessionsScreen
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.run.history import HistoryTable
 
-SHIPPED = Path(__file__).resolve().parents[2] / "sessions"
-RECORDED = SHIPPED / "h200-n4096-naive-blocked.fwt.jsonl"
-OTHER = SHIPPED / "h200-n1024-naive-blocked.fwt.jsonl"
+RECORDINGS = Path(__file__).resolve().parents[1] / "recorded"
+RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl"
+OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl"
 TIMES = medians(RECORDED)
 Replay = Callable[..., FwtuiApp]
 
@@ -70,7 +70,7 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
         and f"time {change}" in shown
         and "kernel katz-kider against naive" in shown
     )
-    assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 3
+    assert milliseconds(naive) in shown and milliseconds(blocked) in shown and shown.count(change) >= 2
     assert "copy in 9.17 ms → 8.81 ms" in shown
     assert shown.split("\n")[5].split()[-1] == "baseline"
 

@@ -30,7 +30,7 @@ from fwtui.tui.explain.screen import PANELS, TITLES
 from fwtui.tui.widgets.slider import Slider
 
 Replay = Callable[..., FwtuiApp]
-SESSION = Path(__file__).parents[2] / "sessions" / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
 LIMITS = events.Limits(
     t=0.02,
     backend="cuda",

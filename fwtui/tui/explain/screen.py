@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -64,11 +63,11 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
-        replace(bindings.LIMITS, show=True),
         hidden("n", "other(-1)", "Run before", "explain the run before this one", id="explain.older"),
         hidden("N", "other(1)", "Run after", "explain the run after it", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
         bound("u", "undo", "Undo", "the sliders back to what was compiled", id="explain.undo"),
+        bindings.LIMITS,
         *bindings.SHARED,
     ]
 

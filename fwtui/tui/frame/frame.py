@@ -452,7 +452,7 @@ class Frame(Screen[None]):
                 return False
             case "move" | "adjust" | "go":
                 return self.view.playback is not None
-            case "record" | "pause":
+            case "record" | "pause" | "limits":
                 return self.view.source is not None
             case "leave":
                 return self.view.close is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fwtui.sessions.folders import SUFFIX, shipped_folder
+from pathlib import Path
 
-BOTH = shipped_folder() / f"h200-n4096-naive-blocked{SUFFIX}"
+from fwtui.sessions.folders import SUFFIX
+
+BOTH = Path(__file__).parents[2] / "recorded" / f"h200-n4096-naive-blocked{SUFFIX}"
 FIRST = """
 title = "A thread for every pair"
 kernel = "naive"

@@ -16,7 +16,7 @@ from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Marker, RunDone, RunStarted
 
-SESSION = shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
 
 
