@@ -17,6 +17,7 @@ from textual.widgets import Input, OptionList
 from fwtui.analysis.compare import Entrant, compare
 from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
+from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
@@ -193,6 +194,13 @@ async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: Fw
         assert not app.screen.query_one(Chart).display
         await go(pilot, "v")
         assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
+
+
+@pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
+def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
+    model = load_model(RECORDED)[0]
+    entrant, baseline = (Entrant(model, model.runs[number]) for number in (run, 3))
+    assert [series.kernel for series in passes(Pair(entrant, baseline, compare(entrant, baseline))).series] == kernels
 
 
 def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:

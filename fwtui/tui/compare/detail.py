@@ -99,8 +99,11 @@ def passes(pair: Pair | None) -> Figure:
     if pair is None:
         return Figure(empty="mark a run to see its passes over the baseline's")
     series: list[Series] = []
-    for entrant in (pair.baseline, pair.entrant):
+    both = pair.baseline, pair.entrant
+    signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
+    for entrant in both:
         times = tuple(sample.seconds for sample in entrant.run.samples)
         if times and not entrant.run.simulated:
-            series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), times))
+            kernel = entrant.run.experiment.kernel if signed else ""
+            series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), times, kernel=kernel))
     return Figure(tuple(series), Axis("pass", whole=True), Axis("time", units.duration), empty="neither run has timed passes")
