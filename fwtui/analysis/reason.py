@@ -74,7 +74,7 @@ def _against(found: Comparison) -> str:
     if found.verdict == SAME:
         return f"as fast as {name}"
     if found.verdict == UNCLEAR:
-        return f"no clear difference from {name}: {found.why}"
+        return f"{found.gained} as fast as {name} by its passes, but unclear: {found.why}" if found.gained else found.why
     why = "; ".join(changes(found))
     return (
         f"{found.gained} as fast as {name}: {why}"

@@ -284,8 +284,8 @@ def _metered(label: str, share: float | None, amount: str, words: Sequence[str],
         (f"{label:<{LABEL}}", MUTED),
         *meter(share, room),
         (f"{amount:>11}", number),
-        (f"{units.percent(share):>8}", number if share is not None else MUTED),
-        (f" {said}", MUTED),
+        (f"{units.percent(share) if share is not None else '':>8}", number),
+        (f" {said if share is not None else 'model, not memory traffic'}", MUTED),
     )
 
 

@@ -61,6 +61,9 @@ class Stairs(Drawn["Shown | None"]):
         rates = [rung.run.rate or 1.0 for rung in rungs]
         scale = Scale(10.0 ** floor(log10(rates[0])), max(rates), True)
         lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{_numbers('time', 'relax/s', 'faster', width)}", MUTED)))
+        kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
+        news = [kernel.summary if kernel is not None else "" for kernel in kernels]
+        explained = room >= 2 * len(rungs) and MARK + max(map(len, news)) <= width
         ends = [max(1, round(scale.share(rate) * bar)) for rate in rates]
         for place in reversed(range(len(rungs))):
             run, _, gain = rungs[place]
@@ -76,10 +79,9 @@ class Stairs(Drawn["Shown | None"]):
                     (told, STRONG if here else ""),
                 )
             )
-            kernel = registry().get(run.experiment.kernel)
-            if room >= 2 * len(rungs):
-                lines.append(line((f"{'':{MARK}}{kernel.summary if kernel is not None else ''}", MUTED)))
-            lines += [line("")] * (room >= 3 * len(rungs))
+            if explained:
+                lines.append(line((f"{'':{MARK}}{news[place]}", MUTED)))
+            lines += [line("")] * (room >= (3 if explained else 2) * len(rungs))
         return lines
 
 
