@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
+from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
@@ -27,6 +29,7 @@ from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import PANELS, TITLES
+from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.slider import Slider
 
 Replay = Callable[..., FwtuiApp]
@@ -281,3 +284,23 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
         app.tick()
         text = await shown(pilot)
         assert "not measured" not in text and "measuring the limit" not in text and not live.busy
+
+
+async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[object] = [None]
+    monkeypatch.setattr(limits, "load", lambda backend, index=0: kept[0])
+    app = FwtuiApp(
+        live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen, offer = app.screen, "D measures what this CPU can do at most"
+        assert isinstance(screen, RunScreen)
+        app.key_since = time.monotonic()
+        screen._offer_limits()
+        assert offer not in await shown(pilot), "a key was pressed just now"
+        app.key_since, kept[0] = 0.0, LIMITS
+        screen._offer_limits()
+        assert offer not in await shown(pilot), "they are known"
+        kept[0] = None
+        screen._offer_limits()
+        assert offer in await shown(pilot)

@@ -117,7 +117,7 @@ class FwtuiApp(App[None]):
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
         self._keys: deque[Key] = deque()  # not handled yet; the first one is under way
-        self._key_since = 0.0
+        self.key_since = 0.0
         self._ticking = False
         if still:
             self.animation_level = "none"
@@ -153,7 +153,7 @@ class FwtuiApp(App[None]):
             await self._give_up_key()
 
     async def _handle_key(self) -> None:
-        key, target, self._key_since = self._keys[0], self.focused or self.screen, time.monotonic()
+        key, target, self.key_since = self._keys[0], self.focused or self.screen, time.monotonic()
         await super().on_event(key)
         if not target.post_message(Handled(key)):
             await self.on_handled(Handled(key))
@@ -165,7 +165,7 @@ class FwtuiApp(App[None]):
                 await self._handle_key()
 
     async def _give_up_key(self) -> None:
-        if self._keys and time.monotonic() > self._key_since + KEY_LOST_AFTER:
+        if self._keys and time.monotonic() > self.key_since + KEY_LOST_AFTER:
             await self.on_handled(Handled(self._keys[0]))
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:

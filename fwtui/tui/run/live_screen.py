@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 from textual.widgets import Input
 
+from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
 from fwtui.analysis.climb import Rung
 from fwtui.analysis.reason import COUNTERS, LIMITS
@@ -42,6 +44,7 @@ from kernels.plan import Kernel
 if TYPE_CHECKING:
     from fwtui.tui.run.climb import Gathered, Offer
 
+IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
@@ -93,6 +96,7 @@ class RunScreen(SessionScreen):
             in_background(self, self._gather, self._climb_read, "climb")
         if self.view.look_back is not None:
             in_background(self, self.view.look_back, self._offer, "kept")
+        self.set_timer(IDLE, self._offer_limits)
 
     def _gather(self) -> Gathered:
         from fwtui.tui.run.climb import gather  # it reads with what the course is made of: not before the first frame
@@ -103,6 +107,15 @@ class RunScreen(SessionScreen):
     def _climb_read(self, gathered: Gathered) -> None:
         self._gathered = gathered
         self.update(True)
+
+    def _offer_limits(self) -> None:
+        """In the first idle minute offer to measure what this device can do, where nobody has."""
+        idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
+        if idle < IDLE or self.view.busy:
+            self.set_timer(max(IDLE - idle, 1.0), self._offer_limits)
+        elif limits.load(*self.view.device) is None and self.app.screen is self:
+            unit = UNITS[self.view.device[0]]
+            self.say(f"{self.key_of('limits')} measures what this {unit} can do at most (20 s); every rate is then a share of it")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._focus_what_is_seen)
