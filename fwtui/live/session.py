@@ -20,7 +20,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live.child import Child, epitaph
-from fwtui.live.sampler_supervisor import Sampling
+from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware
 from fwtui.machine.auto import is_simulated, resolved
 from fwtui.sessions.recorder import Recorder
