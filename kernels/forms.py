@@ -14,6 +14,7 @@ same sum is written in whichever way costs fewest of them. ptxas makes from the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from kernels.plan import Shape, Target
@@ -22,15 +23,29 @@ MIXED = 3  # a mixed form has two k at once in `share` of so many cells
 
 
 class Form(NamedTuple):
-    """PTX for one k ($0 = min($1 + $2, $3)) and for two ($0 = min($1 + $2, $3 + $4, $5); $6 is one)."""
+    """A way to write a relaxation, what it is right for, and, on a GPU, its PTX.
 
-    name: str
-    lanes: int  # relaxations in one instruction
-    one: str
+    That is for one k $0 = min($1 + $2, $3), for two $0 = min($1 + $2, $3 + $4, $5), where $6 is one.
+    """
+
+    key: str
+    title: str
+    instructions: str  # on the newest hardware that it was written for
+    dtypes: tuple[str, ...]  # of distances that may be computed in this way; its own first
+    one: str = ""
     two: str = ""
     share: int = 0
+    lanes: int = 1  # relaxations in one instruction
+    nonnegative: bool = False  # right for weights >= 0 alone
+    capability: tuple[int, int] = (0, 0)  # least compute capability
+    backend: str = "cuda"
+
+    @property
+    def dtype(self) -> str:
+        return self.dtypes[0]
 
 
+AMPERE, HOPPER = (8, 0), (9, 0)
 # the grid is one block deep, which the compiler cannot know: so the product with it stays one, on the multiplier
 ONE = "mov.u32 $0, %nctaid.z;"
 _SUMS = "mad.lo.s32 t, $1, $6, $2; mad.lo.s32 u, $3, $6, $4;"
@@ -45,18 +60,21 @@ _FLOAT = "{ .reg .f32 t; add.f32 t, $1, $2; min.f32 $0, t, $3; }"
 _INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
 _PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
 
+_INTS = ("int32", "int16")  # where there is no packed form, 16-bit distances are computed in 32-bit registers
+_pairs = partial(Form, dtypes=("int16",), one=_PAIR, lanes=2, nonnegative=True, capability=HOPPER)
+
+# what is compiled knows them by their places
 FORMS = (
-    Form("float32", 1, _FLOAT),
-    Form("float32, two k", 1, _FLOAT, _TWO_FLOATS, MIXED),
-    Form("int32", 1, _INT),
-    Form("int32, mixed", 1, _INT, _TWO_INTS, 1),
-    Form("int16 pairs", 2, _PAIR),
-    Form("int16 pairs, mixed", 2, _PAIR, _TWO_PAIRS, 1),
+    Form("float32", "float32", "FADD + FMNMX", ("float32",), _FLOAT),
+    Form("float32-two", "float32, two k at once", "2 FADD + VIMNMX3", ("float32",), _FLOAT, _TWO_FLOATS, MIXED, nonnegative=True),
+    Form("int32", "int32", "VIADDMNMX", _INTS, _INT),
+    Form("int32-mixed", "int32, a third by multiply-add", "VIADDMNMX | 2 IMAD + VIMNMX3", _INTS, _INT, _TWO_INTS, 1),
+    _pairs("int16", "16 bit, packed", "VIADDMNMX.S16x2"),
+    _pairs("int16-mixed", "16 bit, a third by multiply-add", "VIADDMNMX.S16x2 | 2 IMAD + VIMNMX3", two=_TWO_PAIRS, share=1),
 )
 PLAIN = {"float32": 0, "int32": 2, "int16": 4}  # the form after each has two k at once
 AUTO, ONE_K, TWO_K = 0, 1, 2  # what a user may choose
 WORD_BYTES = 4  # of a register
-AMPERE, HOPPER = (8, 0), (9, 0)
 
 
 def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:

@@ -14,12 +14,7 @@ cuda: Any
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
     # as the naive kernel: every task asks for three cells and writes one, only in another matrix
-    return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize), sides)
-
-
-def sides(args: tuple[int, ...]) -> tuple[int, int]:
-    """The matrix that step k reads, and the one that it writes."""
-    return args[0] % 2, 1 - args[0] % 2
+    return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize), by_vertex.in_turn)
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -37,7 +32,7 @@ def build(shape: Shape, target: Target) -> Program:
             to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
 
     threads = shape.option("threads")
-    return by_vertex.program(shape, target, relax, threads, buffers=sides, matrices=2, result=shape.n % 2)
+    return by_vertex.program(shape, target, relax, threads, buffers=by_vertex.in_turn, matrices=2, result=shape.n % 2)
 
 
 KERNEL = by_vertex.rung(

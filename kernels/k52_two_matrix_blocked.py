@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from kernels.k31_two_matrices import sides
 from kernels.parts import blocked
+from kernels.parts.by_vertex import in_turn
 from kernels.plan import Program, Shape, Step, Target
 
 cuda: Any
@@ -17,7 +17,7 @@ tiles: Any
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     """As in place, but a tile is read from the input until this round has written it, and from the output afterwards."""
     for step in blocked.plan(shape, stepwise):
-        source, to = sides(step.args)
+        source, to = in_turn(step.args)
         yield replace(
             step,
             reads=tuple(r._replace(buffer=source if r in step.writes else to) for r in step.reads),
@@ -57,7 +57,7 @@ def build(shape: Shape, target: Target) -> Program:
         tiles.relax_rest_tile(own, first, second, source, to, base, top, left, number, tile, stride)
 
     rounds = shape.padded // tile
-    return tiles.three_phases(shape, target, (pivot, panels, rest), block, buffers=sides, matrices=2, result=rounds % 2)
+    return tiles.three_phases(shape, target, (pivot, panels, rest), block, buffers=in_turn, matrices=2, result=rounds % 2)
 
 
 KERNEL = blocked.rung(

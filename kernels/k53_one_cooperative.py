@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from kernels.parts import blocked
-from kernels.plan import Cost, Program, Rect, Shape, Step, Target, crossing
+from kernels.plan import Program, Shape, Target
 
 cuda: Any
 tiles: Any
 # what a multiprocessor of every supported generation can hold at least
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
-
-
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """One step for all rounds, or one for each; the bytes are those of the three phases."""
-    n, rounds = shape.padded, shape.padded // shape.tile
-    everything = Rect(0, 0, n, n)
-    by_round = groupby(blocked.plan(shape, stepwise), key=lambda step: step.args[0])
-    costs = [Cost.total(step.cost for step in steps) for _, steps in by_round]
-    for first, last in [(p, p + 1) for p in range(rounds)] if stepwise else [(0, rounds)]:
-        reads = (*crossing(n, first * shape.tile, last * shape.tile), everything)
-        yield Step("rounds", "all", (first, last), Cost.total(costs[first:last]), reads, (everything,))
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
@@ -92,7 +79,7 @@ KERNEL = blocked.rung(
         "G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",
     ),
     phases={"all": "all rounds"},
-    plan=plan,
+    plan=blocked.plan_at_once,
     build=build,
     summary="All three phases of all rounds in one launch, with barriers across the whole grid between them.",
     lesson=(

@@ -11,9 +11,8 @@ on the bulk. Two panels take turns, as the bulk still reads the old one while th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from kernels import k80_register_tiled as tiled
+from kernels.parts import register_tiled as tiled
 from kernels.parts.tuning import ALL, BULK, CROSS
 from kernels.plan import Program, Shape, Step, Target
 
@@ -44,8 +43,7 @@ def build(shape: Shape, target: Target) -> Program:
     return program(shape, target, ahead=True)
 
 
-KERNEL = replace(
-    tiled.KERNEL,
+KERNEL = tiled.rung(
     id="look-ahead",
     title="Look-ahead",
     papers=(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.forms import AMPERE, PLAIN, WORD_BYTES, older
-from kernels.k53_one_cooperative import plan
+from kernels.parts.blocked import plan_at_once
 from kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
 
 cuda: Any
@@ -132,7 +132,7 @@ KERNEL = Kernel(
         "S. Xiao, W. Feng, Inter-Block GPU Communication via Fast Barrier Synchronization, IPDPS 2010",
         "A. S. Catinello, Parallel Floyd-Warshall, 2023, section 4",
     ),
-    plan=plan,
+    plan=plan_at_once,
     build=build,
     summary="For small graphs: one launch, two barriers of the grid in a round, and every block closes the pivot for itself.",
     lesson=(

@@ -7,6 +7,7 @@ plans that the GPU runs.
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
@@ -266,6 +267,12 @@ class Kernel:
         if self.streams is not None:
             return self.streams(shape, free)
         return shape if (self.matrices + 1) * shape.padded**2 * shape.itemsize <= free else None
+
+    def largest_n(self, dtype: str, free: int) -> int:
+        """The most vertices with which a run fits so many bytes of device memory, in whole tiles."""
+        tile = min(self.tiles, default=1)
+        sizes = range(tile, self.max_n + 1, tile)
+        return tile * bisect_left(sizes, True, key=lambda n: self.fitted(Shape(n, tile, dtype), free) is None)
 
     def places(self, rects: Iterable[Rect]) -> tuple[Rect, ...]:
         """Those that are places of the matrix, whichever of the kernel's matrices they are in; other buffers hold copies."""

@@ -1,6 +1,6 @@
 """The command line: each file here is a command.
 
-The first paragraph of its docstring is its help, and `ORDER = 10` on a line of its own its place in `fwtui --help`. It offers
+The first paragraph of its docstring is its help, and `ORDER = 10` its place in `fwtui --help`. It offers
 `add_arguments(parser: argparse.ArgumentParser) -> None` and `execute(given: argparse.Namespace) -> int`, which returns the exit
 code; Refused and NoGpu are reported by its caller.
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
-import re
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TypeVar
 
 _LAST = 1 << 20  # where a module without an ORDER stands
+Value = TypeVar("Value")
 
 
 class Outline:
@@ -16,31 +16,29 @@ class Outline:
 
     def __init__(self, name: str, path: str):
         self.name = name
+        self._path = path
         with open(path, encoding="utf-8") as file:
-            self._text = file.read()
+            tree = ast.parse(file.read(), path)
+        self.about = " ".join((ast.get_docstring(tree) or "").split("\n\n")[0].split())  # the docstring's first paragraph
+        self._functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        sets = [node for node in tree.body if isinstance(node, ast.Assign)]
+        self._constants = {name.id: node.value for node in sets for name in node.targets if isinstance(name, ast.Name)}
+        self.order = self.constant("ORDER", int, _LAST)
 
-    @property
-    def about(self) -> str:
-        """The first paragraph of its docstring."""
-        parts = self._text.split('"""', 2)
-        return " ".join(parts[1].split("\n\n")[0].split()) if len(parts) == 3 else ""
-
-    @cached_property
-    def constants(self) -> dict[str, str]:
-        """The Python text of each constant that is set on one line."""
-        lines = (line for line in self._text.splitlines() if line[:1].isupper() and " = " in line)
-        return dict(line.partition("  #")[0].split(" = ", 1) for line in lines)
-
-    @property
-    def order(self) -> int:
-        return int(self.constants.get("ORDER", _LAST))
-
-    def strings(self, constant: str) -> tuple[str, ...]:
-        """The strings in a constant; none where it is not set."""
-        return tuple(re.findall(r'"([^"]*)"', self.constants.get(constant, "")))
+    def constant(self, name: str, kind: type[Value], default: Value | None = None) -> Value:
+        """What the module sets a name to, by a literal of that kind; ValueError where it does not and there is no default."""
+        if name not in self._constants and default is not None:
+            return default
+        try:
+            value = ast.literal_eval(self._constants[name])
+            if isinstance(value, kind):
+                return value
+        except (KeyError, ValueError):
+            pass
+        raise ValueError(f"{self._path} sets no {name} that is a literal {kind.__name__}")
 
     def defines(self, function: str) -> bool:
-        return f"\ndef {function}(" in self._text
+        return function in self._functions
 
 
 Kind = TypeVar("Kind", bound=Outline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ABSENT = "n/a"
+LARGEST = 1e15  # in size, of the numbers that an event or an experiment can state
 _PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 
 

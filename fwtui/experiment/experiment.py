@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.common.units import LARGEST
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
@@ -30,7 +31,7 @@ HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
 
 _Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-_Float = Annotated[float, Meta(ge=-1e15, le=1e15)]
+_Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Experiment(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.limits import Demand
+from fwtui.graphs.demand import Demand
 from fwtui.graphs.vertices import Vertices
 
 CHUNK = 1 << 22  # bytes parsed at once

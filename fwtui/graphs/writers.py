@@ -15,6 +15,7 @@ import numpy as np
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
+from fwtui.graphs.arc_lines import number
 from fwtui.graphs.formats import written_as, written_suffixes
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.opening import MAX_BYTES
@@ -52,7 +53,7 @@ def check_whole(out: Path, whole: bool) -> None:
 def picture(graph: GraphInput, most: int) -> list[str]:
     """A line of vertices, then the matrix in aligned numbers, a dot for no edge. Raises Refused above `most` vertices."""
     check_small(graph.n, most)
-    cells = [[NO_EDGE_SIGN if w == graph.no_edge else _number(w) for w in row] for row in graph.matrix.tolist()]
+    cells = [[NO_EDGE_SIGN if w == graph.no_edge else number(w) for w in row] for row in graph.matrix.tolist()]
     cells = [["", *map(str, range(graph.n))], *([str(i), *row] for i, row in enumerate(cells))]
     width = [max(len(row[c]) for row in cells) for c in range(graph.n + 1)]
     return ["  ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True)) for row in cells]
@@ -81,33 +82,6 @@ class _Limited:
 
 def _too_large(name: str) -> Refused:
     return Refused(f"{name} would have more than {MAX_BYTES:,} bytes of text; choose .npz, or a smaller or sparser graph")
-
-
-def write_arcs(graph: GraphInput, file: IO[bytes], line: str, first: int = 0) -> None:
-    """A line for each edge and each self-loop below 0: its source and target, counted from `first`, and its weight."""
-    for rows in blocks(graph.matrix):
-        cells = graph.matrix[rows]
-        there = cells != graph.no_edge
-        own = np.arange(rows.start, rows.stop)
-        there[own - rows.start, own] = cells[own - rows.start, own] < 0
-        sources, targets = (ends + first for ends in np.nonzero(there))
-        arcs = zip((sources + rows.start).tolist(), targets.tolist(), cells[there].tolist(), strict=True)
-        file.write("".join([line % (u, v, _number(w)) for u, v, w in arcs]).encode())
-
-
-def arc_count(graph: GraphInput) -> int:
-    """How many lines write_arcs writes."""
-    return graph.edges + int(np.count_nonzero(graph.matrix.diagonal() < 0))
-
-
-def comment(graph: GraphInput) -> str:
-    """What the graph is, on one line."""
-    return clean("; ".join(filter(None, (graph.name, graph.note))))
-
-
-def _number(weight: float) -> str:
-    """The shortest text that reads back as the same number."""
-    return str(int(weight)) if weight == int(weight) else repr(weight)
 
 
 def _least_bytes(graph: GraphInput, arc_bytes: int) -> int:

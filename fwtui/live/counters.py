@@ -27,7 +27,6 @@ from fwtui.stream import events
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 PROFILED = "profiled: not timings"
-MOST = 1e15  # what an event can state
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
 SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
@@ -187,7 +186,7 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
         values["integer_instructions_per_relaxation"] = integers / launch.relaxations
     if integers is not None and seconds:
         values["gops"] = integers / seconds / 1e9
-    return {metric.key: values[metric.key] for metric in METRICS if 0 <= values.get(metric.key, -1) <= MOST}
+    return {metric.key: values[metric.key] for metric in METRICS if 0 <= values.get(metric.key, -1) <= units.LARGEST}
 
 
 class Counting:

@@ -21,7 +21,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.live.child import Child, epitaph
 from fwtui.live.protocols import beginning
-from fwtui.live.sampler_supervisor import Sampling
+from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware
 from fwtui.machine.auto import is_simulated, resolved
 from fwtui.sessions import kept

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fwtui.analysis.answers import stated
+from fwtui.common.units import LARGEST
 from fwtui.graphs.canonical import no_distance
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.summary import summarise
@@ -17,7 +18,6 @@ from fwtui.stream import events
 
 ALWAYS = 512  # vertices up to which it is told of every run: some milliseconds
 KEPT_BYTES = 1 << 30  # of distances that are kept until a user asks
-_FARTHEST = 1e15  # what an event can state
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ def answers(found: Distances) -> events.Answers:
         note = "some distances are no numbers; run it again and have it verified"
     else:
         summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
-        if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= _FARTHEST:
+        if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:
             told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
             return msgspec.structs.replace(told, seconds=time.perf_counter() - begin)
-        note = f"distances beyond {_FARTHEST:g} are not summarised; scale the weights down"
+        note = f"distances beyond {LARGEST:g} are not summarised; scale the weights down"
     return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)

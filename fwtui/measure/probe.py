@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
-from kernels.forms import FORMS
+from kernels.forms import FORMS, Form
 from kernels.probes import probe_cpu, probe_cuda
-from kernels.probes.probe_forms import Form, forms_of
+from kernels.probes.probe_forms import forms_of
 
 SECONDS = 0.5  # of bursts for each form, and for copying
 LOOKS = 3  # bursts that have to be long enough
@@ -52,7 +52,7 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) 
 
 def _best_cpu_rate(form: Form) -> tuple[float, None]:
     """Of all tiles; no clock: what the system says of it is an average over a longer time than a burst."""
-    return max(_cpu_rate(probe_cpu.build(form.key, tile)) for tile in probe_cpu.tiles()), None
+    return max(_cpu_rate(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles()), None
 
 
 def _cpu_rate(probe: probe_cpu.Probe) -> float:
@@ -104,11 +104,12 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
     from kernels.numba_door.device import cuda, host_copy
 
+    number = FORMS.index(form)
     stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
-    probe = probe_cuda.build(form.number)
+    probe = probe_cuda.build(number)
     random = np.random.default_rng(1)
-    source = probe_cuda.words(form.number, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))
-    cells = probe_cuda.words(form.number, random.integers(LARGEST, 2 * LARGEST, (probe_cuda.BLOCK, probe_cuda.CELLS)))
+    source = probe_cuda.words(number, random.integers(0, LARGEST, 2 * probe_cuda.SLAB))
+    cells = probe_cuda.words(number, random.integers(LARGEST, 2 * LARGEST, (probe_cuda.BLOCK, probe_cuda.CELLS)))
     held = cuda.to_device(np.tile(cells.ravel(), blocks), stream=stream)
     slabs = cuda.to_device(source, stream=stream)
     clocks = cuda.device_array(blocks, np.int64, stream=stream)
@@ -119,12 +120,12 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     got = host_copy(held, stream)
     if not np.array_equal(
         got.reshape(blocks, *cells.shape),
-        np.broadcast_to(probe_cuda.expected(form.number, cells, source), (blocks, *cells.shape)),
+        np.broadcast_to(probe_cuda.expected(number, cells, source), (blocks, *cells.shape)),
     ):
         raise NotRight(f"the GPU's {form.key} probe is wrong")
     # the longest: a multiprocessor may favour one of its blocks, which is done long before the launch is
     seconds, cycles = min(_bursts(lambda: (burst(), float(host_copy(clocks, stream).max()))))
-    relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * FORMS[form.number].lanes
+    relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * form.lanes
     return relaxations / seconds, cycles / seconds / 1e6
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
-from fwtui.graphs.limits import MAX_WEIGHT
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
@@ -241,4 +241,4 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
     clock.lap("prepare")
     facts = carried.facts
     unsure = carried.bad or (carried.unclear and dense and isinstance(graph, Unseen))
-    return None if unsure or max(-(facts.low or 0), facts.high or 0) > MAX_WEIGHT else carried
+    return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else carried

@@ -21,7 +21,7 @@ from kernels import registry
 from kernels.auto import AUTO, in_order
 from kernels.peers.array_loops import NUMPY
 from kernels.plan import ITEMSIZE, Kernel, Shape, Target
-from kernels.streaming import out_of_core
+from kernels.streaming import streaming_kernel
 
 WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
 # vertices up to which plain NumPy is done before numba is imported (measured on two cores: 0.4 s), and where it has been
@@ -104,11 +104,11 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> t
         return kernel, shape
     usable = free - KEPT_FREE
     if kernel.fitted(shape, usable) is None:
-        kernel = out_of_core.KERNEL
+        kernel = streaming_kernel()
         shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
     fitted = kernel.fitted(shape, usable)
     if fitted is None:
-        most = out_of_core.largest_n(dtype, usable)
+        most = kernel.largest_n(dtype, usable)
         raise Refused(
             f"{facts.n:,} vertices in {dtype} need more than the {memory(free)} of device memory that are free, "
             f"even tile by tile; choose a graph of up to {most:,} vertices, or device cpu"

@@ -12,6 +12,7 @@ from typing import Annotated, TypeVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from fwtui.common.units import LARGEST
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, WATTS, Quantity, quantities_of
 
@@ -20,8 +21,9 @@ Count = Annotated[int, Meta(ge=0, le=2**60)]
 GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
-Real = Annotated[float, Meta(ge=-1e15, le=1e15)]
-Amount = Annotated[float, Meta(ge=0, le=1e15)]  # of anything: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
+Real = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+# of anything: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
+Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
 Celsius = Annotated[float, Meta(ge=-273, le=1000)]
 Share = Annotated[float, Meta(ge=0, le=1.5)]  # of 1; counters may overshoot a little
 

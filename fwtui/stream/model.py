@@ -200,10 +200,6 @@ class Model:
         return None if self.run is None else self.run.id
 
     @property
-    def running(self) -> bool:
-        return self.run is not None and self.run.state == "running"
-
-    @property
     def reading(self) -> events.Telemetry | None:
         return self.telemetry[-1] if self.telemetry else None
 

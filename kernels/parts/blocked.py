@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import groupby
 from typing import Any
 
-from kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
+from kernels.plan import Cost, Kernel, Option, Rect, Shape, Step, crossing
 
 PHASES = {"pivot": "pivot", "panels": "panels", "rest": "rest"}
 RESULTS = 4  # cells per thread in the first two phases of the optimised rungs
@@ -47,6 +48,17 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
             cost = Cost(others**2 * tile**3, others**2 * 4 * bytes_per_tile)
             rest = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
             yield Step("rest", "rest", (p,), cost, (*panels, *rest), rest)
+
+
+def plan_at_once(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """One step for all rounds, or one for each; the bytes are those of the three phases."""
+    n, rounds = shape.padded, shape.padded // shape.tile
+    everything = Rect(0, 0, n, n)
+    by_round = groupby(plan(shape, stepwise), key=lambda step: step.args[0])
+    costs = [Cost.total(step.cost for step in steps) for _, steps in by_round]
+    for first, last in [(p, p + 1) for p in range(rounds)] if stepwise else [(0, rounds)]:
+        reads = (*crossing(n, first * shape.tile, last * shape.tile), everything)
+        yield Step("rounds", "all", (first, last), Cost.total(costs[first:last]), reads, (everything,))
 
 
 def place(q: Any, tile: Any) -> Any:

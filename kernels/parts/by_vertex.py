@@ -19,6 +19,11 @@ def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]]
         yield Step("relax", "all", (k,), cost, reads, (Rect(0, 0, n, n, to),))
 
 
+def in_turn(args: tuple[int, ...]) -> tuple[int, int]:
+    """The matrix that step k reads, and the one that it writes, where two change places."""
+    return args[0] % 2, 1 - args[0] % 2
+
+
 def program(
     shape: Shape,
     target: Target,

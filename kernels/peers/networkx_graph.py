@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.k15_scipy import LibraryProgram, plan
+from kernels.parts.library import LibraryProgram, plan
 from kernels.plan import Kernel, Program, Shape, Target
 
 

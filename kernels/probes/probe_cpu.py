@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kernels.forms import Form
 from kernels.plan import ITEMSIZE
 
 DEPTH = 16  # k in one turn of the loop
@@ -57,19 +58,19 @@ def tiles() -> tuple[Tile, ...]:
     return (Tile(4, 4), Tile(8, 2))
 
 
-def build(form: str, tile: Tile) -> Probe:
+def build(form: Form, tile: Tile) -> Probe:
     """The loop for a form of kernels.probes.probe_forms, compiled when it first runs."""
     from numba import njit, prange
 
-    dtype = form.partition("-")[0]
-    turn, lanes = _loop(dtype, tile, by_bits=form.endswith("-bits"))
+    # the order of the bits is that of the numbers from 0 up
+    turn, lanes = _loop(form.dtype, tile, by_bits=form.nonnegative)
 
     @njit(parallel=True)
     def run(c, a, b, turns, stride):
         for thread in prange(c.shape[0]):
             turn(c[thread], a[thread], b[thread], turns, stride)
 
-    return Probe(run, dtype, tile, lanes)
+    return Probe(run, form.dtype, tile, lanes)
 
 
 def build_copy() -> Callable[[Any, Any], None]:

@@ -31,13 +31,8 @@ relax_tile: Any
 clock: Any
 
 
-def dtype_of(form: int) -> str:
-    """The type of the distances that a form of kernels.forms is for."""
-    return FORMS[form].name.partition(",")[0].partition(" ")[0]
-
-
 def build(form: int) -> Any:
-    """probe(cells, source, stride, turns, clocks), to be launched with BLOCK threads and any number of blocks.
+    """For a place in FORMS: probe(cells, source, stride, turns, clocks), launched with BLOCK threads and any number of blocks.
 
     `cells` are CELLS words for each thread, input and result; `source` the slabs of both operands, one behind the other;
     `clocks` gets the clock cycles that each block took. `stride` is 0, which only the caller knows, so that the loads stay inside
@@ -46,7 +41,7 @@ def build(form: int) -> Any:
     global clock, cuda, relax_tile
     from kernels.numba_door.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
 
-    word = WORD[dtype_of(form)]
+    word = WORD[FORMS[form].dtype]
 
     # no disk cache: what is compiled for a form closes over it
     @jit(cache=False, launch_bounds=(BLOCK, BLOCKS_PER_MULTIPROCESSOR))
@@ -87,7 +82,7 @@ def expected(form: int, cells: Any, source: Any) -> Any:
     step = np.arange(RESULTS) // 4 * (SIDE // 2) + np.arange(RESULTS) % 4
     rows = (((warp >> 1 << 2) + (lane >> 3)) * 4)[:, None] + step
     columns = (((warp & 1) << 3) + (lane & 7))[:, None] * 4 + step
-    dtype = np.dtype(dtype_of(form))
+    dtype = np.dtype(FORMS[form].dtype)
     lanes = cells.itemsize // dtype.itemsize
     to, middle = source[:SLAB].reshape(DEPTH, SIDE), source[SLAB:].reshape(DEPTH, SIDE)
     best = np.ascontiguousarray(cells).view(dtype).reshape(BLOCK, RESULTS, RESULTS, lanes)
@@ -100,5 +95,5 @@ def expected(form: int, cells: Any, source: Any) -> Any:
 
 def words(form: int, numbers: Any) -> Any:
     """Small whole numbers as the words that a form computes with; packed ones in both halves."""
-    cells = numbers.astype(dtype_of(form))
+    cells = numbers.astype(FORMS[form].dtype)
     return np.repeat(cells, 2, axis=-1).view(np.int32) if FORMS[form].lanes == 2 else cells

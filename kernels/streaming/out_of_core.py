@@ -23,13 +23,13 @@ from dataclasses import replace
 from functools import partial
 
 from kernels import forms
-from kernels import k80_register_tiled as tiled
 from kernels.forms import FORMS, PLAIN, WORD_BYTES
+from kernels.parts import register_tiled as tiled
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 
-# buffers: on the host; then on the device. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
-HOME, PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(8)  # and PANEL + 1
+# buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
+PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(1, 8)  # and PANEL + 1
 BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
 COMPUTE, IN, BACK = range(3)  # lanes
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
@@ -37,7 +37,7 @@ PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest"
 
 def inner(shape: Shape) -> Shape:
     """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
-    return replace(shape, n=shape.tile, tile=min(tiled.KERNEL.default_tile if shape.tile >= 128 else 8, shape.tile))
+    return replace(shape, n=shape.tile, tile=min(tiled.TILE if shape.tile >= tiled.TILE else 8, shape.tile))
 
 
 def buffer_shapes(shape: Shape) -> dict[int, tuple[int, int]]:
@@ -70,13 +70,6 @@ def streams(shape: Shape, free: int) -> Shape | None:
     fitting = [t for t in KERNEL.tiles if device_bytes(replace(shape, tile=t)) <= free]
     tile = max((t for t in fitting if 8 * t <= shape.n), default=min(fitting, default=None))
     return None if tile is None else replace(shape, tile=tile)
-
-
-def largest_n(dtype: str, free: int) -> int:
-    """The most vertices that fit any tile, on the device."""
-    tile = min(KERNEL.tiles)
-    one, two = (device_bytes(Shape(n=n, tile=tile, dtype=dtype)) for n in (tile, 2 * tile))
-    return max(0, (free - one) // (two - one) + 1) * tile
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +14,9 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from rich.cells import cell_len
+from textual.widget import Widget
 
+import fwtui.tui
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.machine.settings import KEYMAP, Settings, Value
@@ -135,6 +139,16 @@ def test_every_binding_of_every_screen_has_an_id_and_no_two_share_a_key_by_chanc
             for key in binding.key.split(","):
                 by_key.setdefault(key, set()).add(str(binding.id))
         assert {key: ids for key, ids in by_key.items() if len(ids) > 1 and ids != {"quit", "close"}} == {}, words
+
+
+def test_no_two_widgets_share_a_name_that_styles_go_by() -> None:
+    for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
+        importlib.import_module(module.name)
+    found = [Widget]
+    for kind in found:
+        found += kind.__subclasses__()
+    names = [kind.__name__ for kind in set(found) if kind.__module__.startswith("fwtui.")]
+    assert len(names) > 50 and len(set(names)) == len(names)
 
 
 def test_a_look_that_cannot_be() -> None:

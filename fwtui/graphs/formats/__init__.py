@@ -1,6 +1,6 @@
 """Graph formats: one module each, and nothing else has to know of it.
 
-A module says in constants of one line, read without importing it:
+A module says in literal constants, read without importing it:
     TITLE       what the format is called
     WRITTEN     the same in lists of what is written, where more is to be said
     SUFFIXES    how its files end
@@ -35,11 +35,11 @@ class Format(Outline):
 
     @property
     def title(self) -> str:
-        return self.strings("TITLE")[0]
+        return self.constant("TITLE", str)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        return self.strings("SUFFIXES")
+        return self.constant("SUFFIXES", tuple)
 
     @property
     def reads(self) -> bool:
@@ -51,7 +51,7 @@ class Format(Outline):
 
     def says(self, constant: str) -> int:
         """The number, or whether True, that a constant is; 0 where it is not set."""
-        return int(self.constants.get(constant, "0").replace("True", "1"))
+        return self.constant(constant, int, 0)
 
     def load(self) -> Any:
         """The module."""
@@ -79,9 +79,7 @@ def read_help() -> str:
 
 def written_help() -> str:
     """How the name of a file that is written ends, for help texts."""
-    *first, last = (
-        f"{suffix} ({(form.strings('WRITTEN') or form.strings('TITLE'))[0]})" for suffix, form in written_suffixes().items()
-    )
+    *first, last = (f"{suffix} ({form.constant('WRITTEN', str, form.title)})" for suffix, form in written_suffixes().items())
     return f"ends in {', '.join(first)} or {last}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fwtui.common.units import LARGEST
+
 
 def within(value: float | None, low: float, high: float) -> float | None:
     """The value if it lies in low..high; None for anything else, NaN included."""
@@ -16,7 +18,7 @@ def share(percent: float | None) -> float | None:
 
 def scaled(value: float | None, factor: float) -> float | None:
     """An amount in another unit; None where the driver's "unknown" (all bits set) or less came out."""
-    value = within(value, 0, 1e15)
+    value = within(value, 0, LARGEST)
     return None if value is None or value in (2**32 - 1, 2**64 - 1) else value * factor
 
 

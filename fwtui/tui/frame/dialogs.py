@@ -137,10 +137,10 @@ class ChoiceScreen(Dialog):
         self.dismiss(self._choices[event.option_index][0])
 
 
-class SessionsScreen(ChoiceScreen):
+class PickSession(ChoiceScreen):
     """Asks for a session: one that is here, or the path of another one."""
 
-    DEFAULT_CSS = "SessionsScreen OptionList { max-height: 12; }"
+    DEFAULT_CSS = "PickSession OptionList { max-height: 12; }"
 
     def __init__(self, names: Sequence[str]):
         super().__init__("Another session", ((name, name) for name in names), "Enter takes it, Esc closes this")

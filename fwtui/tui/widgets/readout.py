@@ -15,7 +15,7 @@ from fwtui.common.text import shortened
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.run import Run
-from fwtui.stream.stages import STAGES, doing
+from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line, longest
@@ -29,7 +29,6 @@ NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
 MOST_OF_REASON = 4  # lines
-OUTSIDE = ("load", "reorder", "reorder back", "unload", "allocate", "compile", "read", "graph", "verify")  # the clock
 
 
 # of a headline: the words before the rate and between numbers; how many shares of two (of the limit, of the peak bandwidth) are
@@ -219,7 +218,7 @@ def outside(s: Subject, width: int) -> list[Content]:
         words += [f"middle of {wording.passes(told.passes)}"] * (told.passes > 1)
         lines += hanging("phase pass", LABEL, [*words, *instrumentation(run)], width, "strike" if wording.doubtful(run) else "")
     words = []
-    for stage in map(STAGES.__getitem__, OUTSIDE):
+    for stage in OUTSIDE:
         if (seconds := run.stage_seconds(stage.key)) is not None:
             word = stage.copy.upper() if run.backend == "cuda" and stage.copy in ("h2d", "d2h") else stage.short
             words.append(f"{word} {units.duration(seconds)}{' once' if stage.key == 'compile' else ''}")

@@ -32,11 +32,11 @@ from fwtui.stream import events, requests
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
 from kernels.forms import FORMS as INNER_LOOPS
-from kernels.forms import HOPPER
+from kernels.forms import HOPPER, Form
 from kernels.plan import DTYPES
 from kernels.probes import probe_cpu, probe_cuda
 from kernels.probes.probe_cpu import Tile
-from kernels.probes.probe_forms import FORMS, forms_of, right_for
+from kernels.probes.probe_forms import forms_of, right_for
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import StubChild, answering
@@ -64,12 +64,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
-    on_a_gpu = [f for f in FORMS if f.backend == "cuda"]
-    assert [f.number for f in on_a_gpu] == list(range(len(INNER_LOOPS)))
-    for form in on_a_gpu:
-        inner = INNER_LOOPS[form.number]
-        assert probe_cuda.dtype_of(form.number) == form.key.partition("-")[0] and probe_cuda.dtype_of(form.number) in form.dtypes
-        assert ("-" in form.key) == bool(inner.two) and (form.capability == HOPPER) == (inner.lanes == 2)
+    for form in INNER_LOOPS:
+        assert form.dtype == form.key.partition("-")[0] and form.backend == "cuda"
+        assert ("-" in form.key) == bool(form.two) and (form.capability == HOPPER) == (form.lanes == 2)
     for backend in ("cpu", "cuda"):
         for dtype in DTYPES:
             assert any(not f.nonnegative for f in right_for(backend, dtype, False)) or dtype == "int16"
@@ -151,7 +148,7 @@ LOOP = {
 LOOPS = [pytest.param(*key, marks=pytest.mark.slow if key[1] < (9, 0) else ()) for key in LOOP]
 
 
-@pytest.mark.parametrize(("form", "cc"), LOOPS, ids=lambda x: INNER_LOOPS[x].name if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
+@pytest.mark.parametrize(("form", "cc"), LOOPS, ids=lambda x: INNER_LOOPS[x].key if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
 def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple[int, int], tmp_path: Path) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     from compiled_off_gpu import compiled, nvdisasm
@@ -173,12 +170,12 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
     counts = {name: len(re.findall(rf"\s{re.escape(name)}(?![\w])", text)) for name in names}
     # a row and a column of 8 words take four 128-bit loads for each of 16 k
     assert counts == {**LOOP[form, cc], "LDS.128": 64, "LDL": 0, "STL": 0}
-    if "mixed" in INNER_LOOPS[form].name:
+    if "mixed" in INNER_LOOPS[form].key:
         assert len(re.findall(r"\sIMAD\s", text)) >= 336, "the sums of two k are made by the multiply-add pipe"
 
 
-@pytest.mark.parametrize("form", ["float32-bits", "int16"])
-def test_the_cpu_probe_is_checked_before_its_time_counts(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
+def test_the_cpu_probe_is_checked_before_its_time_counts(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     from fwtui.measure import probe as measured
     from kernels.numba_door.cpu_vectors import vector_bytes
 

@@ -276,7 +276,9 @@ from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "cells"
-SUFFIXES = (".cells",)
+SUFFIXES = (
+    ".cells",  # one of several lines
+)
 
 
 def read(source):
@@ -308,6 +310,21 @@ def test_a_format_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     finally:
         formats.formats.cache_clear()
         sys.modules.pop("fwtui.graphs.formats.cells", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (CELLS.replace("SUFFIXES", "ENDINGS"), "cells.py sets no SUFFIXES that is a literal tuple"),
+        (CELLS.replace('"cells"', "str(1)"), "cells.py sets no TITLE that is a literal str"),
+        ("ORDER = '1'", "cells.py sets no ORDER that is a literal int"),
+    ],
+)
+def test_a_format_that_lacks_what_a_list_needs_is_an_error(tmp_path: Path, text: str, wrong: str) -> None:
+    (tmp_path / "cells.py").write_text(text)
+    with pytest.raises(ValueError, match=wrong):
+        form = formats.Format("cells", str(tmp_path / "cells.py"))
+        print(form, form.suffixes)
 
 
 PIECES = st.sampled_from(

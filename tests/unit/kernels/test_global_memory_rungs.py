@@ -107,7 +107,7 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
         "            if number(source[i, k] + source[k, j]) < source[i, j]:\n                to[i, j] = min(",
         {},
     ),
-    "no change of places": (k31_two_matrices, "return args[0] % 2, 1 - args[0] % 2", "return 0, 1", {}),
+    "no change of places": (k31_two_matrices, "buffers=by_vertex.in_turn", "buffers=lambda args: (0, 1)", {}),
     "a square that is not one": (k33_pseudo_blocked, "for c in range(results)", "for c in range(results - 1)", {"results": 4}),
     "rows taken for as long as they are wide": (
         k32_naive_vector,
@@ -203,8 +203,8 @@ def test_a_blocked_round_reads_its_input_until_it_has_written_it(n: int) -> None
 
 def test_one_launch_is_the_sum_of_its_rounds() -> None:
     shape = Shape(13, 4)
-    (whole,) = k53_one_cooperative.plan(shape, False)
-    rounds = list(k53_one_cooperative.plan(shape, True))
+    (whole,) = k53_one_cooperative.KERNEL.plan(shape, False)
+    rounds = list(k53_one_cooperative.KERNEL.plan(shape, True))
     assert whole.args == (0, 4) and [s.args for s in rounds] == [(0, 1), (1, 2), (2, 3), (3, 4)]
     assert whole.writes == rounds[0].writes == (Rect(0, 0, 16, 16),)
     separate = list(blocked.plan(shape, False))

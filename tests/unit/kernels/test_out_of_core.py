@@ -10,10 +10,10 @@ import pytest
 from in_simulator import in_simulator
 from plan_order import legal_order, races
 
-from kernels import k80_register_tiled
+from kernels.parts import register_tiled
 from kernels.plan import Shape, Step
 from kernels.streaming import out_of_core
-from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, largest_n, streams
+from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, streams
 
 
 def plan_of(n: int, tile: int) -> list[Step]:
@@ -71,7 +71,7 @@ class TestPlan:
         assert sum(s.cost.link_bytes for s in steps) == 2 * 4 * 16**2 * 4, "every cell in and back in every round"
         assert {s.phase for s in steps} == set(KERNEL.phases)
         inside = [s for s in plan_of(256 * 2, 256) if s.phase == "pivot"]
-        assert len(inside) == 2 * (len(list(k80_register_tiled.plan(inner(Shape(512, 256)), False))) + 1) == 2 * (2 * 3 + 1)
+        assert len(inside) == 2 * (len(list(register_tiled.plan(inner(Shape(512, 256)), False))) + 1) == 2 * (2 * 3 + 1)
         assert device_bytes(shape) == ((2 + 8 + 3) * 16 + (2 + 2) * 16) * 4
 
     def test_work_and_copies_go_on_at_the_same_time(self) -> None:
@@ -103,9 +103,10 @@ class TestPlan:
         assert tile_for(98304, "int16", 3 * gib) == 4096
         assert tile_for(1000, "int32", gib) == 256
         assert tile_for(98304, "int32", 1 << 20) is None
-        for free in (1 << 24, gib):
-            n = largest_n("int32", free)
+        for free in (1 << 24, 1 << 26):
+            n = KERNEL.largest_n("int32", free)
             assert tile_for(n, "int32", free) is not None and tile_for(n + 256, "int32", free) is None
+        assert KERNEL.largest_n("int32", gib) == KERNEL.max_n
 
 
 SIMULATED = """

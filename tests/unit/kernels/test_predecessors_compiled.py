@@ -17,8 +17,8 @@ from kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
 
 @pytest.mark.parametrize("dtype", ["int32", "rounded", *(pytest.param(t, marks=pytest.mark.slow) for t in ("float32", "int16"))])
 @pytest.mark.parametrize(("way", "form", "instructions"), [
-    (SINGLE, "int32, mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
-    (PAIRS, "int16 pairs, mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
+    (SINGLE, "int32-mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
+    (PAIRS, "int16-mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
 ], ids=["single", "pairs"])  # fmt: skip
 def test_the_search_is_made_of_the_third_phase_s_instructions(
     way: Way, form: str, instructions: dict[str, int], dtype: str, tmp_path: Path
@@ -32,7 +32,7 @@ def test_the_search_is_made_of_the_third_phase_s_instructions(
     number = {"int32": int32, "int16": int16}.get(dtype, float32)
     if rounded and way is PAIRS:
         pytest.skip("rounded lengths need all bits")
-    search = trace.trace_of(way.cut, [f.name for f in FORMS].index(form), way.none, rounded)
+    search = trace.trace_of(way.cut, [f.key for f in FORMS].index(form), way.none, rounded)
     words, keys = int32[:, ::1], (int16 if way is PAIRS else int32)[:, ::1]
     cells, scale = number[:, ::1], float32 if rounded else int32
     signature = (words, keys, words, int32[::1], cells, cells, words, int32, int32, scale, int32, number, int32)

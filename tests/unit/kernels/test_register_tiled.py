@@ -107,21 +107,21 @@ def test_grids_have_a_block_for_every_tile_of_their_part(kernel: Any) -> None:
 @pytest.mark.parametrize(
     ("dtype", "chosen", "nonnegative", "cc", "name"),
     [
-        ("float32", AUTO, True, (9, 0), "float32, two k"),
+        ("float32", AUTO, True, (9, 0), "float32-two"),
         ("float32", AUTO, False, (9, 0), "float32"),
         ("float32", AUTO, True, (8, 0), "float32"),
         ("float32", ONE_K, True, (9, 0), "float32"),
-        ("float32", TWO_K, True, (8, 0), "float32, two k"),
-        ("int32", AUTO, False, (9, 0), "int32, mixed"),
+        ("float32", TWO_K, True, (8, 0), "float32-two"),
+        ("int32", AUTO, False, (9, 0), "int32-mixed"),
         ("int32", AUTO, True, (8, 6), "int32"),
         ("int32", ONE_K, True, (9, 0), "int32"),
-        ("int16", AUTO, True, (9, 0), "int16 pairs, mixed"),
-        ("int16", AUTO, False, (9, 0), "int16 pairs"),
+        ("int16", AUTO, True, (9, 0), "int16-mixed"),
+        ("int16", AUTO, False, (9, 0), "int16"),
     ],
 )
 def test_the_form_follows_sign_and_gpu(dtype: str, chosen: int, nonnegative: bool, cc: tuple[int, int], name: str) -> None:
     shape = Shape(8, 8, dtype, nonnegative=nonnegative, options=(("form", chosen),))
-    assert FORMS[form_of(shape, cc)].name == name
+    assert FORMS[form_of(shape, cc)].key == name
 
 
 def test_what_is_refused_and_why() -> None:

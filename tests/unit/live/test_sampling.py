@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from stub_child import StubChild
 
-from fwtui.live import sampler_supervisor
-from fwtui.live.sampler_supervisor import RESTARTS, Sampling
+from fwtui.live import sampling
+from fwtui.live.sampling import RESTARTS, Sampling
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Time as the sampling sees it: its last element."""
     now = [100.0]
-    monkeypatch.setattr(sampler_supervisor, "time", SimpleNamespace(monotonic=lambda: now[-1]))
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[-1]))
     return now
 
 
@@ -30,7 +30,7 @@ def begun(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> list[Sequence[
         told.append(arguments)
         return StubChild(module, arguments, origin)
 
-    monkeypatch.setattr(sampler_supervisor, "Child", begin)
+    monkeypatch.setattr(sampling, "Child", begin)
     return told
 
 

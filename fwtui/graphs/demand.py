@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.common.errors import Refused
+from fwtui.common.units import LARGEST
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import EXACT_INTEGER
 from kernels.plan import ITEMSIZE, NO_EDGE
 
 MOST_VERTICES = 1 << 20
-MAX_WEIGHT = 1e15  # what an event can state
 _COPIES, _CANONICAL = 5, 4  # of the matrix while a run works on it, and bytes a cell of its checked result
 
 
@@ -44,7 +44,7 @@ class Demand(NamedTuple):
             return "is not a finite number; remove the line"
         dtype = self.dtype
         if dtype is None or dtype == "float32":
-            return f"is beyond {MAX_WEIGHT:g}; scale the weights down" if abs(weight) > MAX_WEIGHT else None
+            return f"is beyond {LARGEST:g}; scale the weights down" if abs(weight) > LARGEST else None
         if weight != int(weight):
             return f"is not a whole number, as {dtype} needs; choose float32"
         if dtype == "int16" and weight < 0:
