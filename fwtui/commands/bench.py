@@ -11,12 +11,12 @@ from fwtui.analysis.columns import outcome
 from fwtui.analysis.limits import Limit, limit_of
 from fwtui.analysis.report import markdown, table
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG, ended_by
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
@@ -75,7 +75,7 @@ def execute(given: argparse.Namespace) -> int:
     finally:
         recorded = closed(live, given, reason)
     if reason == "signal":
-        return 128 + signal.SIGINT
+        return ended_by(signal.SIGINT)
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
     return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)

@@ -7,9 +7,9 @@ import os
 import sys
 from typing import TextIO
 
-from fwtui.commands import OK, USAGE, WRONG
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, USAGE, WRONG
 from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.stream.events import Header

@@ -10,10 +10,10 @@ from typing import Any
 from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
 from fwtui.analysis.report import table
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.sessions.library import load_model, resolve
 

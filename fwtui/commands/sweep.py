@@ -16,12 +16,12 @@ from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.commands import WRONG
 from fwtui.commands.support.asking import add_fields, experiments, kernel_options
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import WRONG, ended_by
 from fwtui.common.signals import Stopped, handlers_kept, on_signals
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
@@ -76,7 +76,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     print("\n".join((_json if given.json else lines)(owners, sweep, findings(live.model, runs))), flush=True)
     if interrupted:
-        return 128 + interrupted
+        return ended_by(interrupted)
     return WRONG if any(run.wrong for run in runs) else closed(live, given)
 
 

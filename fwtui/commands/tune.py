@@ -10,12 +10,12 @@ import msgspec
 
 from fwtui.analysis.report import table
 from fwtui.campaigns.tuning import Problem, Tuner
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS

@@ -26,6 +26,7 @@ from textual.widget import AwaitMount
 from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
+from fwtui.common.exit_codes import WRONG
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import terminal
@@ -360,7 +361,7 @@ class FwtuiApp(App[None]):
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def panic(self, *renderables: RenderableType) -> None:
-        self._return_code = 1  # Textual leaves it alone where its input thread has failed
+        self._return_code = WRONG  # Textual leaves it alone where its input thread has failed
         super().panic(*renderables)
 
     def _handle_exception(self, error: Exception) -> None:
