@@ -38,10 +38,9 @@ def execute(given: argparse.Namespace) -> int:
         for entrant, baseline, found in chosen:
             if baseline is not last:
                 rows.append(compared(baseline, None))
-            *told, because = compared(entrant, found)
             if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
-                why[f"not compared: {because}"], because = None, ""
-            rows.append((*told, because))
+                why[f"not compared: {found.why}"], found = None, found._replace(why="")
+            rows.append(compared(entrant, found))
             last = baseline
         below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
         print("\n".join([*table(rows), *why, *below]), flush=True)
