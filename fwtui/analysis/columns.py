@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from fwtui.analysis.compare import Comparison, Entrant, speedup
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.limits import limit_of, share_of_peak
@@ -20,6 +20,7 @@ PRINTED, COMPARED, HISTORY, COMPARISON = "printed", "compared", "history", "comp
 NARROW, WIDE, WIDEST = 72, 118, 140  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
 class Row(NamedTuple):
@@ -30,6 +31,7 @@ class Row(NamedTuple):
     baseline: Run | None = None
     found: Comparison | None = None  # with the baseline
     label: str = ""  # in the place of the run's number
+    ended: str = ""  # in the place of how it ended
 
 
 class Column(NamedTuple):
@@ -94,8 +96,15 @@ def _peak(row: Row) -> float | None:
 
 def _against(row: Row) -> str | None:
     if row.found is None:
-        return "baseline" if row.baseline is row.run else ""
+        return "baseline" if row.baseline is not None and row.baseline.id == row.run.id else ""
     return row.found.gained or None
+
+
+def _gained(row: Row) -> str | None:
+    """That with the verdict's sign; by the totals where there are too few passes for more."""
+    if row.found is None:
+        return _against(row)
+    return f"{row.found.gained or COLUMNS['vs'].text(row)} {SIGNS[row.found.verdict]}"
 
 
 def _end(row: Row, low: bool) -> str:
@@ -193,17 +202,18 @@ _ALL = (
     Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}),
     Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}),
     Column("checksum", "checksum", _checksum, {PRINTED: 0}, absent=NONE),
-    Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=12),
+    Column("gained", "vs base", _gained, {HISTORY: WIDE}, right=True),
+    Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0, HISTORY: WIDEST}),
     Column("because", "because", lambda r: r.found.why if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=0),
-    Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),
+    Column("result", "result", lambda r: r.ended or outcome(r.model, r.run), {PRINTED: 0, HISTORY: 0}, cells=33),
     Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
 )
 COLUMNS = {column.key: column for column in _ALL}
 
 
-def columns_of(table: str, width: int = 0) -> tuple[Column, ...]:
+def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:
     """The columns of that table, on a screen of so many cells."""
-    return tuple(column for column in _ALL if width >= column.tables.get(table, width + 1))
+    return tuple(column for column in _ALL if table in column.tables and width >= column.tables[table])
 
 
 def texts(row: Row, *keys: str) -> tuple[str, ...]:
