@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 from typing import NoReturn
 
 from fwtui import __version__
-from fwtui.commands import EXIT_CODES, NO_GPU, USAGE, helps, names
+from fwtui.commands import helps, names
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, USAGE, ended_by
 from fwtui.common.streams import ready_streams, unwritten
 from fwtui.common.text import clean
 
@@ -70,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         return unwritten(error)
     except KeyboardInterrupt:
-        return 130
+        return ended_by(signal.SIGINT)
 
 
 def _joined(words: list[str]) -> list[str]:

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from fwtui.analysis.compare import Comparison, Entrant, speedup
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.reason import changes, reason
 from fwtui.common import units
+from fwtui.machine.tuned import config_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 NONE = "-"  # where there is nothing to know; what is not known is n/a
-# tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, and those of two screens
-PRINTED, COMPARED, HISTORY, COMPARISON = "printed", "compared", "history", "comparison"
+# tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `bench`, `sweep`, `tune` (its trials, and what auto
+# picks), and those of two screens
+PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED = "printed", "compared", "benched", "swept", "tuned", "picked"
+HISTORY, COMPARISON = "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
+SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
 class Row(NamedTuple):
@@ -30,6 +34,8 @@ class Row(NamedTuple):
     baseline: Run | None = None
     found: Comparison | None = None  # with the baseline
     label: str = ""  # in the place of the run's number
+    ended: str = ""  # in the place of how it ended
+    best: float | None = None  # the rate of the best that it is held against
 
 
 class Column(NamedTuple):
@@ -94,14 +100,29 @@ def _peak(row: Row) -> float | None:
 
 def _against(row: Row) -> str | None:
     if row.found is None:
-        return "baseline" if row.baseline is row.run else ""
+        return "baseline" if row.baseline is not None and row.baseline.id == row.run.id else ""
     return row.found.gained or None
+
+
+def _gained(row: Row) -> str | None:
+    """That with the verdict's sign; by the totals where there are too few passes for more."""
+    if row.found is None:
+        return _against(row)
+    return f"{row.found.gained or COLUMNS['vs'].text(row)} {SIGNS[row.found.verdict]}"
+
+
+def _of_best(row: Row) -> float | None:
+    return row.run.rate / row.best if row.run.rate and row.best else None
 
 
 def _end(row: Row, low: bool) -> str:
     """An end of the 95 % interval of that."""
     ends = row.found.interval if row.found is not None else None
     return units.gain(ends[0 if low else 1]) if ends is not None else ""
+
+
+def _verdict(row: Row) -> str:
+    return row.found.verdict if row.found is not None else ""
 
 
 def _because(row: Row) -> str:
@@ -173,20 +194,29 @@ def outcome(model: Model, run: Run) -> str:
     return ", ".join(words) or "unverified"
 
 
+_MEASURED: dict[str, int] = {PRINTED: 0, BENCHED: 0, SWEPT: 0}
+_EVERY: dict[str, int] = {**_MEASURED, COMPARED: 0, TUNED: 0, PICKED: 0}
 _ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
-    Column("asked", "kernel", _asked, {PRINTED: 0}),
+    Column("size", "n", _n, {BENCHED: 0, TUNED: 0, PICKED: 0}, cells=6, right=True),
+    Column("whole type", "type", lambda r: r.run.experiment.dtype, {BENCHED: 0, TUNED: 0, PICKED: 0}),
+    Column("asked", "kernel", _asked, {PRINTED: 0, BENCHED: 0, TUNED: 0}, cells=20),
+    Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
+    Column("on", "on", lambda r: "GPU" if r.run.backend == "cuda" else "CPU", {BENCHED: 0}),
+    Column("choices", "choices", lambda r: config_of(r.run.experiment).words, {BENCHED: 0, TUNED: 0, PICKED: 0}, cells=38),
     Column("kernel", "kernel", lambda r: r.run.experiment.kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", _n, {PRINTED: 0, COMPARED: 0, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", _tile, {PRINTED: 0, COMPARED: 0, HISTORY: WIDE, COMPARISON: WIDE}, str, 4, True, absent=NONE),
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, {PRINTED: 0, COMPARED: 0}),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), {HISTORY: WIDE, COMPARISON: WIDE}, cells=4),
-    Column("total", "total", _total, {PRINTED: 0, COMPARED: 0, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
-    Column("spread", "", _spread, {PRINTED: 0, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
-    Column("rate", "rate", lambda r: r.run.rate, {PRINTED: 0}, units.rate),
+    Column("total", "total", _total, {**_EVERY, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
+    Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
+    Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
-    Column("of limit", "of limit", _limit, {PRINTED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("of limit", "of limit", _limit, {PRINTED: 0, BENCHED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),
+    Column("vs peer", "vs best peer", lambda r: r.label or _of_best(r), {BENCHED: 0}, units.gain, right=True),
     Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),
     Column("bandwidth", "bandwidth", lambda r: r.run.bandwidth, {PRINTED: 0, HISTORY: FULL}, units.bandwidth, 9, True, True),
     Column("of peak", "of peak", _peak, {PRINTED: 0, HISTORY: WIDEST}, units.percent, 7, True, True),
@@ -197,17 +227,19 @@ _ALL = (
     Column("from", "from", lambda r: _end(r, low=True), {COMPARED: 0}),
     Column("to", "to", lambda r: _end(r, low=False), {COMPARED: 0}),
     Column("checksum", "checksum", _checksum, {PRINTED: 0, HISTORY: FULL}, absent=NONE),
-    Column("verdict", "verdict", lambda r: r.found.verdict if r.found else "", {COMPARED: 0, COMPARISON: 0}, cells=12),
+    Column("gained", "vs base", _gained, {HISTORY: WIDE}, right=True),
+    Column("verdict", "verdict", _verdict, {COMPARED: 0, COMPARISON: 0, HISTORY: WIDEST}, cells=12),
     Column("because", "because", _because, {COMPARED: 0, COMPARISON: 0}, cells=0),
-    Column("result", "result", lambda r: outcome(r.model, r.run), {PRINTED: 0}),
+    Column("result", "result", lambda r: r.ended or outcome(r.model, r.run), {**_MEASURED, HISTORY: 0}, cells=33),
+    Column("remark", "", lambda r: r.ended, {TUNED: 0}),
     Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
 )
 COLUMNS = {column.key: column for column in _ALL}
 
 
-def columns_of(table: str, width: int = 0) -> tuple[Column, ...]:
+def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:
     """The columns of that table, on a screen of so many cells."""
-    return tuple(column for column in _ALL if width >= column.tables.get(table, width + 1))
+    return tuple(column for column in _ALL if table in column.tables and width >= column.tables[table])
 
 
 def texts(row: Row, *keys: str) -> tuple[str, ...]:
@@ -215,16 +247,24 @@ def texts(row: Row, *keys: str) -> tuple[str, ...]:
     return tuple(COLUMNS[key].text(row) for key in keys)
 
 
-PRINTED_HEAD, COMPARED_HEAD = (tuple(column.title for column in columns_of(table)) for table in (PRINTED, COMPARED))
+def head(table: str, spread: str = "") -> tuple[str, ...]:
+    """The titles of a table's columns; that of the spread is a blank, or what it is said to be."""
+    return tuple(column.title or spread for column in columns_of(table))
+
+
+def line(table: str, row: Row) -> tuple[str, ...]:
+    """What that table says of a run."""
+    return tuple(column.text(row) for column in columns_of(table))
+
+
+PRINTED_HEAD, COMPARED_HEAD = head(PRINTED), head(COMPARED)
 
 
 def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
     """The run under PRINTED_HEAD, for people; `vs` is against a run of the kernel `baseline`."""
-    row = Row(model, run, baseline_run(model, run, baseline))
-    return tuple(column.text(row) for column in columns_of(PRINTED))
+    return line(PRINTED, Row(model, run, baseline_run(model, run, baseline)))
 
 
 def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
     """A run's comparison with the baseline under COMPARED_HEAD; the baseline's own row has none."""
-    row = Row(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label)
-    return tuple(column.text(row) for column in columns_of(COMPARED))
+    return line(COMPARED, Row(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label))

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from fwtui.analysis.columns import PRINTED_HEAD, printed
+from fwtui.analysis.columns import PRINTED, head, printed
 from fwtui.analysis.report import markdown, result
 from fwtui.common.errors import Refused
 from fwtui.sessions.library import model_of
@@ -39,8 +39,7 @@ def rows_of(loaded: Loaded, table: str) -> list[Row]:
 def human_rows(loaded: Loaded) -> list[Row]:
     """The runs under the columns of `fwtui run --table`."""
     model = model_of(loaded)
-    names = [name or "±" for name in PRINTED_HEAD]
-    return [dict(zip(names, printed(model, run), strict=True)) for run in model.runs.values()]
+    return [dict(zip(head(PRINTED, "±"), printed(model, run), strict=True)) for run in model.runs.values()]
 
 
 def _runs(model: Model, run: Run) -> Iterator[Row]:

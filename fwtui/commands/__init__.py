@@ -11,12 +11,6 @@ from collections.abc import Collection
 
 from fwtui.common.outline import Outline, module_files, outlines
 
-OK, WRONG, USAGE, NO_GPU, WORKER_DIED, NOT_RECORDED = range(6)
-EXIT_CODES = (
-    "exit codes: 0 ok, 1 wrong result or damaged file, 2 usage, 3 no GPU, 4 worker died, 5 recording incomplete, "
-    "128+n ended by signal n"
-)
-
 
 def names() -> Collection[str]:
     """Every command; none of them is read."""

@@ -7,31 +7,31 @@ import json
 import signal
 from typing import Any
 
-from fwtui.analysis.columns import outcome
-from fwtui.analysis.limits import Limit, limit_of
-from fwtui.analysis.report import markdown, table
+from fwtui.analysis.columns import BENCHED, Row, columns_of, head, line
+from fwtui.analysis.report import markdown, result, table
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
-from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG, ended_by
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.auto import backend_of
-from fwtui.machine.tuned import config_of
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
 
 ORDER = 160
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
-COLUMNS = ("n", "type", "kernel", "on", "choices", "total", "", "rate", "of limit", "vs best peer", "result")
-RIGHT = ("n", "total", "±", "rate", "of limit", "vs best peer")
+RESULT = (
+    *("n", "dtype", "kernel", "peer", "auto", "backend", "tile", "options", "launch", "seconds", "spread", "turns", "passes"),
+    *("relaxations_per_second", "limit_relaxations_per_second", "limit_form", "share_of_limit", "ratio_to_best_peer"),
+    *("best_peer", "verified", "checksum"),
+)
 BEST_RUNGS = 3
 
 
@@ -75,7 +75,7 @@ def execute(given: argparse.Namespace) -> int:
     finally:
         recorded = closed(live, given, reason)
     if reason == "signal":
-        return 128 + signal.SIGINT
+        return ended_by(signal.SIGINT)
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
     return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)
@@ -117,36 +117,18 @@ def _best(backend: str, dtype: str) -> list[str]:
 def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
         return [json.dumps(data(bench, live))]
-    rows = [row(heat, entrant, live) for heat in bench.heats for entrant in heat.ranking]
+    rows = [line(BENCHED, _row(heat, entrant, live)) for heat in bench.heats for entrant in heat.ranking]
     remarks = remarks_on(bench)
     if given.markdown:
-        lines = markdown([name or "±" for name in COLUMNS], rows, RIGHT)
-        return [*lines, "", *(f"{line}  " for line in [_machine(live), *remarks])]
-    return [_machine(live), "", *table([COLUMNS, *rows]), "", *remarks]
+        right = [column.title or "±" for column in columns_of(BENCHED) if column.right]
+        return [*markdown(head(BENCHED, "±"), rows, right), "", *(f"{words}  " for words in [_machine(live), *remarks])]
+    return [_machine(live), "", *table([head(BENCHED), *rows]), "", *remarks]
 
 
-def row(heat: Heat, entrant: Entrant, live: Live) -> tuple[str, ...]:
-    """One entrant under COLUMNS."""
-    ratio = heat.ratio(entrant)
-    versus = "best peer" if entrant is heat.best_peer else units.ABSENT if ratio is None else units.gain(ratio)
-    wrong = next((run for run in entrant.runs if not (run.verified and run.state == "done")), None)
-    return (
-        str(heat.n),
-        heat.dtype,
-        f"{entrant.name} (auto)" if entrant.experiment.auto else entrant.name,
-        "GPU" if entrant.runs[-1].backend == "cuda" else "CPU",
-        config_of(entrant.experiment).words,
-        units.duration(entrant.seconds),
-        units.spread(entrant.spread),
-        units.rate(entrant.rate),
-        units.percent(_share(entrant, limit_of(live.model, entrant.runs[-1]))),
-        versus,
-        "verified" if wrong is None else outcome(live.model, wrong),
-    )
-
-
-def _share(entrant: Entrant, limit: Limit | None) -> float | None:
-    return entrant.rate / limit.relaxations_per_second if limit is not None and entrant.rate else None
+def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:
+    best = heat.best_peer
+    label, ended = "best peer" * (entrant is best), "verified" * entrant.right
+    return Row(live.model, entrant.run, label=label, ended=ended, best=best.run.rate if best is not None else None)
 
 
 def remarks_on(bench: Bench) -> list[str]:
@@ -166,32 +148,18 @@ def data(bench: Bench, live: Live) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:
-            limit = limit_of(live.model, entrant.runs[-1])  # at the clock of the last turn
-            results.append(
-                {
-                    "n": heat.n,
-                    "dtype": heat.dtype,
-                    "kernel": entrant.name,
-                    "peer": is_peer(entrant.name),
-                    "auto": entrant.experiment.auto or None,
-                    "backend": entrant.runs[-1].backend,
-                    "tile": entrant.experiment.tile or None,
-                    "options": entrant.experiment.options,
-                    "launch": entrant.experiment.launch,
-                    "seconds": entrant.seconds,
-                    "spread": entrant.spread,
-                    "turns": [run.seconds for run in entrant.runs],
-                    "passes": len(entrant.passes),
-                    "relaxations_per_second": entrant.rate,
-                    "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
-                    "limit_form": limit.form.key if limit is not None else None,
-                    "share_of_limit": _share(entrant, limit),
-                    "ratio_to_best_peer": heat.ratio(entrant),
-                    "best_peer": heat.best_peer.name if heat.best_peer is not None else None,
-                    "verified": entrant.right,
-                    "checksum": next((run.verdict.checksum for run in entrant.runs if run.verdict is not None), None),
-                }
-            )
+            own = {
+                "peer": is_peer(entrant.name),
+                "tile": entrant.experiment.tile or None,
+                "turns": [run.seconds for run in entrant.runs],
+                "passes": len(entrant.passes),
+                "ratio_to_best_peer": heat.ratio(entrant),
+                "best_peer": heat.best_peer.name if heat.best_peer is not None else None,
+                "verified": entrant.right,
+            }
+            whole = result(live.model, entrant.run)
+            told = {**whole["experiment"], **whole, **own}
+            results.append({name: told[name] for name in RESULT})
     here, gpu = hardware.machine(), live.model.gpu
     left_out = [{"kernel": name, "n": h.n, "dtype": h.dtype, "why": why} for h in bench.heats for name, why in h.left_out]
     return {

@@ -1,4 +1,4 @@
-"""Say whether a session file is whole and closed (0), or what is left of it (1)."""
+"""Say whether session files are whole and closed (0), or what is left of them (1)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import os
 import sys
 from typing import TextIO
 
-from fwtui.commands import OK, USAGE, WRONG
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, USAGE, WRONG
+from fwtui.common.text import clean
 from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.stream.events import Header
@@ -18,11 +19,16 @@ ORDER = 90
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", help="a session file")
+    parser.add_argument("sessions", nargs="+", metavar="session", help="a session file; of several the worst exit code counts")
 
 
 def execute(given: argparse.Namespace) -> int:
-    return check(given.session, sys.stdout)
+    worst = OK
+    for path in given.sessions:
+        if len(given.sessions) > 1:
+            print(f"{clean(path)}:")
+        worst = max(worst, check(path, sys.stdout))
+    return worst
 
 
 def check(path: str | os.PathLike[str], out: TextIO) -> int:

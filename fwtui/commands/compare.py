@@ -11,10 +11,10 @@ from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
 from fwtui.analysis.reason import changes
 from fwtui.analysis.report import table
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.sessions.library import load_model, resolve
 
@@ -39,10 +39,9 @@ def execute(given: argparse.Namespace) -> int:
         for entrant, baseline, found in chosen:
             if baseline is not last:
                 rows.append(compared(baseline, None))
-            *told, because = compared(entrant, found)
             if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
-                why[f"not compared: {because}"], because = None, ""
-            rows.append((*told, because))
+                why[f"not compared: {found.why}"], found = None, found._replace(why="")
+            rows.append(compared(entrant, found))
             last = baseline
         below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
         print("\n".join([*table(rows), *why, *below]), flush=True)

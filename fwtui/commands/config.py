@@ -6,7 +6,7 @@ import argparse
 import json
 
 from fwtui.analysis.report import table
-from fwtui.commands import OK
+from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.machine import settings
 from fwtui.machine.settings import KEYMAP

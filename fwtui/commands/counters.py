@@ -8,9 +8,9 @@ import json
 import msgspec
 
 from fwtui.analysis.report import table
-from fwtui.commands import NO_GPU, OK, USAGE
 from fwtui.commands.support.asking import add_fields, experiments
 from fwtui.commands.support.narrating import say
+from fwtui.common.exit_codes import NO_GPU, OK, USAGE
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.counters import METRICS, PROFILED, Counters, measure, shown
 from fwtui.machine import hardware

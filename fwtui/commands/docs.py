@@ -10,10 +10,11 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from fwtui.commands import OK, WRONG, render
+from fwtui.commands import render
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.readme_parts import READMES, ROOT, rewrite, update
 from fwtui.common.errors import Refused, why
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import shown
 from fwtui.sessions import schema
 

@@ -12,9 +12,9 @@ from typing import TextIO
 
 from fwtui.analysis import limits
 from fwtui.analysis.report import table
-from fwtui.commands import OK, WORKER_DIED
 from fwtui.commands.support.narrating import say
 from fwtui.common import units
+from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
 from fwtui.common.text import clean
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -109,7 +109,7 @@ def print_report(stream: TextIO) -> int:
         print(f"{check.name:{width}}  {check.state:7}  {clean(check.found)}", file=stream)
         if check.fix:
             print(f"{'':{width}}  {'':7}  -> {clean(check.fix)}", file=stream)
-    return int(any(check.essential and check.state == MISSING for check in checks))
+    return WRONG if any(check.essential and check.state == MISSING for check in checks) else OK
 
 
 def _platform() -> Check:

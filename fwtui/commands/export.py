@@ -12,10 +12,10 @@ from typing import TextIO
 
 from fwtui.analysis import export
 from fwtui.analysis.export import FORMATS, TABLES, Row
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.common.atomic_file import new_file
 from fwtui.common.errors import Refused, why
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import load

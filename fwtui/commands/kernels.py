@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from fwtui.analysis.report import table
-from fwtui.commands import OK
+from fwtui.common.exit_codes import OK
 from kernels import registry
 from kernels.plan import Kernel
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from fwtui.analysis.report import table
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import defaults
 from fwtui.learn.course import step_named

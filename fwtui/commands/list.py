@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fwtui.commands import OK
+from fwtui.common.exit_codes import OK
 from fwtui.sessions.listing import ORDERS, print_list
 
 ORDER = 80

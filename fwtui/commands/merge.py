@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.narrating import say
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import Written, merge
 

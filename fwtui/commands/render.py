@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.commands import OK
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
 from fwtui.tui.frame.places import place_names

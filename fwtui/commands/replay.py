@@ -8,10 +8,10 @@ import sys
 
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.report import result, table
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.stream import Inlet, piped
 from fwtui.stream.events import RunStarted

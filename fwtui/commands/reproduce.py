@@ -14,10 +14,10 @@ from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, C
 from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import Preset, Row, Scale
 from fwtui.campaigns.reproduce.results import Results
-from fwtui.commands import OK
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, ended_by
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
@@ -56,7 +56,7 @@ def execute(given: argparse.Namespace) -> int:
         try:
             return max(_one(given, preset, scale, folder, alone=len(chosen) == 1) for preset in chosen)
         except Stopped as stopped:
-            return 128 + stopped.signum
+            return ended_by(stopped.signum)
 
 
 def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> int:

@@ -9,19 +9,19 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.columns import SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.report import result, table
 from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.commands import WRONG
 from fwtui.commands.support.asking import add_fields, experiments, kernel_options
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import WRONG, ended_by
 from fwtui.common.signals import Stopped, handlers_kept, on_signals
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
@@ -76,7 +76,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     print("\n".join((_json if given.json else lines)(owners, sweep, findings(live.model, runs))), flush=True)
     if interrupted:
-        return 128 + interrupted
+        return ended_by(interrupted)
     return WRONG if any(run.wrong for run in runs) else closed(live, given)
 
 
@@ -135,7 +135,7 @@ def _place(sweep: Sweep, cell: Cell) -> str:
 def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
     """Every cell as a row, what they say together, and what was left out and why; `owners` has the model of a run by its id()."""
     shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1]
-    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), "total", "", "rate", "of best", "result")]
+    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), *head(SWEPT))]
     left_out: list[str] = []
     told: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
     for cell in sweep.grid.cells.values():
@@ -146,10 +146,8 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
         if run is None:
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
-        top, row = found.best_rates.get(run.n), Row(owners[id(run)], run)
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
-        of_best = units.percent(run.rate / top if run.rate and top else None)
-        rows.append((*at, *texts(row, "total", "spread", "rate"), of_best, *texts(row, "result")))
+        rows.append((*at, *line(SWEPT, Row(owners[id(run)], run, best=found.best_rates.get(run.n)))))
     return [*table(rows), "", *found.sentences, *left_out]
 
 

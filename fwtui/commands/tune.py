@@ -8,26 +8,26 @@ from collections.abc import Sequence
 
 import msgspec
 
+from fwtui.analysis.columns import PICKED, TUNED, Row, columns_of, head, line
 from fwtui.analysis.report import table
 from fwtui.campaigns.tuning import Problem, Tuner
-from fwtui.commands import OK, WRONG
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
-from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.machine.auto import backend_of
 from fwtui.machine.tuned import Trial
+from fwtui.stream.model import Model
 from kernels.auto import AUTO, in_order
 from kernels.plan import Kernel
 
 ORDER = 170
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
-ROW = "{:>6}  {:8}  {:20}  {:38}  {:>9}  {}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def execute(given: argparse.Namespace) -> int:
     try:
         tuner = Tuner(live, backend, graph.device_id.index, kernels, graph, _json if given.json else _shown, given.fresh)
         if not given.json:
-            print(ROW.format("n", "type", "kernel", "choices", "total", ""), flush=True)
+            _print(head(TUNED))
         whole = tuner.tune(problems, given.seconds)
     finally:
         recorded = closed(live, given)
@@ -75,12 +75,8 @@ def execute(given: argparse.Namespace) -> int:
 
 def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:
     """What auto picks from now on, as a table."""
-    rows: list[tuple[str, ...]] = [("n", "type", "auto picks", "choices", "total", "rate")]
-    for problem in problems:
-        if (best := tuner.best(problem)) is not None and best.seconds:
-            rate = units.rate(problem.n**3 / best.seconds)
-            rows.append((str(problem.n), problem.dtype, best.kernel, best.config.words, units.duration(best.seconds), rate))
-    return table(rows)
+    best = [trial for problem in problems if (trial := tuner.best(problem)) is not None]
+    return table([head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)])
 
 
 def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:
@@ -97,8 +93,13 @@ def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
 
 
 def _shown(trial: Trial, best: bool) -> None:
-    total, remark = units.duration(trial.seconds), "best so far" if best else clean(trial.note)
-    print(ROW.format(trial.n, trial.dtype, trial.kernel, trial.config.words, total, remark).rstrip(), flush=True)
+    _print(line(TUNED, Row(Model(), trial.run, ended="best so far" if best else clean(trial.note))))
+
+
+def _print(texts: Sequence[str]) -> None:
+    """A line of a table that is not whole yet: what a cell may take is known from its column."""
+    cells = zip(columns_of(TUNED), texts, strict=True)
+    print("  ".join(text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in cells).rstrip(), flush=True)
 
 
 def _json(trial: Trial, best: bool) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, USAGE, WRONG, ended_by
 from fwtui.common.text import clean
 
 
@@ -25,10 +27,10 @@ def unwritten(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         # the reader has gone; nothing more can be said, not even by the interpreter's last flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return ended_by(signal.SIGPIPE)
     where = f" {clean(str(error.filename))}" if error.filename else " the output"
     print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
-    return 1
+    return WRONG
 
 
 def reported(work: Callable[[], object], too_large: str) -> int:
@@ -39,10 +41,10 @@ def reported(work: Callable[[], object], too_large: str) -> int:
         sys.stdout.flush()
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
-        return 2  # as the command line says it
+        return USAGE
     except MemoryError:
         print(f"fwtui: {too_large}", file=sys.stderr)
-        return 2
+        return USAGE
     except OSError as error:
         return unwritten(error)
-    return 0
+    return OK

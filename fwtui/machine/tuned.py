@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.machine import device_cache
+from fwtui.stream import events
+from fwtui.stream.run import Run, started
 
 KIND = "tuned-1"
 REACH = 4.0  # a size stands for others up to so many times as small; the largest stands for all above it
@@ -31,6 +33,13 @@ class Trial(Struct, frozen=True, kw_only=True):
     @property
     def config(self) -> Config:
         return config_of(self)
+
+    @property
+    def run(self) -> Run:
+        """As a run, for tables and estimates."""
+        experiment = self.config.applied(Experiment(n=self.n, dtype=self.dtype))
+        began = events.RunStarted(t=0, run=0, experiment=experiment, title="", backend="", phases=())
+        return started(began).after(events.RunDone(t=0, run=0, outcome="done", median=self.seconds))
 
 
 class Config(Struct, frozen=True, kw_only=True):

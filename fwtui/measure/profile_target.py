@@ -14,6 +14,7 @@ import msgspec
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import clean
 from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, changed
@@ -46,8 +47,8 @@ def main() -> int:
         count(msgspec.json.decode(sys.argv[1], type=Experiment))
     except (Refused, MemoryError) as error:
         print(f"fwtui: {clean(str(error)) or 'the memory of this machine is exhausted; choose a smaller n'}", file=sys.stderr)
-        return 2
-    return 0
+        return USAGE
+    return OK
 
 
 if __name__ == "__main__":

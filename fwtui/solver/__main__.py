@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+from fwtui.common.exit_codes import WRONG
 from fwtui.common.signals import leave, let_in, on_signals
 
 
@@ -30,7 +31,7 @@ def main() -> int:
         if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
             raise
         print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
-        return 1
+        return WRONG
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from fwtui.analysis import columns as table
+from fwtui.analysis.columns import COMPARISON, Column
 from fwtui.analysis.compare import Entrant, compare
 from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
@@ -223,6 +225,14 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
                 Verdict(pair).draw(pair, width)
                 Deltas(pair).draw(pair, width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
+
+
+def test_why_takes_what_is_left_also_where_a_column_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = {column.key: cells for column, cells in columns(160)}
+    added = Column("added", "added", lambda row: "x", {COMPARISON: 120}, cells=7)
+    monkeypatch.setattr(table, "_ALL", (*table._ALL, added))
+    assert {column.key: cells for column, cells in columns(160)} == {**usual, "because": usual["because"] - 9, "added": 7}
+    assert "because" not in {column.key: cells for column, cells in columns(60)}
 
 
 def test_phases_that_are_a_guide_are_said_to_be() -> None:

@@ -109,7 +109,7 @@ async def test_only_changed_cells_are_written(dashboard: FwtuiApp, monkeypatch: 
         await go(pilot, "r")
         written.clear()
         await go(pilot, "b")
-        assert written == ["2:vs base", "1:vs base"]
+        assert written == ["2:gained", "1:gained"]
 
 
 async def test_baseline_compares_runs_of_the_same_size(dashboard: FwtuiApp) -> None:

@@ -397,7 +397,8 @@ def test_no_ratio_stands_beside_a_baseline_that_is_still_going() -> None:
     going = scenes.run(2, 9.0, scenes.experiment("katz-kider"), title="b", until="clean")
     model = model_of([*scenes.run(1, 1.0, scenes.experiment("naive"), title="a"), *going])
     one, other = model.runs[1], model.runs[2]
-    assert wording.against(model, one, other) == ("", "") and wording.speedup(other, one) == ""
+    told = history.cells(one, model, other)
+    assert told["gained"].plain == told["verdict"].plain == wording.speedup(other, one) == ""
 
 
 def test_speedups_need_two_trustworthy_runs_of_one_size() -> None:

@@ -15,6 +15,7 @@ from fwtui.analysis.report import markdown
 from fwtui.commands.kernels import cells
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
+from fwtui.common.exit_codes import EXIT_CODES
 from fwtui.common.text import clean
 from fwtui.learn.lessons import lessons, listed
 from fwtui.sessions.folders import SUFFIX, shipped_folder
@@ -88,7 +89,11 @@ def course_list() -> list[str]:
     return [f"**{course.name}**", "", *markdown(head[:-1], [row[:-1] for row in rows])]  # without whether it can be answered here
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {LADDER: ladder, CHAMPION: champion, "kernels": kernel_list, "course": course_list}
+def exits() -> list[str]:
+    return [f"`fwtui COMMAND --help` says the rest. {EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."]
+
+
+PARTS = {LADDER: ladder, CHAMPION: champion, "kernels": kernel_list, "course": course_list, "exit codes": exits}
 
 
 def _marks(name: str) -> tuple[str, str]:

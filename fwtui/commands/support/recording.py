@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.commands import NOT_RECORDED, OK
 from fwtui.commands.support.narrating import narrate, say
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import NOT_RECORDED, OK
 from fwtui.common.signals import on_signals, stop
 from fwtui.live.session import Live
 from fwtui.stream.codec import Line

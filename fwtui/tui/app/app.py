@@ -27,6 +27,7 @@ from textual.widget import AwaitMount
 from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
+from fwtui.common.exit_codes import WRONG
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.kept import Earlier, earlier
 from fwtui.stream.requests import Hardware
@@ -404,7 +405,7 @@ class FwtuiApp(App[None]):
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def panic(self, *renderables: RenderableType) -> None:
-        self._return_code = 1  # Textual leaves it alone where its input thread has failed
+        self._return_code = WRONG  # Textual leaves it alone where its input thread has failed
         super().panic(*renderables)
 
     def _handle_exception(self, error: Exception) -> None:

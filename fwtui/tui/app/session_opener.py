@@ -17,6 +17,7 @@ from textual.widgets import ProgressBar, Static
 
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import clean
 from fwtui.sessions import reader
 from fwtui.sessions.stream import Listener
@@ -111,11 +112,11 @@ class WaitingScreen(Dialog):
         super().__init__("Waiting for a session on standard input", Static(words, markup=False), hint="Esc ends the program")
 
     def action_leave(self) -> None:
-        self.app.exit(return_code=0)
+        self.app.exit(return_code=OK)
 
 
 class SessionOpener:
-    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: 0 where the user gave up.
+    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: OK where the user gave up.
 
     `how` is the speed, the start and the longest gap with which every recording is played.
     """
@@ -144,11 +145,11 @@ class SessionOpener:
             if isinstance(screen, ReadingScreen) and screen.reading is reading:
                 screen.dismiss(None)
         if reading.given_up:
-            self._failed(f"{reading.name} was not opened", 0)
+            self._failed(f"{reading.name} was not opened", OK)
         elif isinstance(reading.outcome, Refused):
-            self._failed(str(reading.outcome), 2)
+            self._failed(str(reading.outcome), USAGE)
         elif isinstance(reading.outcome, Exception):
-            self._failed(f"the session could not be read: {clean(str(reading.outcome))}", 2)
+            self._failed(f"the session could not be read: {clean(str(reading.outcome))}", USAGE)
         else:
             self._app.call_later(self._enter, reading.outcome)
 
@@ -176,4 +177,4 @@ class SessionOpener:
             self._app.call_later(self._enter, recording)
         elif listener.over:
             self._awaited = None
-            self._failed(listener.refusal or "nothing came down the pipe", 2)
+            self._failed(listener.refusal or "nothing came down the pipe", USAGE)

@@ -29,9 +29,10 @@ def columns(width: int) -> Widths:
     """Columns and their cells for a table of so many cells; what is left over says why."""
     run, kernel, verdict = next(cells for least, *cells in OWN if width >= least)
     own = {"run": run, "kernel": kernel, "verdict": verdict}
-    *fixed, because = [(c, own.get(c.key, c.cells)) for c in columns_of(COMPARISON, width)]
-    room = room_beside(fixed, width)
-    return (*fixed, (because[0], room)) if room >= LEAST_BECAUSE else tuple(fixed)
+    shown = columns_of(COMPARISON, width)
+    fixed = [(c, own.get(c.key, c.cells)) for c in shown if c.key != "because"]
+    own["because"] = room_beside(fixed, width)
+    return fixed if own["because"] < LEAST_BECAUSE else [(c, own.get(c.key, c.cells)) for c in shown]
 
 
 def cells(line: Line, label_width: int) -> dict[str, Text]:

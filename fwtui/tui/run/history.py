@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from rich.text import Text
 
-from fwtui.analysis.columns import FULL, HISTORY, WIDE, WIDEST, Column, Row, columns_of
+from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, Row, columns_of
+from fwtui.analysis.compare import Entrant, compare
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -18,30 +20,25 @@ LONGEST = 23  # cells of a kernel's name
 NARROW_TOTAL = 10
 
 
-AGAINST = Column("vs base", "vs base", lambda r: wording.against(r.model, r.run, r.baseline)[0], {HISTORY: WIDE}, right=True)
-VERDICT = Column("verdict", "verdict", lambda r: wording.against(r.model, r.run, r.baseline)[1], {HISTORY: WIDEST})
-RESULT = Column("result", "result", lambda r: wording.outcome(r.run, r.model), {HISTORY: 0}, cells=33)
-COLUMNS = (*columns_of(HISTORY, FULL), AGAINST, VERDICT, RESULT)
-
-
 def columns(width: int) -> Widths:
     """Columns and their cells for a table of `width` cells with its scrollbar.
 
-    The last one gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
+    The result gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
     """
-    fixed = [(c, c.cells) for c in COLUMNS if c is not RESULT and max(width, 0) >= c.tables[HISTORY]]
-    if width < WIDE:
-        fixed = [(c, NARROW_TOTAL if c.key == "total" else cells) for c, cells in fixed]
-    room = room_beside(fixed, width)
-    spare = max(0, room - RESULT.cells)
-    fixed = [(c, min(cells + spare, LONGEST) if c.key == "kernel" else cells) for c, cells in fixed]
-    return (*fixed, (RESULT, max(8, min(RESULT.cells, room))))
+    shown, own = columns_of(HISTORY, max(width, 0)), {"total": NARROW_TOTAL} if width < WIDE else {}
+    room = room_beside([(c, own.get(c.key, c.cells)) for c in shown if c.key != "result"], width)
+    kernel, result = COLUMNS["kernel"].cells, COLUMNS["result"].cells
+    own |= {"kernel": min(kernel + max(0, room - result), LONGEST), "result": max(8, min(result, room))}
+    return [(c, own.get(c.key, c.cells)) for c in shown]
 
 
 def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     """What the table says of a run."""
-    row = Row(model, run, baseline)
-    texts = {column.key: cell(column, row) for column in COLUMNS}
+    found = None
+    if baseline is not None and baseline.id != run.id and wording.speedup(run, baseline):
+        found = compare(Entrant(model, run), Entrant(model, baseline))
+    row = Row(model, run, baseline, found, ended=wording.outcome(run, model))
+    texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}
     for text in texts.values():
         if text.plain == units.ABSENT:
             text.plain = ""  # a wall of them says nothing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fwtui.analysis import compare
 from fwtui.analysis.columns import short_dtype, simulated
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Entrant
 from fwtui.analysis.disturbances import disturbances
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
@@ -15,7 +14,6 @@ from fwtui.stream.stages import doing
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
 FLETCHER = "fletcher "
-VERDICT_SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
 def graph_words(e: Experiment) -> str:
@@ -140,18 +138,6 @@ def speedup(run: Run, baseline: Run | None) -> str:
         return "baseline"
     ratio = compare.speedup(run, baseline)
     return units.gain(ratio) if ratio is not None else ""
-
-
-def against(model: Model, run: Run, baseline: Run | None) -> tuple[str, str]:
-    """How many times as fast as the baseline with the verdict's sign, and the verdict: 5.1x ▲, FASTER.
-
-    Nothing where no times can be compared.
-    """
-    ratio = speedup(run, baseline)
-    if baseline is None or not ratio or run.id == baseline.id:
-        return ratio, ""
-    found = compare.compare(Entrant(model, run), Entrant(model, baseline))
-    return f"{found.gained or ratio} {VERDICT_SIGNS[found.verdict]}", found.verdict
 
 
 def device(model: Model) -> str:

@@ -95,7 +95,7 @@ def test_what_is_wrong_once_has_no_time_and_is_nobodys_best_peer(monkeypatch: py
     Worker(monkeypatch, numpy="wrong")
     heat = bench().heat(experiments(200), 1.0)
     wrong = heat.ranking[-1]
-    assert wrong.name == "numpy" and wrong.seconds is None and wrong.rate is None and heat.ratio(wrong) is None
+    assert wrong.name == "numpy" and wrong.seconds is None and wrong.run.rate is None and heat.ratio(wrong) is None
     assert heat.best_peer is not None and heat.best_peer.name == "scipy"
 
 

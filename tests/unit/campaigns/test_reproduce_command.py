@@ -14,7 +14,7 @@ from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
 from fwtui.campaigns.reproduce.preset import Scale
 from fwtui.campaigns.reproduce.results import Results
-from fwtui.commands import OK, USAGE
+from fwtui.common.exit_codes import OK, USAGE
 from fwtui.experiment.experiment import Experiment, changed
 
 

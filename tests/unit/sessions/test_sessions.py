@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from session_lines import GOLDEN, HEADER, notice, record
 
+from fwtui.__main__ import main
 from fwtui.commands.check import check
 from fwtui.common.errors import Refused
 from fwtui.sessions.reader import TooNew, load, open_session
@@ -131,3 +132,15 @@ class TestCheck:
         out = io.StringIO()
         assert check(session.path, out) == 0
         assert "Whole and closed (ended by signal). 12 events had been lost before." in out.getvalue()
+
+    def test_each_of_several_files_is_named_and_the_worst_one_decides(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        whole, cut, none = record(tmp_path / "a", notice(1)), record(tmp_path / "b", notice(1), close=False), tmp_path / "c"
+        assert [main(["check", *map(str, paths)]) for paths in ((cut, whole), (cut, none, whole))] == [1, 2]
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if line.startswith(f"{tmp_path}")] == [
+            f"{path}:" for path in (cut, whole, cut, none, whole)
+        ]
+        at = lines.index(f"{none}:")
+        assert "there is no end" in lines[at - 1] and lines[-1] == "Whole and closed."
