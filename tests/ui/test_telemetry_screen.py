@@ -47,9 +47,12 @@ def readings(values: list[float | None], every: float = 0.1) -> list[events.Tele
 def test_bins_are_means_and_a_reading_stands_until_the_next_but_not_for_ever() -> None:
     bins = Bins(1.0, ("gpu_power_watts",))
     told = [events.Telemetry(t=t, gpu_power_watts=w) for t, w in ((0.0, 100.0), (0.5, 200.0), (1.2, 50.0), (6.0, 70.0))]
-    bins.take(told)
-    assert bins.means(0, 0, 8) == [150, 50, 50, 50, None, None, 70, None]
+    bins.take([*told, *(events.Telemetry(t=7.0 + place / 10) for place in range(30))])
+    assert bins.means(0, 0, 7) == [150, 50, 50, 50, None, None, 70]
     assert HOLD_SECONDS == 1.5
+    slow = Bins(1.0, ("gpu_power_watts",))
+    slow.take(readings([100.0, 200.0, 300.0], every=4.0))
+    assert slow.means(0, 0, 10) == [100] * 4 + [200] * 4 + [300, None], "a recording of few readings has no gaps"
     fine = Bins(0.05, ("gpu_power_watts",))
     fine.take(told[:3])
     assert fine.means(0, 0, 12) == [100] * 10 + [200] * 2

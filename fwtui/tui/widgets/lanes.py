@@ -11,7 +11,7 @@ from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
 from fwtui.stream.quantity import Quantity
 
-HOLD_SECONDS = 1.5  # a reading stands until the next one, but not for longer than this
+HOLD_SECONDS = 1.5  # a reading stands until the next one, but not for longer than this, or twice what is usual between two
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -43,6 +43,7 @@ class Bins:
         self._masks: dict[int, int] = {}  # bin -> reasons for lowered clocks
         self._taken = 0
         self._last: events.Telemetry | None = None
+        self._between = 0.0  # seconds between two readings, on average
 
     def take(self, readings: Sequence[events.Telemetry]) -> None:
         """Agree with these readings; only what is new costs anything."""
@@ -58,6 +59,7 @@ class Bins:
                 self._masks[place] = self._masks.get(place, 0) | reading.throttle
         self._taken = len(readings)
         self._last = readings[-1] if readings else None
+        self._between = (readings[-1].t - readings[0].t) / (len(readings) - 1) if len(readings) > 1 else 0.0
 
     def place(self, t: float) -> int:
         """The bin of a time."""
@@ -72,7 +74,7 @@ class Bins:
         return self._held(self._masks, first, count, lambda mask: mask)
 
     def _held(self, told: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
-        hold = math.ceil(HOLD_SECONDS / self.seconds)
+        hold = math.ceil(max(HOLD_SECONDS, 2 * self._between) / self.seconds)
         end = self.place(self._last.t) if self._last is not None else -1  # nothing is known after the last reading
         row: list[V | None] = []
         last: int | None = None
