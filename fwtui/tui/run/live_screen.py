@@ -295,8 +295,7 @@ class RunScreen(SessionScreen):
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
         with self.saying():
-            device = DeviceId.parse(self.draft.text("device"))
-            self.say(self.view.measure_limits(backend, device.index))
+            self.say(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return (action == "back" and self.view.busy) or super().check_action(action, parameters)
