@@ -17,6 +17,7 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
+from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
@@ -128,6 +129,16 @@ async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: R
         place = (chart.drawing.left + plot.column(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
+
+
+def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
+    model = Model()
+    for number in (1, 2):
+        begun, *rest = scenes.run(number, number, scenes.experiment("naive"), title="Naive")
+        for event in (msgspec.structs.replace(begun, gpu=number - 1), *rest):
+            model.apply(event)
+    for number in (1, 2):
+        assert figure(model, model.runs[number])[1] == ((number,),)
 
 
 async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(replay_of: Replay) -> None:
