@@ -185,7 +185,7 @@ def repeated(model: Model, run: Run) -> float:
     Without those that were disturbed: they say nothing of the others.
     """
     wanted = identity(run.experiment)
-    right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.backend == run.backend and r.gpu == run.gpu)
+    right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.device == run.device)
     alike = (r for r in right if r.seconds and identity(r.experiment) == wanted)
     times = [r.seconds for r in alike if r.seconds and not disturbances(r, model.evidence(r))]
     return max(times) / min(times) - 1 if times else 0.0
@@ -241,7 +241,7 @@ def _device(entrant: Entrant) -> tuple[object, ...]:
     """What computed the run, and in which session: the same one may have been read twice, or recorded in parts."""
     header = entrant.model.header
     session = (header.created, header.machine) if header is not None else (entrant.model,)
-    return (*session, entrant.run.backend, entrant.run.gpu)
+    return (*session, entrant.run.device)
 
 
 def _rough(run: Run, base: Run) -> Rough | None:

@@ -92,7 +92,7 @@ def roofs(model: Model, run: Run) -> Roofs:
     limit = limit_of(model, run)
     rate, form = (limit.relaxations_per_second, limit.form.title) if limit is not None else (None, "")
     if run.backend != "cuda":
-        told = model.limits_of(run.backend, run.gpu)
+        told = model.measured.get(run.device)
         return Roofs(told and told.copy_bytes_per_second, rate, form)
     gpu = model.gpu_of(run)
     return Roofs(gpu and gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu and gpu.multiprocessors)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from fwtui.common.errors import Corrupt
+from fwtui.experiment.device import DeviceId
 from fwtui.machine import device_cache
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
@@ -31,7 +32,7 @@ class Limit(NamedTuple):
 
 def limit_of(model: Model, run: Run) -> Limit | None:
     """The fastest form that is right for the run's distances, and the run's share of it; None where none was measured."""
-    limits = model.limits_of(run.backend, run.gpu)
+    limits = model.measured.get(run.device)
     if limits is None:
         return None
     nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
@@ -62,18 +63,18 @@ def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:
     return factor if CLOCK_FACTORS[0] <= factor <= CLOCK_FACTORS[1] else 1.0
 
 
-def load(backend: str, index: int = 0) -> events.Limits | None:
+def load(device: DeviceId) -> events.Limits | None:
     """The limits that were measured of this device; None where they were not."""
-    raw = device_cache.read(KIND, backend, index)
+    raw = device_cache.read(KIND, device)
     if raw is None:
         return None
     try:
         event = codec.decode(raw.rstrip(b"\n"))
     except Corrupt:
         return None
-    if not isinstance(event, events.Limits) or event.backend != backend or not event.complete:
+    if not isinstance(event, events.Limits) or event.backend != device.backend or not event.complete:
         return None
-    return msgspec.structs.replace(event, gpu=index)
+    return msgspec.structs.replace(event, gpu=device.index)
 
 
 def save(limits: events.Limits) -> events.Limits:
@@ -83,9 +84,9 @@ def save(limits: events.Limits) -> events.Limits:
     """
     if not limits.complete or limits.note:
         return limits
-    before = load(limits.backend, limits.gpu)
+    before = load(limits.device_id)
     best = limits if before is None else _best(before, limits)
-    device_cache.write(KIND, limits.backend, limits.gpu, codec.encode(msgspec.structs.replace(best, t=0.0, gpu=0)))
+    device_cache.write(KIND, limits.device_id, codec.encode(msgspec.structs.replace(best, t=0.0, gpu=0)))
     return best
 
 

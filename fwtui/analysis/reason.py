@@ -45,7 +45,7 @@ def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
     limiter = slowest.limiter if slowest is not None else None
     missing = ""
     if limiter is not None and limiter.what == UNKNOWN:
-        missing = COUNTERS if run.backend == "cuda" else LIMITS if model.limits_of(run.backend, run.gpu) is None else ""
+        missing = COUNTERS if run.backend == "cuda" else LIMITS if model.measured.get(run.device) is None else ""
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
         phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"

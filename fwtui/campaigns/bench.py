@@ -6,7 +6,7 @@ begins; each has a turn, then each has another (A B C A B C ...), and what the t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fwtui.analysis.estimate import known
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -108,18 +109,17 @@ class Bench:
         self._say = say
         self.heats: list[Heat] = []
 
-    def measure_limits(self, backends: Sequence[str], index: int) -> None:
+    def measure_limits(self, devices: Iterable[DeviceId]) -> None:
         """The limits of these devices: those that are kept, else measured now, before anything else runs."""
-        for backend in backends:
-            gpu = index if backend == "cuda" else 0
-            if not self._live.tell_limits(backend, gpu):
-                self._say(f"measuring the {backend.upper()}'s limit")
-                self._live.measure_limits(backend, gpu)
+        for device in devices:
+            if not self._live.tell_limits(device):
+                self._say(f"measuring the {device.backend.upper()}'s limit")
+                self._live.measure_limits(device)
                 finish(self._live)
-                told = self._live.model.limits_of(backend, gpu)
+                told = self._live.model.measured.get(device)
                 if told is None or not told.complete or told.note:
                     why = told.note if told is not None else "the worker died"
-                    self._say(f"the {backend.upper()}'s limit is not known: {why}")
+                    self._say(f"the {device.backend.upper()}'s limit is not known: {why}")
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
         """All that can take part, in turns, within that share of the time that is left."""

@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from fwtui.analysis.estimate import scaled
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.live.session import Live
 from fwtui.machine import tuned
@@ -79,20 +80,19 @@ class Tuner:
     def __init__(
         self,
         live: Live,
-        backend: str,
-        index: int,
+        device: DeviceId,
         kernels: Sequence[Kernel],
         experiment: Experiment,
         say: Callable[[Trial, bool], None],
         fresh: bool = False,
     ):
         self._live = live
-        self._backend, self._index = backend, index
+        self._device = device
         self._kernels = kernels
         self._experiment = experiment  # the graph, but for its size and number type
         self._say = say  # is told every trial, and whether it is the best so far
         self.trials: dict[tuple[Problem, Config], Trial] = {}
-        for trial in [] if fresh else tuned.load(backend, index):
+        for trial in [] if fresh else tuned.load(device):
             self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
@@ -127,7 +127,7 @@ class Tuner:
             trial = _measured(queue, problem, config, config.applied(experiment))
             before = self.best(problem)
             self.trials[problem, config] = trial
-            tuned.save(self.trials.values(), self._backend, self._index)
+            tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 
@@ -136,7 +136,7 @@ class Tuner:
         alike = (t for t in self.trials.values() if (t.kernel, t.dtype) == (config.kernel, problem.dtype))
         smaller = [t for t in alike if t.seconds and t.n < problem.n]
         nearest = max(smaller, key=lambda t: (t.n, t.config == config), default=None)
-        return scaled(nearest.seconds or 0.0, nearest.n, problem.n, self._backend) if nearest is not None else 0.0
+        return scaled(nearest.seconds or 0.0, nearest.n, problem.n, self._device.backend) if nearest is not None else 0.0
 
 
 def _measured(queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> Trial:

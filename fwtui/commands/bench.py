@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
 from fwtui.machine import hardware
-from fwtui.machine.auto import backend_of
+from fwtui.machine.auto import auto_device
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
 
@@ -56,17 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     base, names, others, sizes, dtypes = _asked(given)
-    here, _ = backend_of(base)
-    heats = [(n, dtype, [*(names or _best(here, dtype)), *others]) for n in sizes for dtype in dtypes]
+    here = auto_device(base)
+    heats = [(n, dtype, [*(names or _best(here.backend, dtype)), *others]) for n in sizes for dtype in dtypes]
     of_kernels = {kernel_named(name).backend for _, _, all_names in heats for name in all_names if name != AUTO.id}
-    backends = sorted({here} | of_kernels & {"cpu", here})
+    devices = sorted({here} | {here.on(backend) for backend in of_kernels & {"cpu", here.backend}})
     live = live_session(given, base.device)
     live.sinks.append(say_recording_failure)
     bench = Bench(live, given.rounds, given.seconds, say)
     reason = "closed"
     try:
         try:
-            bench.measure_limits(backends, base.device_id.index)
+            bench.measure_limits(devices)
             for place, (n, dtype, all_names) in enumerate(heats):
                 bench.heat([changed(base, kernel=name, n=n, dtype=dtype) for name in all_names], 1 / (len(heats) - place))
         except KeyboardInterrupt:
@@ -95,7 +95,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     if changes.get("device") == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be compared there; choose auto or a GPU's number")
     base = Experiment(**changes)
-    backend, _ = backend_of(base)
+    backend = auto_device(base).backend
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else []
     if given.peers is None:

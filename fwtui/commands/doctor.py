@@ -16,6 +16,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.common import units
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
 from fwtui.common.text import clean
+from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
@@ -55,11 +56,11 @@ def measure() -> int:
     live = Live(telemetry_hz=0)
     worst = OK
     try:
-        for backend in _backends():
-            say(f"measuring the {backend.upper()}'s limits")
-            live.measure_limits(backend)
+        for device in _devices():
+            say(f"measuring the {device.backend.upper()}'s limits")
+            live.measure_limits(device)
             finish(live)
-            known = live.model.limits_of(backend)
+            known = live.model.measured.get(device)
             if known is not None and known.complete:
                 print("\n".join(map(clean, limit_lines(known))), flush=True)
             if known is None or not known.complete or known.note:
@@ -188,15 +189,15 @@ def _counters() -> Check:
     return Check("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
 
 
-def _backends() -> list[str]:
-    return ["cpu", "cuda"] if hardware.gpus().gpus and hardware.cuda_package() is not None else ["cpu"]
+def _devices() -> list[DeviceId]:
+    return [CPU, FIRST_GPU] if hardware.gpus().gpus and hardware.cuda_package() is not None else [CPU]
 
 
 def _limits() -> list[Check]:
     checks = []
-    for backend in _backends():
-        known = limits.load(backend)
-        name = f"limit {BACKENDS[backend]}"
+    for device in _devices():
+        known = limits.load(device)
+        name = f"limit {BACKENDS[device.backend]}"
         if known is None:
             checks.append(Check(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
         else:

@@ -19,7 +19,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
-from fwtui.machine.auto import backend_of
+from fwtui.machine.auto import auto_device
 from fwtui.machine.tuned import Trial
 from fwtui.stream.model import Model
 from kernels.auto import AUTO, in_order
@@ -47,20 +47,20 @@ def execute(given: argparse.Namespace) -> int:
     if not 1 <= given.seconds <= 86400:
         raise Refused(f"{given.seconds:g} seconds are outside 1 to 86400; choose a value in between")
     read = {field.name: field.read for field in FIELDS}
-    device = read["device"](given.device)["device"]
+    asked = read["device"](given.device)["device"]
     share = read["negative"](given.negative)["negative"]
-    if device == "simulator":
+    if asked == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
-    graph = Experiment(device=device, negative=share, verify="auto")
-    backend, _ = backend_of(graph)
-    sizes = choices_of(given.n, read["n"], "n") if given.n else SIZES[backend]
+    graph = Experiment(device=asked, negative=share, verify="auto")
+    device = auto_device(graph)
+    sizes = choices_of(given.n, read["n"], "n") if given.n else SIZES[device.backend]
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
-    kernels = _kernels(given.kernel, backend, dtypes)
-    live = live_session(given, device)
+    kernels = _kernels(given.kernel, device.backend, dtypes)
+    live = live_session(given, asked)
     live.sinks.append(say_recording_failure)
     try:
-        tuner = Tuner(live, backend, graph.device_id.index, kernels, graph, _json if given.json else _shown, given.fresh)
+        tuner = Tuner(live, device, kernels, graph, _json if given.json else _shown, given.fresh)
         if not given.json:
             _print(head(TUNED))
         whole = tuner.tune(problems, given.seconds)

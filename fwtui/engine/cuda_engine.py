@@ -13,6 +13,7 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.engine.engine import Check, Pass, PhasePass, Stretch, Tell
 from fwtui.engine.generate_cuda import fill
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream.events import Device
 from kernels.numba_door.device import cuda
 from kernels.numba_door.rectangles import CudaError, checked
@@ -79,8 +80,8 @@ class CudaEngine:
     timed = True
     fill = staticmethod(fill)
 
-    def __init__(self, device: int = 0):
-        self._device = device
+    def __init__(self, device: DeviceId = FIRST_GPU):
+        self.device = device
         self._lanes: dict[int, Any] = {}
         self.activate()
         with self._device_words():
@@ -105,7 +106,7 @@ class CudaEngine:
         clock_khz, bus_bits = getattr(gpu, "MEMORY_CLOCK_RATE", 0), getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
         return Device(
             t=t,
-            gpu=self._device,
+            gpu=self.device.index,
             name=self.name,
             compute_capability=self.target.cc,
             multiprocessors=gpu.MULTIPROCESSOR_COUNT,
@@ -126,7 +127,7 @@ class CudaEngine:
 
     def activate(self) -> None:
         with self._device_words():
-            cuda.select_device(self._device)
+            cuda.select_device(self.device.index)
 
     def free_bytes(self) -> int:
         context = cuda.current_context()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Protocol
 
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.generate import Fill
 from kernels.plan import Buffers, Cost, Program, Step, Target
 
@@ -48,6 +49,7 @@ class Engine(Protocol):
     Inherit from it: what has a value or a body here is right for an engine on the host.
     """
 
+    device: DeviceId
     target: Target
     stream: Any
     timed: bool
@@ -83,9 +85,19 @@ class HostEngine(Engine):
     """A step at a time on the calling thread: CPU kernels, and CUDA kernels in Numba's simulator, done when a launch returns."""
 
     def __init__(self, target: Target, stream: Any = None):
+        self.device = DeviceId(target.backend)
         self.target = target
         self.stream = stream
         self.timed = target.backend == "cpu"
+
+    @classmethod
+    def of(cls, backend: str) -> HostEngine:
+        """That of the CPU or of the simulator."""
+        if backend == "cpu":
+            return cls(Target(backend))
+        from kernels.numba_door.device import cuda
+
+        return cls(Target(backend), cuda.stream())
 
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         for index, step in enumerate(plan):

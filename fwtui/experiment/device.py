@@ -1,36 +1,44 @@
-"""Which device is asked for."""
+"""Which device computes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceId:
-    """A GPU by its number in CUDA's order, Numba's simulator, or neither: then it is the first GPU where one is needed."""
+class DeviceId(Struct, frozen=True, order=True):
+    """One device of a machine; `auto` where the choice is left to the program."""
 
-    gpu: int | None = None
-    simulator: bool = False
+    backend: str = "auto"  # | "cpu" | "cuda" | "simulator"
+    index: int = 0  # of a GPU, in CUDA's order
+
+    def __post_init__(self) -> None:
+        if self.backend != "cuda":
+            force_setattr(self, "index", 0)  # only GPUs are several
+
+    def __str__(self) -> str:
+        """The text that parses to it."""
+        return str(self.index) if self.backend == "cuda" else self.backend
 
     @property
-    def index(self) -> int:
-        """The GPU's number; 0 where none was named."""
-        return self.gpu or 0
+    def simulated(self) -> bool:
+        return self.backend == "simulator"
+
+    def on(self, backend: str) -> DeviceId:
+        """The device of that backend that is meant where this one is asked for: a GPU without a number is the first."""
+        return DeviceId(backend, self.index)
 
     @classmethod
-    def parse(cls, text: str) -> DeviceId:
-        """From "auto", "simulator" or a GPU's number. Raises Refused for what names no device."""
-        if text in ("auto", "simulator"):
-            return cls(simulator=text == "simulator")
-        number = gpu_number(text)
-        if number is not None:
-            return cls(gpu=number)
-        raise Refused(f"device {shown(text)} is neither auto, simulator nor a GPU's number; `fwtui doctor` lists the GPUs")
+    def parse(cls, text: str, besides: str = "simulator") -> DeviceId:
+        """From "auto", a GPU's number of up to four digits, or what there is besides. Raises Refused for what names no device."""
+        if text in ("auto", besides):
+            return cls(text)
+        if text.isascii() and text.isdecimal() and len(text) <= 4:
+            return cls("cuda", int(text))
+        raise Refused(f"device {shown(text)} is neither auto, {besides} nor a GPU's number; `fwtui doctor` lists the GPUs")
 
 
-def gpu_number(text: str) -> int | None:
-    """The GPU's number that the text is, of up to four ASCII digits; None for any other text."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 4 else None
+CPU, FIRST_GPU = DeviceId("cpu"), DeviceId("cuda")

@@ -72,7 +72,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def device_id(self) -> DeviceId:
-        """What `device` asks for; whatever there is where a made-up session's text names no device."""
+        """What `device` asks for; auto where a made-up session's text names no device."""
         try:
             return DeviceId.parse(self.device)
         except Refused:

@@ -120,7 +120,7 @@ def _refusal(experiment: Experiment) -> str | None:
     kernel = kernel_named(experiment.kernel)
     if kernel.backend != "cuda":
         return f"{kernel.id} runs on the CPU, and hardware counters are read from a GPU; choose a CUDA kernel"
-    if experiment.device_id.simulator:
+    if experiment.device_id.simulated:
         return "the simulator has no hardware counters; choose a GPU"
     found = hardware.gpus()
     if not found.gpus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from fwtui.experiment.device import DeviceId
 from fwtui.live.child import Child, epitaph
 from fwtui.stream import events
 
@@ -13,7 +14,7 @@ RESTARTS = 5
 class Sampling:
     """Owns one sampler. Callers of hold() and follow() take what it still had to say; `keep()` begins the next when it is due."""
 
-    def __init__(self, origin: float, hz: float, gpu: int, identify: bool):
+    def __init__(self, origin: float, hz: float, gpu: DeviceId, identify: bool):
         self.child: Child | None = None
         self._origin = origin
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
@@ -43,7 +44,7 @@ class Sampling:
         """With another clock, once its child was ended."""
         self.child, self._origin = None, origin
 
-    def follow(self, gpu: int) -> Child | None:
+    def follow(self, gpu: DeviceId) -> Child | None:
         """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""
         if gpu == self._gpu:
             return None

@@ -18,12 +18,12 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.child import Child, epitaph
 from fwtui.live.protocols import beginning
 from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware
-from fwtui.machine.auto import is_simulated, resolved
+from fwtui.machine.auto import device_of, resolved
 from fwtui.sessions import kept
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
@@ -55,12 +55,12 @@ class Live:
         self.sinks: list[Sink] = []
         self._worker: Child | None = None
         self._worker_kind = ""
-        self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).index, identify)
+        self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
         self._identify = identify
         self._counting: Counting | None = None
         self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1
-        self._limited: set[tuple[str, int]] = set()  # devices whose limits the model has, where they are known
+        self._limited: set[DeviceId] = set()  # devices whose limits the model has, where they are known
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
         self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
@@ -85,7 +85,7 @@ class Live:
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
         experiment = resolved(experiment)
-        simulated = is_simulated(experiment)
+        simulated = device_of(experiment).simulated
         return settle(experiment, simulated), simulated
 
     def start(self, experiment: Experiment, brief: bool = False) -> int:
@@ -94,34 +94,33 @@ class Live:
         `brief`: only what its total needs, so without passes with a clock at every phase.
         """
         self._refuse_if_busy()
-        experiment, simulated = self.settled(experiment)
-        gpu, backend = 0, kernel_named(experiment.kernel).backend
-        if backend == "cuda" and not simulated:
-            gpu = experiment.device_id.index
-            self._take(self._sampling.follow(gpu))
-        if not simulated:
-            self.tell_limits(backend, gpu)
+        experiment, _ = self.settled(experiment)
+        device = device_of(experiment)
+        if device.backend == "cuda":
+            self._take(self._sampling.follow(device))
+        if not device.simulated:
+            self.tell_limits(device)
         run = self._next_run
         self._next_run += 1
         self.asked[run] = experiment
-        self._ask(requests.Start(run, experiment, gpu, brief), simulated)
+        self._ask(requests.Start(run, experiment, device.index, brief), device)
         return run
 
-    def tell_limits(self, backend: str, gpu: int = 0) -> bool:
+    def tell_limits(self, device: DeviceId) -> bool:
         """Tell what this device can do at most, if that was ever measured here; whether it is known."""
-        if (backend, gpu) not in self._limited:
-            self._limited.add((backend, gpu))
-            kept = limits.load(backend, gpu)
+        if device not in self._limited:
+            self._limited.add(device)
+            kept = limits.load(device)
             if kept is not None:
                 self.tell(msgspec.structs.replace(kept, t=self.now))
-        known = self.model.limits_of(backend, gpu)
+        known = self.model.measured.get(device)
         return known is not None and known.complete
 
-    def measure_limits(self, backend: str, gpu: int = 0) -> None:
+    def measure_limits(self, device: DeviceId) -> None:
         """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
         self._refuse_if_busy()
-        self._limited.add((backend, gpu))
-        self._ask(requests.Probe(backend, gpu))
+        self._limited.add(device)
+        self._ask(requests.Probe(device.backend, device.index), device)
 
     def count(self, run: int) -> None:
         """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
@@ -139,8 +138,7 @@ class Live:
         if reason:
             raise Refused(reason)
         assert known.verdict is not None
-        experiment, simulated = self.settled(self.asked[run])
-        self._ask(requests.Answer(run, experiment, known.verdict.checksum, known.gpu), simulated)
+        self._ask(requests.Answer(run, self.asked[run], known.verdict.checksum, known.device.index), known.device)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (what does not stop is killed after two seconds), or the profiler."""
@@ -287,8 +285,8 @@ class Live:
             case requests.Start(run=run):
                 raise Refused(f"run {run} is still going; cancel it or wait for its end")
 
-    def _ask(self, request: requests.Work, simulated: bool = False) -> None:
-        worker = self._hire("simulator" if simulated else "real")
+    def _ask(self, request: requests.Work, device: DeviceId) -> None:
+        worker = self._hire("simulator" if device.simulated else "real")
         self._request, self._kill_at = request, None
         worker.send(requests.encode(request))
 

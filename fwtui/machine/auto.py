@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fwtui.common.errors import NoGpu, Refused
+from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
@@ -23,13 +24,13 @@ def resolved(experiment: Experiment) -> Experiment:
     """
     if experiment.kernel != AUTO.id:
         return experiment
-    backend, simulated = backend_of(experiment)
+    device = auto_device(experiment)
     first: Refused | None = None
-    for config, why in _choices(experiment, backend, simulated):
+    for config, why in _choices(experiment, device):
         picked = changed(config.applied(experiment), auto=why)
         try:
-            settle(picked, simulated)
-            _check_device(picked, backend, simulated)
+            settle(picked, device.simulated)
+            _check_device(picked, device)
         except Refused as refusal:
             first = first or refusal
         else:
@@ -37,18 +38,18 @@ def resolved(experiment: Experiment) -> Experiment:
     raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
 
 
-def backend_of(experiment: Experiment) -> tuple[str, bool]:
-    """Where auto runs, and whether that is the simulator: on a GPU where there is one."""
-    if experiment.device_id.simulator:
-        return "cuda", True
-    gpu = experiment.device_id.gpu is not None or (bool(hardware.gpus().gpus) and hardware.cuda_package() is not None)
-    return ("cuda" if gpu else "cpu"), False
+def auto_device(experiment: Experiment) -> DeviceId:
+    """Where auto runs, unless the experiment says it: on a GPU where there is one."""
+    if experiment.device_id.backend != "auto":
+        return experiment.device_id
+    return FIRST_GPU if hardware.gpus().gpus and hardware.cuda_package() is not None else CPU
 
 
-def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[tuple[Config, str]]:
+def _choices(experiment: Experiment, device: DeviceId) -> Iterator[tuple[Config, str]]:
+    backend = "cpu" if device == CPU else "cuda"
     n = TYPICAL[backend] if experiment.file else experiment.n
-    if not simulated and n > 0:
-        trials = tuned.load(backend, experiment.device_id.index)
+    if not device.simulated and n > 0:
+        trials = tuned.load(device)
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
         for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
             yield trial.config, MEASURED
@@ -56,26 +57,26 @@ def _choices(experiment: Experiment, backend: str, simulated: bool) -> Iterator[
         yield Config(kernel=kernel.id), KNOWN
 
 
-def _check_device(picked: Experiment, backend: str, simulated: bool) -> None:
+def _check_device(picked: Experiment, device: DeviceId) -> None:
     """Raises Refused where the GPU cannot do what the kernel needs."""
-    found, index = hardware.gpus().gpus, picked.device_id.index
-    if backend == "cpu" or simulated or index >= len(found):
+    found = hardware.gpus().gpus
+    if device.backend != "cuda" or device.index >= len(found):
         return
-    target = Target("cuda", found[index].compute_capability, found[index].multiprocessors or 0)
+    target = Target("cuda", found[device.index].compute_capability, found[device.index].multiprocessors or 0)
     sentence = kernel_named(picked.kernel).lacks(picked.shape(max(picked.n, 1)), target)
     if sentence:
         raise Refused(sentence)
 
 
-def is_simulated(experiment: Experiment) -> bool:
-    """Whether the experiment runs in Numba's simulator on this machine. Raises NoGpu where only a GPU would do."""
-    kernel = kernel_named(experiment.kernel)
+def device_of(experiment: Experiment) -> DeviceId:
+    """Where the experiment runs on this machine. Raises NoGpu where only a GPU would do."""
+    kernel, asked = kernel_named(experiment.kernel), experiment.device_id
     if kernel.backend != "cuda":
-        return False
-    if experiment.device_id.simulator and kernel.simulates:
-        return True
+        return CPU
+    if asked.simulated and kernel.simulates:
+        return asked
     found = hardware.gpus()
-    if experiment.device_id.gpu is not None and experiment.device_id.gpu >= len(found.gpus):
+    if asked.backend == "cuda" and asked.index >= len(found.gpus):
         raise NoGpu(
             f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"
         )
@@ -83,8 +84,8 @@ def is_simulated(experiment: Experiment) -> bool:
         if hardware.cuda_package() is None:
             extra = hardware.cuda_extra(found) or "cu12"
             raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
-        return False
+        return asked.on("cuda")
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
         raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
-    return True
+    return DeviceId("simulator")

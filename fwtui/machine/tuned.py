@@ -8,6 +8,7 @@ from math import log2
 import msgspec
 from msgspec import Struct
 
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.machine import device_cache
 from fwtui.stream import events
@@ -65,17 +66,17 @@ def config_of(chosen: Experiment | Trial) -> Config:
     return Config(kernel=chosen.kernel, tile=chosen.tile, options=tuple(sorted(chosen.options.items())), launch=chosen.launch)
 
 
-def load(backend: str, index: int = 0) -> list[Trial]:
+def load(device: DeviceId) -> list[Trial]:
     """Everything that was measured on this device; what cannot be read was never measured."""
-    raw = device_cache.read(KIND, backend, index)
+    raw = device_cache.read(KIND, device)
     try:
         return [] if raw is None else msgspec.json.decode(raw, type=list[Trial])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
 
 
-def save(trials: Iterable[Trial], backend: str, index: int = 0) -> None:
-    device_cache.write(KIND, backend, index, msgspec.json.encode(list(trials)))
+def save(trials: Iterable[Trial], device: DeviceId) -> None:
+    device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
 
 
 def fastest(trials: Iterable[Trial], n: int, dtype: str, nonnegative: bool) -> Sequence[Trial]:

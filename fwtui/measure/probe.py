@@ -36,11 +36,11 @@ class NotRight(RuntimeError):
     """A probe computed something else than NumPy did: its time means nothing."""
 
 
-def measure(engine: Engine, emit: Emit, now: Callable[[], float], gpu: int = 0) -> None:
+def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
     """Tells the limits after every form, all that are known so far; `complete` with the last."""
     backend = engine.target.backend
     name = engine.name if backend == "cuda" else hardware.machine().cpu  # type: ignore[attr-defined]
-    told = events.Limits(t=now(), backend=backend, gpu=gpu, device=name)
+    told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=name)
     for form in forms_of(backend, engine.target.cc):
         rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
         found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)

@@ -26,8 +26,8 @@ from kernels.numba_door.rectangles import checked
 
 def count(experiment: Experiment) -> None:
     """Run the kernel's plan up to the last launch that is looked at. Raises Refused where it does not fit."""
-    engine = CudaEngine(experiment.device_id.index)
-    passes = Runner(lambda event: None, time.monotonic, lambda kernel, gpu: engine).loaded(changed(experiment, verify="off"))
+    engine = CudaEngine(experiment.device_id.on("cuda"))
+    passes = Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine)
     passes.restore()
     chosen = representatives(passes.plan)
     for index, step in enumerate(passes.plan[: max(chosen) + 1]):

@@ -22,7 +22,6 @@ from fwtui.measure.job import Job
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from kernels import registry
-from kernels.plan import Kernel
 
 MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
 
@@ -30,32 +29,26 @@ MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of 
 class Runner:
     """Runs experiments on the engines it is given. Keeps the last graph, and what the verifier knows of it."""
 
-    def __init__(
-        self,
-        emit: Callable[[events.Event], None],
-        now: Callable[[], float],
-        engine_for: Callable[[Kernel, int], Engine],  # of a kernel, on the GPU of that number
-    ):
+    def __init__(self, emit: Callable[[events.Event], None], now: Callable[[], float]):
         self._emit = emit
         self._now = now
-        self._engine_for = engine_for
         self._inputs = Inputs()
         self._verifier = Verifier()
         self._kept: answering.Distances | None = None  # of the last run, until the next one begins
 
-    def run(self, run: int, experiment: Experiment, check: Check, brief: bool = False, gpu: int = 0) -> None:
+    def run(self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False) -> None:
         """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
 
         `brief` leaves out the phase passes, and the warm-up of what compiles nothing.
         """
-        job = self._job(run, experiment, check, gpu, self._emit)
+        job = self._job(run, experiment, engine, check, self._emit)
         job.tell(
             events.RunStarted,
             experiment=changed(experiment, file=Path(experiment.file).name),  # a path tells of its owner
             title=job.kernel.title,
-            backend=job.engine.target.backend,
+            backend=engine.device.backend,
             phases=tuple(events.PhaseName(key, title) for key, title in job.kernel.phases.items()),
-            gpu=gpu,
+            gpu=engine.device.index,
         )
         samples = statistics.Samples()
         by_phase = self._kept = None
@@ -81,7 +74,7 @@ class Runner:
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
         )
 
-    def answer(self, run: int, experiment: Experiment, checksum: str, check: Check, gpu: int = 0) -> None:
+    def answer(self, run: int, experiment: Experiment, engine: Engine, checksum: str, check: Check) -> None:
         """Tell what the distances of a run that is over say, computed once more, with progress, unless it was the last one.
 
         The checksum is that of the run's verdict: other distances are not told as that run's.
@@ -90,7 +83,7 @@ class Runner:
         found = self._kept if self._kept is not None and self._kept.run == run else None
         if found is None:
             try:
-                found = self._kept = self._again(self._job(run, experiment, check, gpu, self._tell_progress))
+                found = self._kept = self._again(self._job(run, experiment, engine, check, self._tell_progress))
             except (Refused, Cancelled) as why:
                 self._say(events.Answers(t=0.0, run=run, note=str(why) or "cancelled"))
                 return
@@ -101,13 +94,12 @@ class Runner:
             note = f"the distances are no longer those of run {run}: run it again"
             self._say(events.Answers(t=0.0, run=run, note=note))
 
-    def loaded(self, experiment: Experiment) -> Passes:
+    def loaded(self, experiment: Experiment, engine: Engine) -> Passes:
         """A compiled program with the experiment's graph in its buffers, of a run without a number. Raises Refused."""
-        return self._ready(self._job(0, experiment, lambda: None, experiment.device_id.index, self._emit))[2]
+        return self._ready(self._job(0, experiment, engine, lambda: None, self._emit))[2]
 
-    def _job(self, run: int, experiment: Experiment, check: Check, gpu: int, emit: Callable[[events.Event], None]) -> Job:
-        kernel = kernel_named(experiment.kernel)
-        return Job(run, experiment, kernel, self._engine_for(kernel, gpu), check, emit, self._now)
+    def _job(self, run: int, experiment: Experiment, engine: Engine, check: Check, emit: Callable[[events.Event], None]) -> Job:
+        return Job(run, experiment, kernel_named(experiment.kernel), engine, check, emit, self._now)
 
     def _tell_progress(self, event: events.Event) -> None:
         if isinstance(event, events.Progress):

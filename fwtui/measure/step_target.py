@@ -18,7 +18,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import canonical, no_path
 from fwtui.graphs.graph import graph_of
 from fwtui.stream.requests import DistancesAfter, StepRequest
-from kernels.plan import NO_EDGE, Target
+from kernels.plan import NO_EDGE
 
 
 def look(request: StepRequest) -> None:
@@ -30,7 +30,7 @@ def look(request: StepRequest) -> None:
     shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
     if refusal := kernel.refuses(shape):
         raise Refused(refusal)
-    engine = HostEngine(Target("cpu")) if kernel.backend == "cpu" else _simulator()
+    engine = HostEngine.of("cpu" if kernel.backend == "cpu" else "simulator")
     plan = list(kernel.plan(shape, True))
     program = kernel.build(shape, engine.target)
     buffers = program.allocate()
@@ -45,12 +45,6 @@ def look(request: StepRequest) -> None:
             rows[no_path(distances)] = None
             sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
             sys.stdout.buffer.flush()
-
-
-def _simulator() -> HostEngine:
-    from kernels.numba_door.device import cuda
-
-    return HostEngine(Target("simulator"), cuda.stream())
 
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:

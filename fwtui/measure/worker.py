@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
-from fwtui.engine.engine import Cancelled, Engine
+from fwtui.engine.engine import Cancelled, Engine, HostEngine
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import kernel_named
 from fwtui.stream import codec, events, requests
-from kernels.plan import Kernel, Target
 
 if TYPE_CHECKING:
     from fwtui.measure.runner import Runner
@@ -36,7 +37,7 @@ class Worker:
         self._origin = origin
         self._asked: queue.SimpleQueue[requests.Work] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
-        self._engines: dict[tuple[str, int], Engine] = {}
+        self._engines: dict[DeviceId, Engine] = {}
         self._runner: Runner | None = None
 
     def now(self) -> float:
@@ -71,17 +72,18 @@ class Worker:
         if isinstance(request, requests.Probe):
             from fwtui.measure.probe import measure
 
-            measure(self._engine(request.backend, request.gpu), self.tell, self.now, request.gpu)
+            measure(self._engine(request.device_id), self.tell, self.now)
             return
         if self._runner is None:
             from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
 
-            self._runner = Runner(self.tell, self.now, self._engine_for)
+            self._runner = Runner(self.tell, self.now)
         check = partial(self._check, request.run)
+        engine = self._engine(DeviceId(kernel_named(request.experiment.kernel).backend, request.gpu))
         if isinstance(request, requests.Answer):
-            self._runner.answer(request.run, request.experiment, request.checksum, check, request.gpu)
+            self._runner.answer(request.run, request.experiment, engine, request.checksum, check)
         else:
-            self._runner.run(request.run, request.experiment, check, request.brief, request.gpu)
+            self._runner.run(request.run, request.experiment, engine, check, request.brief)
 
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
@@ -98,29 +100,21 @@ class Worker:
         if run in self._cancelled:
             raise Cancelled
 
-    def _engine_for(self, kernel: Kernel, gpu: int) -> Engine:
-        simulated = kernel.backend == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-        return self._engine("simulator" if simulated else kernel.backend, gpu)
-
-    def _engine(self, backend: str, index: int) -> Engine:
-        if (backend, index) not in self._engines:
-            self._engines[backend, index] = self._new_engine(backend, index)
-        engine = self._engines[backend, index]
+    def _engine(self, device: DeviceId) -> Engine:
+        if device.backend == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+            device = DeviceId("simulator")
+        if device not in self._engines:
+            self._engines[device] = self._new_engine(device)
+        engine = self._engines[device]
         engine.activate()
         return engine
 
-    def _new_engine(self, backend: str, index: int) -> Engine:
-        from fwtui.engine.engine import HostEngine
-
-        if backend == "cpu":
-            return HostEngine(Target("cpu"))
-        if backend == "simulator":
-            from kernels.numba_door.device import cuda
-
-            return HostEngine(Target("simulator"), cuda.stream())
+    def _new_engine(self, device: DeviceId) -> Engine:
+        if device.backend != "cuda":
+            return HostEngine.of(device.backend)
         from fwtui.engine.cuda_engine import CudaEngine
 
-        engine = CudaEngine(index)
+        engine = CudaEngine(device)
         self.tell(engine.facts(self.now()))
         return engine
 

@@ -14,7 +14,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, HostEngine
-from fwtui.experiment.device import gpu_number
+from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
 from kernels import registry
@@ -45,29 +45,30 @@ def named(name: str) -> Kernel | None:
 
 def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     """The GPU to use, or the CPU. A GPU that is asked for and is not there is NoGpu; Refused for what names none."""
-    if device == "cpu" and not needed:
+    wanted = DeviceId.parse("auto" if device is None else str(device), "cpu")
+    if wanted.backend == "cpu":
+        if needed:
+            raise Refused("device 'cpu' is not the one for it; give a GPU's number, or leave it out")
         return CPU
-    number = gpu_number("0" if device in (None, "auto") else str(device))
-    if number is None:
-        raise Refused(f"device {shown(str(device))} is not the one for it; give a GPU's number, or leave it out")
-    asked = needed or device not in (None, "auto")
+    asked = needed or wanted.backend == "cuda"
     from fwtui.machine.hardware import driver_present
 
     if not asked and (n < WORTH or not driver_present()):
         return CPU
+    gpu = wanted.on("cuda")
     try:
-        return cuda_engine(number)
+        return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: numba, the driver and we each have their own class
         if asked:
-            raise NoGpu(f"GPU {number} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
+            raise NoGpu(f"GPU {gpu} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
         return CPU
 
 
 @cache
-def cuda_engine(index: int) -> Engine:
+def cuda_engine(gpu: DeviceId) -> Engine:
     from fwtui.engine.cuda_engine import CudaEngine
 
-    return CudaEngine(index)
+    return CudaEngine(gpu)
 
 
 def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 from msgspec import Struct
 
-from fwtui.experiment.device import gpu_number
+from fwtui.experiment.device import DeviceId
 
 # bytes of a file from which it pays: smaller ones are read at once, or hold graphs for which no GPU is used
 _TEXT, _ARRAYS = 4 << 20, 16 << 20
@@ -34,13 +34,13 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Start:
-    """Of one GPU; of none where there is no number."""
+    """Of one GPU, or of none."""
 
-    def __init__(self, device: int | None):
-        self._device = device
+    def __init__(self, gpu: DeviceId | None):
+        self._gpu = gpu
         self._unwanted = Event()
         self._thread = Thread(target=self._work, name="GPU", daemon=True)
-        if device is not None:
+        if gpu is not None:
             self._thread.start()
 
     def wait(self, n: int) -> None:
@@ -57,21 +57,21 @@ class Start:
             import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
             from fwtui.solver.picking import cuda_engine
 
-            if self._device is not None and not self._unwanted.is_set():
-                cuda_engine(self._device)
+            if self._gpu is not None and not self._unwanted.is_set():
+                cuda_engine(self._gpu)
 
 
 def start_gpu(request: Request) -> Start:
     """For a command that is likely to use one; the file's size says how many vertices there may be."""
-    number = gpu_number(request.device if request.device not in ("", "auto") else "0")
     least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader says what is wrong
-        if number is not None and os.stat(request.file).st_size >= least:
+        wanted = DeviceId.parse(request.device or "auto", "cpu")
+        if wanted.backend != "cpu" and os.stat(request.file).st_size >= least:
             from fwtui.machine.hardware import driver_present
             from kernels import registry
 
             kernel = registry().get(request.kernel)
             asked = kernel.backend == "cuda" if kernel is not None else request.kernel in ("", "auto")
             if asked and driver_present():
-                return Start(number)
+                return Start(wanted.on("cuda"))
     return Start(None)

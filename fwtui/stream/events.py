@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from fwtui.common.units import LARGEST
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, WATTS, Quantity, quantities_of
 
@@ -47,6 +48,14 @@ def earlier(event: E, seconds: float) -> E:
     return replace(event, **{name: round(max(0.0, time - seconds), 9) for name, time in times.items()})
 
 
+class OfDevice(Struct, frozen=True):
+    """An event or a request about one device: a GPU, unless it has a field `backend`."""
+
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(getattr(self, "backend", "cuda"), getattr(self, "gpu", 0))
+
+
 class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The host, without anything that names its owner."""
 
@@ -70,7 +79,7 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
     versions: dict[str, str] = {}
 
 
-class Device(Event, frozen=True, kw_only=True):
+class Device(Event, OfDevice, frozen=True, kw_only=True):
     """What is known of a GPU (or its absence); sent by whoever knows, merged by the Model."""
 
     gpu: GpuIndex = 0
@@ -94,7 +103,7 @@ class PhaseName(Struct, frozen=True):
     title: str
 
 
-class RunStarted(Event, frozen=True, kw_only=True):
+class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
     """A run begins: what was asked, and of whom."""
 
     run: RunId
@@ -244,7 +253,7 @@ class Fault(Event, frozen=True, kw_only=True):
     stderr: str = ""
 
 
-class Telemetry(Event, frozen=True, kw_only=True):
+class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     """One reading of the host and, where there is one, a GPU. MHz, watts, bytes, shares of 1."""
 
     gpu: GpuIndex = 0
@@ -310,7 +319,7 @@ class FormLimit(Struct, frozen=True):
     clock_mhz: Amount | None = None
 
 
-class Limits(Event, frozen=True, kw_only=True):
+class Limits(Event, OfDevice, frozen=True, kw_only=True):
     """What a device can do at most, measured apart from every run. Told again with all that is known until it is complete."""
 
     backend: str  # "cpu" | "cuda"

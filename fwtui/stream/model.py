@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.run import Run, started
@@ -85,10 +86,10 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     index: int = 0
     t: float = 0.0
     header: events.Header | None = None
-    devices: Mapping[int, events.Device] = {}  # by number of the GPU
-    readings: Mapping[int, History[events.Telemetry]] = {}  # by number of the GPU
-    measured: Mapping[tuple[str, int], events.Limits] = {}  # what devices can do at most, by backend and number of the GPU
-    last_gpu: int | None = None  # that a run used
+    devices: Mapping[DeviceId, events.Device] = {}  # GPUs
+    readings: Mapping[DeviceId, History[events.Telemetry]] = {}  # by GPU
+    measured: Mapping[DeviceId, events.Limits] = {}  # what devices can do at most
+    last_gpu: DeviceId | None = None  # that a run used
     run: Run | None = None  # the latest
     begun: Mapping[int, Run] = {}  # every run by its id: the latest one as it began, all others as they are
     fault: events.Fault | None = None  # the latest, until the next run begins
@@ -103,17 +104,13 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         return {**self.begun, self.run.id: self.run} if self.run is not None else {}
 
     @property
-    def watched(self) -> int:
-        """The number of the GPU that is shown: the last one that a run used, else the first that was told of."""
-        return next(iter(self.devices or self.readings), 0) if self.last_gpu is None else self.last_gpu
+    def watched(self) -> DeviceId:
+        """The GPU that is shown: the last one that a run used, else the first that was told of."""
+        return self.last_gpu or next(iter(self.devices or self.readings), FIRST_GPU)
 
     @property
     def telemetry(self) -> History[events.Telemetry]:
         return self.readings.get(self.watched) or History()
-
-    def limits_of(self, backend: str, gpu: int = 0) -> events.Limits | None:
-        """What that device can do at most; None where it was not told."""
-        return self.measured.get((backend, gpu if backend == "cuda" else 0))
 
     def after(self, event: events.Event | Unknown) -> State:
         """This state once the event has happened. Never raises: what does not fit (an event for a run that never began)
@@ -123,12 +120,12 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
 
     def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
         match event:
-            case events.Telemetry(gpu=gpu):
+            case events.Telemetry(device_id=gpu):
                 readings = (self.readings.get(gpu) or History()).followed_by(event)
                 return {"readings": _with(self.readings, gpu, readings, MOST_DEVICES)}
             case events.RunStarted() if len(self.begun) < MOST_RUNS or event.run in self.begun:
                 run = started(event)
-                gpu = run.gpu if run.backend == "cuda" else self.last_gpu
+                gpu = run.device if run.backend == "cuda" else self.last_gpu
                 return {"run": run, "begun": {**self.runs, run.id: run}, "last_gpu": gpu, "fault": None}
             case events.Notice():
                 return {"log": self.log.followed_by(event)}
@@ -139,10 +136,10 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
                 return {"fault": event, "log": self.log.followed_by(told), **self._news_of_run(event)}
             case events.Header():
                 return {"header": event}
-            case events.Device(gpu=gpu):
+            case events.Device(device_id=gpu):
                 return {"devices": _with(self.devices, gpu, merged(self.devices.get(gpu), event), MOST_DEVICES)}
             case events.Limits():
-                return {"measured": _with(self.measured, (event.backend, event.gpu), event, MOST_DEVICES)}
+                return {"measured": _with(self.measured, event.device_id, event, MOST_DEVICES)}
             case events.End():
                 return {"end": event}
             case Unknown():
@@ -193,7 +190,7 @@ class Model:
     unknown = _Told(lambda s: s.unknown)
     telemetry = _Told(lambda s: s.telemetry)
     device = _Told(lambda s: s.devices.get(s.watched))
-    limits_of = _Told(lambda s: s.limits_of)
+    measured = _Told(lambda s: s.measured)
 
     @property
     def current(self) -> int | None:
@@ -210,7 +207,7 @@ class Model:
 
     def gpu_of(self, run: Run) -> events.Device | None:
         """Facts of the GPU that the run was on; of the GPU that is watched where it was on none. None where nothing is known."""
-        device = self.state.devices.get(run.gpu) if run.backend == "cuda" else self.device
+        device = self.state.devices.get(run.device) if run.backend == "cuda" else self.device
         return device if device is not None and device.present else None
 
     def __eq__(self, other: object) -> bool:
@@ -237,7 +234,7 @@ class Model:
         window = run.clean_window
         if window is None:
             return None
-        readings = self.state.readings.get(run.gpu, History()) if run.backend == "cuda" else self.telemetry
+        readings = self.state.readings.get(run.device, History()) if run.backend == "cuda" else self.telemetry
         low = bisect_left(readings, window[0], key=lambda r: r.t)
         high = bisect_right(readings, window[1], key=lambda r: r.t)
         during = readings[low:high]

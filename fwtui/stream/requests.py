@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, RunDone, RunId
+from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -20,7 +20,7 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
     brief: bool = False  # no phase passes, and no warm-up of what compiles nothing
 
 
-class Probe(Struct, frozen=True, tag="probe", tag_field="ask"):
+class Probe(OfDevice, frozen=True, tag="probe", tag_field="ask"):
     """Measure what a backend's device can do at most."""
 
     backend: str  # "cpu" | "cuda"

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fwtui.common import units
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
@@ -41,9 +42,8 @@ class Run(Struct, frozen=True, kw_only=True):
     started: float
     experiment: Experiment
     title: str
-    backend: str
+    device: DeviceId  # that computes it
     phase_names: tuple[events.PhaseName, ...]
-    gpu: int = 0
     n: int
     padded: int = 0
     steps: int = 0
@@ -67,8 +67,12 @@ class Run(Struct, frozen=True, kw_only=True):
     fault: events.Fault | None = None  # what ended it, where something broke
 
     @property
+    def backend(self) -> str:
+        return self.device.backend
+
+    @property
     def simulated(self) -> bool:
-        return self.backend == "simulator"
+        return self.device.simulated
 
     @property
     def verified(self) -> bool | None:
@@ -198,9 +202,8 @@ def started(event: events.RunStarted) -> Run:
         started=event.t,
         experiment=event.experiment,
         title=event.title,
-        backend=event.backend,
+        device=event.device_id,
         phase_names=event.phases,
-        gpu=event.gpu,
         n=0 if event.experiment.file else event.experiment.n,
     )
 
@@ -222,7 +225,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
             tile=asked.tile or tile if tile else 0,
             launch=asked.launch or launch,
             options={o.name: asked.options.get(o.name, o.default) for o in kernel.options},
-            device="simulator" if asked.device_id.simulator else str(asked.device_id.index),
+            device="simulator" if asked.device_id.simulated else str(asked.device_id.index),
         )
         return identity(whole, ignoring)
 

@@ -61,9 +61,9 @@ def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: 
 def verdicts(asked: list[Experiment], engine: CudaEngine) -> list[tuple[Experiment, str, str]]:
     """Run them all; (experiment, verdict, how) of each."""
     told: list[events.Event] = []
-    runner = Runner(told.append, lambda: 0.0, lambda kernel, experiment: engine)
+    runner = Runner(told.append, lambda: 0.0)
     for number, experiment in enumerate(asked, 1):
-        runner.run(number, experiment, lambda: None)
+        runner.run(number, experiment, engine, lambda: None)
     found = {e.run: (e.verdict, e.how) for e in told if isinstance(e, events.Verdict)}
     ends = {e.run: e for e in told if isinstance(e, events.RunDone)}
     return [(e, *found.get(i, (ends[i].outcome, ends[i].message))) for i, e in enumerate(asked, 1)]

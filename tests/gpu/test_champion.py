@@ -29,11 +29,11 @@ def run(engine: Any):
     from fwtui.stream import events
 
     told: list[events.Event] = []
-    runner = Runner(told.append, lambda: 0.0, lambda kernel, asked: engine)
+    runner = Runner(told.append, lambda: 0.0)
 
     def verdict(experiment: Experiment) -> events.Verdict:
         told.clear()
-        runner.run(1, experiment, lambda: None)
+        runner.run(1, experiment, engine, lambda: None)
         found = [e for e in told if isinstance(e, events.Verdict)]
         assert found, told
         return found[0]

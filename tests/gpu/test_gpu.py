@@ -32,7 +32,7 @@ def _verdict(engine: Any, experiment: Experiment) -> tuple[Any, list[Any]]:
     from fwtui.stream import events
 
     told: list[events.Event] = []
-    Runner(told.append, lambda: 0.0, lambda kernel, asked: engine).run(1, experiment, lambda: None)
+    Runner(told.append, lambda: 0.0).run(1, experiment, engine, lambda: None)
     verdicts = [e for e in told if isinstance(e, events.Verdict)]
     assert verdicts, told
     return verdicts[0], told

@@ -58,7 +58,7 @@ def test_a_peer_on_the_gpu_is_timed_in_our_stream_and_right(engine: Any, peer: s
 
     told: list[events.Event] = []
     experiment = settle(Experiment(kernel=peer, n=500, dtype=dtype, repeats=3, verify="full"))
-    Runner(told.append, lambda: 0.0, lambda kernel, asked: engine).run(1, experiment, lambda: None, brief=True)
+    Runner(told.append, lambda: 0.0).run(1, experiment, engine, lambda: None, brief=True)
     (verdict,) = [e for e in told if isinstance(e, events.Verdict)]
     (done,) = [e for e in told if isinstance(e, events.RunDone)]
     assert verdict.verdict == "verified" and done.outcome == "done"

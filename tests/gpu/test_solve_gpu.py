@@ -10,6 +10,7 @@ from path_checks import by_scipy, check_paths, random_matrix, turned_rows
 from scipy.sparse import csr_array
 
 from fwtui import solve
+from fwtui.experiment.device import FIRST_GPU
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import Facts
 from fwtui.graphs.library_objects import accept, unseen
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    return picking.cuda_engine(0)
+    return picking.cuda_engine(FIRST_GPU)
 
 
 def test_five_hundred_random_graphs(engine: Any) -> None:

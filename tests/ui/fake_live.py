@@ -10,6 +10,7 @@ import msgspec
 import scenes
 
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.kept import Keeper, Taken
@@ -89,11 +90,11 @@ class FakeLive:
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def measure_limits(self, backend: str, gpu: int = 0) -> None:
+    def measure_limits(self, device: DeviceId) -> None:
         if self.busy:
             raise Refused("a run is still going; cancel it or wait for its end")
         forms = (events.FormLimit("float32", 1e12), events.FormLimit("int32", 2e12))
-        told = events.Limits(t=self.model.t, backend=backend, forms=forms[:1])
+        told = events.Limits(t=self.model.t, backend=device.backend, gpu=device.index, forms=forms[:1])
         whole = msgspec.structs.replace(told, forms=forms, copy_bytes_per_second=1e11, complete=True)
         self._measuring = True
         self.tell(told, whole)

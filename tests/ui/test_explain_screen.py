@@ -19,6 +19,7 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
+from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
@@ -131,6 +132,16 @@ async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: R
         place = (chart.drawing.left + plot.column(stop.share, chart.drawing.width), chart.drawing.top + stop.row)
         await pilot.click(chart, offset=place)
         assert "SPEED OF LIGHT  run 2 " in await shown(pilot) or "SPEED OF LIGHT  run 3 " in await shown(pilot)
+
+
+def test_the_roofline_of_one_gpu_has_no_runs_of_another() -> None:
+    model = Model()
+    for number in (1, 2):
+        begun, *rest = scenes.run(number, number, scenes.experiment("naive"), title="Naive")
+        for event in (msgspec.structs.replace(begun, gpu=number - 1), *rest):
+            model.apply(event)
+    for number in (1, 2):
+        assert figure(model, model.runs[number])[1] == ((number,),)
 
 
 async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(replay_of: Replay) -> None:
@@ -288,7 +299,7 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
 
 async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[object] = [None]
-    monkeypatch.setattr(limits, "load", lambda backend, index=0: kept[0])
+    monkeypatch.setattr(limits, "load", lambda device: kept[0])
     app = FwtuiApp(
         live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
     )

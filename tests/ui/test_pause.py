@@ -7,6 +7,7 @@ from collections.abc import Callable
 import scenes
 from fake_live import FakeLive
 
+from fwtui.experiment.device import FIRST_GPU
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
@@ -66,7 +67,7 @@ def test_a_frozen_model_is_equal_and_independent() -> None:
     for event in (limits, *told[:150]):
         model.apply(event)
     frozen = model.frozen()
-    assert frozen == model and frozen.limits_of("cuda") == limits, "a pause keeps what the device can do at most"
+    assert frozen == model and frozen.measured.get(FIRST_GPU) == limits, "a pause keeps what the device can do at most"
     seen = (frozen.index, frozen.t, dict(frozen.runs), len(frozen.telemetry), len(frozen.log), len(frozen.markers))
     for event in told[150:]:
         model.apply(event)

@@ -10,6 +10,7 @@ from fake_live import FakeLive
 from msgspec.structs import replace
 from textual.widgets import Digits
 
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -54,7 +55,9 @@ def test_before_there_is_a_time_the_progress() -> None:
     early = told._replace(run=replace(told.run, samples=()))
     assert figures(early) == (Figure("58 %", "clean passes"), NOTHING, NOTHING, NOTHING)
     assert figures(None) == (NOTHING,) * 4
-    assert figures(early._replace(run=replace(early.run, backend="simulator", state="done")))[0].words.startswith("simulated")
+    assert figures(early._replace(run=replace(early.run, device=DeviceId("simulator"), state="done")))[0].words.startswith(
+        "simulated"
+    )
 
 
 @pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])

@@ -29,7 +29,7 @@ def intensity(run: Run) -> float | None:
 
 def comparable(model: Model, run: Run) -> list[Run]:
     """Runs with a time and an intensity on the same device, newest last."""
-    there = [r for r in model.runs.values() if r.backend == run.backend and r.rate and intensity(r)]
+    there = [r for r in model.runs.values() if r.device == run.device and r.rate and intensity(r)]
     return sorted(there, key=lambda r: r.id)[-MOST_POINTS:]
 
 

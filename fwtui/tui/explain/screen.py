@@ -125,12 +125,12 @@ class ExplainScreen(Frame):
     @property
     def _measuring(self) -> str:
         """How far measuring the limits has come; empty where it is not going on."""
-        backend, gpu = self.view.device
-        told = self.model.limits_of(backend, gpu)
+        device = self.view.device
+        told = self.model.measured.get(device)
         if told is None or told.complete or not self.view.busy:
             return ""
-        device = self.model.state.devices.get(gpu)
-        forms = len(forms_of(backend, device.compute_capability if device is not None else None))
+        gpu = self.model.state.devices.get(device)
+        forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
         return f"measuring the limit: {len(told.forms)} of {forms} instructions; {self.key_of('cancel')} cancels"
 
     @property

@@ -256,7 +256,7 @@ class Frame(Screen[None]):
 
     def action_limits(self) -> None:
         with self.saying():
-            self.say(self.view.measure_limits(*self.view.device))
+            self.say(self.view.measure_limits(self.view.device))
 
     def action_cancel(self) -> None:
         if words := self.view.cancel():

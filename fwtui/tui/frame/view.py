@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fwtui.analysis.columns import first_runs
 from fwtui.common import units
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
@@ -39,7 +40,7 @@ class Source(Session, Protocol):
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
     def count(self, run: int) -> None: ...
     def answer(self, run: int) -> None: ...
-    def measure_limits(self, backend: str, gpu: int = 0) -> None: ...
+    def measure_limits(self, device: DeviceId) -> None: ...
     def name(self, title: str) -> Path: ...
     def go_on(self, taken: Taken) -> None: ...
     def close(self, reason: str = "closed") -> None: ...
@@ -122,18 +123,18 @@ class View:
         return ""
 
     @property
-    def device(self) -> tuple[str, int]:
-        """Backend and number of what the run that is shown was computed on; before a run the GPU, where there is one."""
+    def device(self) -> DeviceId:
+        """What the run that is shown was computed on; before a run the GPU, where there is one."""
         run = self.run
         if run is None or run.simulated:
-            return ("cuda", self.model.state.watched) if self.has_gpu else ("cpu", 0)
-        return run.backend, run.gpu
+            return self.model.state.watched if self.has_gpu else CPU
+        return run.device
 
-    def measure_limits(self, backend: str, gpu: int = 0) -> str:
+    def measure_limits(self, device: DeviceId) -> str:
         """Have the device's limits measured, and say so. Raises Refused."""
         assert self.source is not None
-        self.source.measure_limits(backend, gpu if backend == "cuda" else 0)
-        return f"measuring what this {UNITS[backend]} can do at most; some 20 s"
+        self.source.measure_limits(device)
+        return f"measuring what this {UNITS[device.backend]} can do at most; some 20 s"
 
     def name(self, title: str) -> str:
         """Keep the live session as a recording of that title; where it is, in words. Raises Refused."""

@@ -113,8 +113,8 @@ class RunScreen(SessionScreen):
         idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
         if idle < IDLE or self.view.busy:
             self.set_timer(max(IDLE - idle, 1.0), self._offer_limits)
-        elif limits.load(*self.view.device) is None and self.app.screen is self:
-            unit = UNITS[self.view.device[0]]
+        elif limits.load(self.view.device) is None and self.app.screen is self:
+            unit = UNITS[self.view.device.backend]
             self.say(f"{self.key_of('limits')} measures what this {unit} can do at most (20 s); every rate is then a share of it")
 
     def on_resize(self) -> None:
@@ -343,8 +343,7 @@ class RunScreen(SessionScreen):
     def measure(self, backend: str) -> None:
         """Have the limit of the CPU or of the GPU that the form names measured."""
         with self.saying():
-            device = DeviceId.parse(self.draft.text("device"))
-            self.say(self.view.measure_limits(backend, device.index))
+            self.say(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return (action == "back" and self.view.busy) or super().check_action(action, parameters)

@@ -24,6 +24,7 @@ from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.report import result
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
@@ -281,21 +282,21 @@ def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
 
 def test_limits_are_kept_for_one_device_and_what_is_damaged_is_not_believed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = msgspec.structs.replace(GPU, backend="cpu")
-    assert limits.load("cpu") is None
+    assert limits.load(CPU.device_id) is None
     limits.save(msgspec.structs.replace(whole, complete=False))
     limits.save(msgspec.structs.replace(whole, note="the GPU reported an error"))
-    assert limits.load("cpu") is None, "what failed is tried again"
+    assert limits.load(CPU.device_id) is None, "what failed is tried again"
     limits.save(whole)
-    assert limits.load("cpu") == whole
+    assert limits.load(CPU.device_id) == whole
     machine = hardware.machine()
     monkeypatch.setattr(hardware, "machine", lambda: msgspec.structs.replace(machine, cpu="another processor"))
-    assert limits.load("cpu") is None
+    assert limits.load(CPU.device_id) is None
     monkeypatch.setattr(hardware, "machine", lambda: machine)
     (file,) = cache.rglob("*.json")
     damaged = bytearray(file.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     file.write_bytes(damaged)
-    assert limits.load("cpu") is None
+    assert limits.load(CPU.device_id) is None
 
 
 def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,12 +304,12 @@ def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.
     busy = msgspec.structs.replace(CPU, forms=forms, copy_bytes_per_second=1.0)
     limits.save(msgspec.structs.replace(CPU, forms=GPU.forms))
     live = live_with(monkeypatch, busy)
-    live.measure_limits("cpu")
+    live.measure_limits(CPU.device_id)
     live.drain()
-    best = live.model.state.measured["cpu", 0]
+    best = live.model.measured[CPU.device_id]
     assert [f.relaxations_per_second for f in best.forms] == [14e12, 99e12, 16e12, 33e12]
     assert best.forms[0].clock_mhz == 1980.0 and best.copy_bytes_per_second == 4e12
-    assert limits.load("cpu") == msgspec.structs.replace(best, t=0.0)
+    assert limits.load(CPU.device_id) == msgspec.structs.replace(best, t=0.0)
     live.close()
 
 
@@ -318,10 +319,10 @@ def test_checkpoints_know_the_limits_of_their_time() -> None:
     told += [GPU, *[events.Notice(t=1.0, text="more") for _ in range(600)]]
     for event in told:
         model.apply(event)
-    assert model.state.measured == {("cuda", 0): GPU}
+    assert model.measured == {GPU.device_id: GPU}
     for event in told[model.seek(560) : 560]:
         model.apply(event)
-    assert model.state.measured == {} and model.index == 560
+    assert model.measured == {} and model.index == 560
 
 
 CPU = msgspec.structs.replace(GPU, backend="cpu", device="a processor", forms=(FormLimit("float32", 1e11),))
@@ -338,16 +339,16 @@ def live_with(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> Live:
 
 def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     live = live_with(monkeypatch, msgspec.structs.replace(CPU, complete=False), CPU)
-    assert not live.tell_limits("cpu")
-    live.measure_limits("cpu")
+    assert not live.tell_limits(CPU.device_id)
+    live.measure_limits(CPU.device_id)
     assert live.busy
     with pytest.raises(Refused, match="the limit is still being measured"):
         live.start(Experiment(kernel="serial", n=8))
     live.drain()
-    assert not live.busy and live.model.limits_of("cpu") == CPU
+    assert not live.busy and live.model.measured.get(CPU.device_id) == CPU
     live.close()
     later = live_with(monkeypatch)
-    assert later.tell_limits("cpu") and later.model.state.measured["cpu", 0].forms == CPU.forms
+    assert later.tell_limits(CPU.device_id) and later.model.measured[CPU.device_id].forms == CPU.forms
     recorder = later.record(path=cache / "session.fwt.jsonl")
     later.close()
     kinds = [json.loads(line)["kind"] for line in recorder.path.read_text().splitlines()]
@@ -357,29 +358,30 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
 def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = [events.Device(t=0, name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
+    first, second = GPU.device_id, DeviceId("cuda", 1)
     limits.save(GPU)
-    assert limits.load("cuda", 1) is None
+    assert limits.load(second) is None
     live = live_with(monkeypatch)
-    assert live.tell_limits("cuda", 0) and live.model.state.measured["cuda", 0].forms == GPU.forms
-    assert not live.tell_limits("cuda", 1) and live.model.limits_of("cuda", 1) is None
+    assert live.tell_limits(first) and live.model.measured[first].forms == GPU.forms
+    assert not live.tell_limits(second) and second not in live.model.measured
     live.tell(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
-    assert live.model.limits_of("cuda", live.model.state.watched) is None, "a run on the other one"
-    assert live.tell_limits("cuda", 0)
+    assert live.model.state.watched == second and limit_of(live.model, live.model.runs[1]) is None, "a run on the other one"
+    assert live.tell_limits(first)
     limits.save(msgspec.structs.replace(GPU, gpu=1))
-    assert limits.load("cuda", 1) == msgspec.structs.replace(GPU, t=0.0, gpu=1), "kept for the GPU, whatever its number"
+    assert limits.load(second) == msgspec.structs.replace(GPU, t=0.0, gpu=1), "kept for the GPU, whatever its number"
     live.close()
 
 
 def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     live = live_with(monkeypatch)
-    live.measure_limits("cpu")
+    live.measure_limits(CPU.device_id)
     cast(StubChild, live._worker).exit_code = -11
     live.drain()
     assert not live.busy and live.model.fault is not None and "signal 11" in live.model.fault.message
-    live.measure_limits("cpu")
+    live.measure_limits(CPU.device_id)
     live.cancel()
     live.drain()
-    assert not live.busy and limits.load("cpu") is None
+    assert not live.busy and limits.load(CPU.device_id) is None
     live.close()
 
 

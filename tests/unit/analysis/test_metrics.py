@@ -144,11 +144,11 @@ class TestStages:
     def told(self) -> Any:
         kept: list[events.Event] = []
         engine = HostEngine(Target("cpu"))
-        runner = Runner(kept.append, lambda: 0.0, lambda kernel, asked: engine)
+        runner = Runner(kept.append, lambda: 0.0)
 
         def run(**asked: Any) -> list[events.Stage]:
             kept.clear()
-            runner.run(1, settle(Experiment(kernel="serial", repeats=1, **asked)), lambda: None)
+            runner.run(1, settle(Experiment(kernel="serial", repeats=1, **asked)), engine, lambda: None)
             return [e for e in kept if isinstance(e, events.Stage) and e.seconds is not None]
 
         return run

@@ -14,10 +14,11 @@ import pytest
 
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.verify import Verifier
+from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
-from fwtui.machine.auto import is_simulated
+from fwtui.machine.auto import device_of
 from kernels import peers as package
 from kernels import registry
 from kernels.peers import PACKAGES, RUNGS, installed, peers
@@ -195,6 +196,6 @@ def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     for device in ("auto", "simulator"):
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
-            is_simulated(Experiment(kernel="torch", n=9, device=device))
+            device_of(Experiment(kernel="torch", n=9, device=device))
         assert "simulator" not in str(refusal.value)
-    assert not is_simulated(Experiment(kernel="torch-cpu", n=9))
+    assert device_of(Experiment(kernel="torch-cpu", n=9)) == CPU

@@ -112,7 +112,8 @@ class Bench:
     def __init__(self) -> None:
         self.events: list[events.Event] = []
         self.model = Model()
-        self.runner = Runner(self._take, lambda: 1.0, lambda kernel, asked: HostEngine(Target("cpu")))
+        self.engine = HostEngine(Target("cpu"))
+        self.runner = Runner(self._take, lambda: 1.0)
         self.asked: dict[int, Experiment] = {}
 
     def _take(self, event: events.Event) -> None:
@@ -122,7 +123,7 @@ class Bench:
     def run(self, number: int, brief: bool = False, **asked: Any) -> events.Answers | None:
         usual = {"kernel": "serial", "n": 30, "repeats": 1, "dtype": "int32"}
         self.asked[number] = settle(Experiment(**{**usual, **asked}))
-        self.runner.run(number, self.asked[number], lambda: None, brief)
+        self.runner.run(number, self.asked[number], self.engine, lambda: None, brief)
         return self.model.runs[number].answers
 
     def ask(self, number: int) -> events.Answers:
@@ -130,7 +131,7 @@ class Bench:
         before = len(self.events)
         verdict = self.model.runs[number].verdict
         assert verdict is not None
-        self.runner.answer(number, self.asked[number], verdict.checksum, lambda: None)
+        self.runner.answer(number, self.asked[number], self.engine, verdict.checksum, lambda: None)
         (told,) = self.events[before:]
         assert isinstance(told, events.Answers)
         return told
@@ -183,7 +184,7 @@ def test_how_far_it_is_is_told_and_it_can_be_cancelled(bench: Bench, monkeypatch
             assert bench.model.runs[1].progress is not None
             raise Cancelled
 
-    bench.runner.answer(1, bench.asked[1], verdict.checksum, check)
+    bench.runner.answer(1, bench.asked[1], bench.engine, verdict.checksum, check)
     *progress, told = bench.events[before:]
     shares = [event.done for event in progress if isinstance(event, events.Progress)]
     assert len(shares) == len(progress) > 3 and shares == sorted(set(shares)) and 0.3 < shares[-1] < 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from stub_child import StubChild
 
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.live import sampling
 from fwtui.live.sampling import RESTARTS, Sampling
 
@@ -35,18 +36,18 @@ def begun(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> list[Sequence[
 
 
 def test_it_watches_the_gpu_that_runs(begun: list[Sequence[str]]) -> None:
-    kept = Sampling(100.0, 10, 0, True)
+    kept = Sampling(100.0, 10, FIRST_GPU, True)
     kept.keep()
     first = kept.child
     assert first is not None and begun == [["--hz", "10", "--identify", "--device", "0"]]
-    assert kept.follow(0) is None and kept.child is first
-    assert kept.follow(2) is first and first.exit_code == 0 and kept.child is None
+    assert kept.follow(FIRST_GPU) is None and kept.child is first
+    assert kept.follow(DeviceId("cuda", 2)) is first and first.exit_code == 0 and kept.child is None
     kept.keep()
     assert begun[1:] == [["--hz", "10", "--identify", "--device", "2"]]
 
 
 def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: list[Sequence[str]]) -> None:
-    kept = Sampling(100.0, 10, 0, False)
+    kept = Sampling(100.0, 10, FIRST_GPU, False)
     assert kept.hold() is None
     kept.keep()
     assert kept.child is None
@@ -54,7 +55,7 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
     kept.keep()
     child = kept.child
     assert child is not None and kept.hold() is child and kept.child is None
-    unwanted = Sampling(100.0, 0, 0, False)
+    unwanted = Sampling(100.0, 0, FIRST_GPU, False)
     unwanted.keep()
     unwanted.hold()
     unwanted.release()
@@ -65,18 +66,18 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
 def test_every_sampler_learns_which_process_measures(begun: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[bytes] = []
     monkeypatch.setattr(StubChild, "send", lambda child, line: said.append(line))
-    kept = Sampling(100.0, 10, 0, False)
+    kept = Sampling(100.0, 10, FIRST_GPU, False)
     kept.measures(7)
     kept.keep()
     assert said == [b"7\n"]
     kept.measures(8)
-    kept.follow(1)
+    kept.follow(DeviceId("cuda", 1))
     kept.keep()
     assert said == [b"7\n", b"8\n", b"8\n"]
 
 
 def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list[Sequence[str]], clock: list[float]) -> None:
-    kept = Sampling(100.0, 10, 0, False)
+    kept = Sampling(100.0, 10, FIRST_GPU, False)
     said = []
     for death in range(1, RESTARTS + 2):
         kept.keep()

@@ -15,6 +15,7 @@ import pytest
 from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
@@ -48,7 +49,7 @@ def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cp
 
 
 def picked(*trials: Trial, **changes: Any) -> tuple[str, int, str]:
-    tuned.save(trials, "cpu")
+    tuned.save(trials, CPU)
     experiment = resolved(Experiment(**{"kernel": "auto", "n": 600, **changes}))
     return experiment.kernel, experiment.tile, experiment.auto
 
@@ -118,7 +119,7 @@ def test_a_damaged_table_is_none(cache: Path) -> None:
     (file,) = cache.rglob("*.json")
     for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b"[" * 100_000):
         file.write_bytes(damage)
-        assert tuned.load("cpu") == [] and resolved(ASKED).auto == KNOWN
+        assert tuned.load(CPU) == [] and resolved(ASKED).auto == KNOWN
 
 
 def cost(config: Config) -> float | None:
@@ -172,9 +173,7 @@ def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
 def tuner(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
     monkeypatch.setattr(live_module, "Child", answering(answer))
     said: list[tuple[Trial, bool]] = []
-    made = Tuner(
-        Live(telemetry_hz=0), "cpu", 0, [TILED, registry()["serial"]], Experiment(), lambda t, b: said.append((t, b)), **more
-    )
+    made = Tuner(Live(telemetry_hz=0), CPU, [TILED, registry()["serial"]], Experiment(), lambda t, b: said.append((t, b)), **more)
     made.said = said  # type: ignore[attr-defined]
     return made
 
@@ -199,7 +198,7 @@ def test_only_verified_distances_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     problem = Problem(256, "float32", True)
     wrong = tuner(monkeypatch, lambda request: told(request, "wrong"))
     wrong.tune([problem], 60.0)
-    assert wrong.best(problem) is None and {t.note for t in tuned.load("cpu")} == {"compared"}
+    assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
     assert resolved(ASKED).auto == KNOWN
 
 
@@ -207,7 +206,7 @@ def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long(m
     late = tuner(monkeypatch)
     assert not late.tune([Problem(256, "float32", True)], 0.0) and late.trials == {}
     slow = tuner(monkeypatch, lambda request: (e for e in told(request)))
-    tuned.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], "cpu")
+    tuned.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], CPU)
     slow = tuner(monkeypatch)
     assert not slow.tune([Problem(1024, "float32", True)], 60.0)
     assert {t.kernel for (problem, _), t in slow.trials.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
@@ -224,7 +223,7 @@ def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, c
     assert lines[-1].startswith("256  float32  tiled-cpu   tile 128, cores 1, order 0, vector 1")
     assert main([*words, "--fresh", "--json"]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert answers[0]["best"] is True and answers[0]["seconds"] == pytest.approx(cost(tuned.load("cpu")[0].config) * 256e-6)  # type: ignore[operator]
+    assert answers[0]["best"] is True and answers[0]["seconds"] == pytest.approx(cost(tuned.load(CPU)[0].config) * 256e-6)  # type: ignore[operator]
     for bad, sentence in (
         (["--seconds", "0"], "outside 1 to 86400"),
         (["-k", "naive"], "naive runs on a GPU, and there is none here"),

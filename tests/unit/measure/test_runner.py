@@ -57,11 +57,11 @@ class Bench:
         self.events: list[events.Event] = []
         origin = time.monotonic()
         self.engine = HostEngine(Target("cpu"))
-        self.runner = Runner(self.events.append, lambda: time.monotonic() - origin, lambda kernel, asked: self.engine)
+        self.runner = Runner(self.events.append, lambda: time.monotonic() - origin)
 
     def run(self, check: Callable[[], None] = never, number: int = 1, **asked: Any) -> Any:
         self.events.clear()
-        self.runner.run(number, settle(Experiment(**{"verify": "full", "repeats": 2, **asked})), check)
+        self.runner.run(number, settle(Experiment(**{"verify": "full", "repeats": 2, **asked})), self.engine, check)
         model = Model()
         for event in self.events:
             model.apply(event)

@@ -126,7 +126,7 @@ class TestMistakes:
             (["--paths"], "give -o OUT or --pairs FILE too"),
             (["--dtype", "int8"], "'int8' is not one that kernels have"),
             (["--kernel", "swift"], "there is no kernel 'swift'"),
-            (["--device", "first"], "device 'first' is not the one"),
+            (["--device", "first"], "device 'first' is neither auto, cpu nor"),
         ],
     )
     def test_in_one_sentence(

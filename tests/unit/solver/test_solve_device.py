@@ -9,6 +9,7 @@ from in_simulator import in_simulator
 
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.solver import picking
 from kernels import registry
 
@@ -84,7 +85,7 @@ def test_cuda_kernels_answer_too() -> None:
 
 class TestChoice:
     def test_no_gpu_is_no_reason_to_fail_unless_one_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def none(index: int) -> None:
+        def none(gpu: DeviceId) -> None:
             raise RuntimeError("no driver\nin many lines")
 
         monkeypatch.setattr(picking, "cuda_engine", none)
@@ -98,7 +99,7 @@ class TestChoice:
             picking.engine_for("cpu", 5, needed=True)
 
     def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(picking, "cuda_engine", lambda index: pytest.fail("it was started"))
+        monkeypatch.setattr(picking, "cuda_engine", lambda gpu: pytest.fail("it was started"))
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
         assert picking.engine_for(None, picking.WORTH - 1, needed=False) is picking.CPU
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
@@ -119,7 +120,7 @@ class TestChoice:
     def test_refusals_of_the_library(self) -> None:
         import numpy as np
 
-        with pytest.raises(Refused, match="'fastest one' is not the one for it"):
+        with pytest.raises(Refused, match="'fastest one' is neither auto, cpu nor"):
             fwtui.solve(np.ones((2, 2)), device="fastest one")
 
 

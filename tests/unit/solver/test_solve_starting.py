@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.solver import picking, starting
 from fwtui.solver.output import spent
 from fwtui.solver.starting import Request
@@ -19,9 +20,9 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     pytest.importorskip("numba.cuda")
     started: list[int] = []
 
-    def start(index: int) -> None:
+    def start(gpu: DeviceId) -> None:
         assert current_thread() is not main_thread()
-        started.append(index)
+        started.append(gpu.index)
         raise RuntimeError("no such GPU, which somebody else will say")
 
     monkeypatch.setattr(picking, "cuda_engine", start)
@@ -78,7 +79,7 @@ def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.Monkey
         work(self)
 
     monkeypatch.setattr(starting.Start, "_work", when_read)
-    start = starting.Start(0)
+    start = starting.Start(FIRST_GPU)
     monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
     start.wait(picking.WORTH - 1)
     assert engines == [] and not start._thread.is_alive()

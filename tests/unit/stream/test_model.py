@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import outcome, printed
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
@@ -117,7 +118,7 @@ def test_seeking_over_a_long_session_is_cheap() -> None:
 
 def limited(model: Model) -> list[str]:
     """Backends whose limits are known, the GPU's where it is the one that is watched."""
-    return [backend for backend in ("cpu", "cuda") if model.limits_of(backend, model.state.watched) is not None]
+    return [device.backend for device in (CPU, model.state.watched) if device in model.measured]
 
 
 def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
@@ -125,7 +126,7 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     first, second = events.Device(t=0.0, name="first"), events.Device(t=0.0, gpu=1, name="second")
     for told in (
         *(first, second, events.Limits(t=0.0, backend="cpu"), events.Limits(t=0.0, backend="cuda", gpu=1)),
-        *(events.Telemetry(t=i / 10, gpu=i % 2, gpu_power_watts=i % 2) for i in range(10)),
+        *(events.Telemetry(t=i / 10, gpu=i % 2, gpu_power_watts=i % 2, gpu_clock_mhz=i % 2) for i in range(10)),
     ):
         state.apply(told)
     assert state.gpu == first and {r.gpu_power_watts for r in state.telemetry} == {0.0} and limited(state) == ["cpu"]
@@ -133,9 +134,13 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     assert state.gpu == first, "the run is on no GPU"
     state.apply(events.RunStarted(t=1, run=2, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
     assert state.gpu == second and len(state.telemetry) == 5 and limited(state) == ["cpu", "cuda"]
-    assert state.state.devices == {0: first, 1: second}
+    assert state.state.devices == {DeviceId("cuda", 0): first, DeviceId("cuda", 1): second}
     state.apply(events.RunStarted(t=1, run=3, experiment=Experiment(), title="T", backend="cuda", phases=()))
     assert [state.gpu_of(state.runs[run]) for run in (2, 3)] == [second, first], "each run's own, whichever was used last"
+    for run in (2, 3):
+        state.apply(events.Sample(t=1.0, run=run, seconds=1.0, since=0.0))
+    found = [state.evidence(state.runs[run]) for run in (2, 3)]
+    assert [(one.readings, one.gpu_clock_mhz) for one in found if one] == [(5, 1), (5, 0)], "telemetry of its own GPU"
     assert codec.encode(events.Telemetry(t=1.0, gpu=0)) == codec.seal(b'{"kind":"telemetry","t":1.0}'), "as it was with one"
 
 

@@ -1,0 +1,98 @@
+"""Two GPUs in one session: what is asked of one is asked of no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from stub_child import StubChild, answering
+
+from fwtui.analysis import limits
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import sampling
+from fwtui.live import session as live_module
+from fwtui.live.session import Live
+from fwtui.machine import device_cache, hardware, tuned
+from fwtui.machine.tuned import Trial
+from fwtui.measure.worker import Worker
+from fwtui.stream import events, requests
+from kernels.plan import Target
+
+SECOND = DeviceId("cuda", 1)
+RUN = Experiment(kernel="naive", n=64, device="1")
+
+
+@pytest.fixture(autouse=True)
+def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine with two GPUs of two kinds."""
+    gpus = tuple(events.Device(t=0, name=name, compute_capability=(9, 0)) for name in ("one", "two"))
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=gpus))
+    monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30")
+    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+
+
+def told(request: Any) -> Iterator[events.Event]:
+    assert request.gpu == 1
+    if isinstance(request, requests.Start):
+        yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=request.gpu)
+        yield events.Verdict(t=2, run=request.run, verdict="verified", how="", checksum="abc")
+        yield events.RunDone(t=3, run=request.run, outcome="done")
+
+
+def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched: list[str] = []
+
+    class Sampler(StubChild):
+        def __init__(self, module: str, arguments: list[str], *given: Any) -> None:
+            super().__init__(module, arguments, *given)
+            watched.append(arguments[-1])
+
+        def send(self, request: bytes) -> None:
+            pass
+
+    monkeypatch.setattr(sampling, "Child", Sampler)
+    monkeypatch.setattr(live_module, "Child", answering(told))
+    for device in (FIRST_GPU, SECOND):
+        limits.save(events.Limits(t=0, backend="cuda", gpu=device.index, device=f"limits of {device}", complete=True))
+    live = Live()
+    live.drain()
+    run = live.start(RUN)
+    live.drain()
+    assert live.model.runs[run].device == SECOND == live.model.state.watched and watched == ["0", "1"]
+    assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
+    live.answer(run)
+    assert isinstance(live._worker, StubChild) and isinstance(live._worker.asked[-1], requests.Answer)
+    live.close()
+
+
+def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    class On(HostEngine):
+        def __init__(self, device: DeviceId) -> None:
+            super().__init__(Target(device.backend))
+            self.device = device
+
+    used: list[DeviceId] = []
+    worker = Worker(-1, 0.0)
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    monkeypatch.setattr(worker, "_new_engine", On)
+    worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine.device))  # type: ignore[assignment]
+    for gpu in (0, 1, 0):
+        worker._serve(requests.Start(1, RUN, gpu))
+    worker._serve(requests.Start(1, Experiment(kernel="serial", n=9)))
+    assert used == [FIRST_GPU, SECOND, FIRST_GPU, CPU] and set(worker._engines) == set(used)
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    worker._serve(requests.Start(1, RUN))
+    assert used[-1] == DeviceId("simulator")
+
+
+def test_what_was_tuned_on_one_is_not_picked_on_the_other() -> None:
+    trial = Trial(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
+    tuned.save([trial], SECOND)
+    assert tuned.load(SECOND) == [trial] and tuned.load(FIRST_GPU) == []
