@@ -34,7 +34,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Start:
-    """Of one GPU; of none where there is no number."""
+    """Makes a GPU ready in a thread of its own; does nothing where there is no number."""
 
     def __init__(self, device: int | None):
         self._device = device
