@@ -11,8 +11,9 @@ from typing import Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.engine.engine import Check, Pass, PhasePass, Stretch, Tell
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell
 from fwtui.engine.generate_cuda import fill
+from fwtui.experiment.generate import Fill
 from fwtui.stream.events import Device
 from kernels.numba_door.device import cuda
 from kernels.numba_door.rectangles import CudaError, checked
@@ -73,11 +74,10 @@ class Graph:
             driver.cuGraphExecDestroy(self._executable)
 
 
-class CudaEngine:
+class CudaEngine(Engine):
     """One GPU and one context. Lane 0 is `stream`; each further lane gets a stream of its own, the more urgent the higher."""
 
     timed = True
-    fill = staticmethod(fill)
 
     def __init__(self, device: int = 0):
         self._device = device
@@ -96,8 +96,11 @@ class CudaEngine:
 
     @property
     def name(self) -> str:
-        """What the GPU is called."""
         return self.gpu.name.decode() if isinstance(self.gpu.name, bytes) else str(self.gpu.name)
+
+    @property
+    def fill(self) -> Fill:
+        return fill
 
     def facts(self, t: float) -> Device:
         """What CUDA says of the GPU; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
