@@ -47,15 +47,15 @@ def adjacency_of(graph: Adjacency | LazyGraph) -> Adjacency:
     return graph if isinstance(graph, Adjacency) else graph.adjacency
 
 
-def lazy_graph_of(graph: Any) -> LazyGraph | None:
-    """The graph unless its arrays have to be converted first; see graph_of."""
+def lazy_of_object(graph: Any) -> LazyGraph | None:
+    """The graph unless its arrays have to be converted first; see of_object."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
         rows = graph.tocsr()  # which adds up what is stored twice
-        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: graph_of(rows))
-    return of_matrix(graph, lambda: graph_of(graph)) if type(graph) is np.ndarray else None
+        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: of_object(rows))
+    return of_matrix(graph, lambda: of_object(graph)) if type(graph) is np.ndarray else None
 
 
 def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> LazyGraph | None:
@@ -80,7 +80,7 @@ def is_plain(array: np.ndarray) -> bool:
     )
 
 
-def graph_of(graph: Any) -> Adjacency:
+def of_object(graph: Any) -> Adjacency:
     """The graph in an object. Raises Refused where it is none, TypeError where it is of no known kind.
 
     NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros

@@ -7,7 +7,7 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.library_objects import LazyGraph, graph_of, lazy_graph_of
+from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
 from fwtui.solver import driver, picking
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock
@@ -35,7 +35,7 @@ def solve(
     """
     clock = Clock()
     if not hasattr(graph, "__cuda_array_interface__"):
-        given = lazy_graph_of(graph) or graph_of(graph)
+        given = lazy_of_object(graph) or of_object(graph)
         return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
     named = picking.named(kernel)
     if named is not None and named.backend != "cuda":
