@@ -11,9 +11,10 @@ from typing import Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.engine.engine import Check, Pass, PhasePass, Stretch, Tell
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell
 from fwtui.engine.generate_cuda import fill
 from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui.experiment.generate import Fill
 from fwtui.stream.events import Device
 from kernels.numba_door.device import cuda
 from kernels.numba_door.rectangles import CudaError, checked
@@ -74,11 +75,10 @@ class Graph:
             driver.cuGraphExecDestroy(self._executable)
 
 
-class CudaEngine:
+class CudaEngine(Engine):
     """One GPU and one context. Lane 0 is `stream`; each further lane gets a stream of its own, the more urgent the higher."""
 
     timed = True
-    fill = staticmethod(fill)
 
     def __init__(self, device: DeviceId = FIRST_GPU):
         self.device = device
@@ -97,8 +97,11 @@ class CudaEngine:
 
     @property
     def name(self) -> str:
-        """What the GPU is called."""
         return self.gpu.name.decode() if isinstance(self.gpu.name, bytes) else str(self.gpu.name)
+
+    @property
+    def fill(self) -> Fill:
+        return fill
 
     def facts(self, t: float) -> Device:
         """What CUDA says of the GPU; peak bandwidth is memory clock x 2 (double data rate) x bus width."""

@@ -55,6 +55,13 @@ class Engine(Protocol):
     timed: bool
 
     @property
+    def name(self) -> str:
+        """What its device is called."""
+        from fwtui.machine.hardware import machine
+
+        return machine().cpu
+
+    @property
     def fill(self) -> Fill | None:
         """A faster way to generate large graphs, if there is one."""
         return None

@@ -24,7 +24,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Unseen:
+class LazyGraph:
     """A graph whose arrays have not been looked at: what `look` raises, and arcs to or from no vertex, are still to be found."""
 
     n: int
@@ -42,37 +42,37 @@ class Unseen:
         return Vertices(range(self.n))
 
 
-def seen(graph: Adjacency | Unseen) -> Adjacency:
+def adjacency_of(graph: Adjacency | LazyGraph) -> Adjacency:
     """The graph, looked through."""
     return graph if isinstance(graph, Adjacency) else graph.adjacency
 
 
-def unseen(graph: Any) -> Unseen | None:
-    """The graph unless its arrays have to be converted first; see accept."""
+def lazy_of_object(graph: Any) -> LazyGraph | None:
+    """The graph unless its arrays have to be converted first; see of_object."""
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
         rows = graph.tocsr()  # which adds up what is stored twice
-        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: accept(rows))
-    return of_matrix(graph, lambda: accept(graph)) if type(graph) is np.ndarray else None
+        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: of_object(rows))
+    return of_matrix(graph, lambda: of_object(graph)) if type(graph) is np.ndarray else None
 
 
-def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> Unseen | None:
+def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> LazyGraph | None:
     """None where its pointers are wrong, or its arrays have to be converted first."""
     pointers, count = rows.pointers, len(rows.targets)
     ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
-    sound = ends and all(map(simple, rows)) and not (pointers[1:] < pointers[:-1]).any()
-    return Unseen(n, rows, look) if sound else None
+    sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
+    return LazyGraph(n, rows, look) if sound else None
 
 
-def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> Unseen | None:
+def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | None:
     """None where it is not square, or has to be converted first."""
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
-    return Unseen(len(matrix), matrix, look) if square and simple(matrix) else None
+    return LazyGraph(len(matrix), matrix, look) if square and is_plain(matrix) else None
 
 
-def simple(array: np.ndarray) -> bool:
+def is_plain(array: np.ndarray) -> bool:
     """Whether its memory is one piece of real numbers that every processor has."""
     whole = array.flags.c_contiguous or array.flags.f_contiguous
     return (
@@ -80,7 +80,7 @@ def simple(array: np.ndarray) -> bool:
     )
 
 
-def accept(graph: Any) -> Adjacency:
+def of_object(graph: Any) -> Adjacency:
     """The graph in an object. Raises Refused where it is none, TypeError where it is of no known kind.
 
     NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros

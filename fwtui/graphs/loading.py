@@ -16,7 +16,7 @@ from fwtui.graphs.bounds import EXACT_REAL
 from fwtui.graphs.demand import Demand, refused_for_room
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
-from fwtui.graphs.library_objects import Unseen, seen
+from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.number_lines import Source
 from fwtui.graphs.opening import MAX_BYTES, opened
 
@@ -26,11 +26,11 @@ _SHARE = 2  # a matrix in a file may take half of the free memory: the other hal
 
 def load(path: str, demand: Demand = ANY) -> Adjacency:
     """The graph in a file, of the format that its suffix names. Only Refused leaves: it names file, line and way out."""
-    return seen(load_unseen(path, demand))
+    return adjacency_of(load_lazily(path, demand))
 
 
-def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
-    """As load, but arrays are not looked through before somebody asks; then Refused may leave as well."""
+def load_lazily(path: str, demand: Demand = ANY) -> Adjacency | LazyGraph:
+    """As load, but arrays are looked through only when their adjacency is asked for, where Refused may leave too."""
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
@@ -38,7 +38,7 @@ def load_unseen(path: str, demand: Demand = ANY) -> Adjacency | Unseen:
         with opened(path, name, most) as (file, size):
             graph = form.load().read(Source(file, name, size, most, suffix, demand))
         demand.check_size(graph.n, name, "has")
-    if isinstance(graph, Unseen):
+    if isinstance(graph, LazyGraph):
         return replace(graph, name=name, look=partial(_checked, graph.look, name, demand))
     return _checked(lambda: graph, name, demand)
 

@@ -1,4 +1,4 @@
-"""Where sessions live, and how a file system says no."""
+"""Where session files are, and how their names end."""
 
 from __future__ import annotations
 

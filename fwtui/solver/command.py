@@ -13,8 +13,8 @@ from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
 from fwtui.common.signals import undone_by
 from fwtui.graphs.adjacency import Adjacency, both_ways
-from fwtui.graphs.library_objects import Unseen, seen
-from fwtui.graphs.loading import load_unseen
+from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
@@ -37,9 +37,9 @@ def carry_out(request: Request) -> None:
     clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
     clock.lap("set-up")
     with progress.stage("reading"):
-        graph = load_unseen(request.file)
+        graph = load_lazily(request.file)
         if request.undirected:
-            graph = both_ways(seen(graph))
+            graph = both_ways(adjacency_of(graph))
         pairs = _pairs(request, graph)
     clock.lap("read")
     start.wait(graph.n)
@@ -67,15 +67,15 @@ def carry_out(request: Request) -> None:
     print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
 
 
-def _pairs(request: Request, graph: Adjacency | Unseen) -> list[tuple[int, int]] | None:
+def _pairs(request: Request, graph: Adjacency | LazyGraph) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
     return output.read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
-def _say(request: Request, graph: Adjacency | Unseen, result: Result, pairs: list[tuple[int, int]] | None) -> None:
+def _say(request: Request, graph: Adjacency | LazyGraph, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
-        print("\n".join(output.path_lines(result, seen(graph), *pairs[0])))
+        print("\n".join(output.path_lines(result, adjacency_of(graph), *pairs[0])))
     elif pairs is not None and not request.out:
         output.pair_table(result, pairs, request.paths, sys.stdout)
     if request.summary or not (request.out or pairs):

@@ -16,7 +16,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import facts_of, longest
-from fwtui.graphs.library_objects import Rows, Unseen, seen, simple
+from fwtui.graphs.library_objects import LazyGraph, Rows, adjacency_of, is_plain
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
@@ -31,21 +31,21 @@ _INDEX = 4  # bytes of a vertex, where it is written out for each arc
 _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 
 
-class Carried(ABC):
-    """As HostGraph, of a graph on an engine's device. What is launched for it is launched within compiled()."""
+class DeviceGraph(ABC):
+    """A graph in a device's memory, with what HostGraph offers. What is launched for it is launched within compiled()."""
 
     _survey: Any  # of graph_kernels, for such a graph
     _escaped: Any
     _blocks: int
     looks: int  # at a search's distances, at most
+    keep_on_device = False  # whether its distances are to be there as well, and not on the host
 
-    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
-        """`origin` is the graph as it was given; `stays`: as an array on a GPU, where its distances are to be as well."""
+    def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
+        """`origin` is the graph as it was given."""
         self._arrays = arrays
         self.n = n
         self.engine = engine
         self.origin = origin
-        self.stays = stays
         start = np.full(EDGES + 1, -np.inf)
         start[EDGES] = 0
         told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
@@ -56,7 +56,7 @@ class Carried(ABC):
         self.bad = bool(told[BAD])  # -inf, or an arc to or from no vertex
 
     def whole(self) -> Adjacency:
-        return seen(self.origin)
+        return adjacency_of(self.origin)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         with compiled():
@@ -102,13 +102,13 @@ class Carried(ABC):
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
         """As a device array where the graph was given as one; else converted and copied, a piece after the other."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
-        result: Any = self._empty((n, n), to) if self.stays else np.empty((n, n), to)
-        rows = n if self.stays else max(1, min(n, _PIECE // (n * to.itemsize)))
-        piece = result if self.stays else self._empty((rows, n), to)
+        result: Any = self._empty((n, n), to) if self.keep_on_device else np.empty((n, n), to)
+        rows = n if self.keep_on_device else max(1, min(n, _PIECE // (n * to.itemsize)))
+        piece = result if self.keep_on_device else self._empty((rows, n), to)
         for first in range(0, n, rows):
             part = result[first : first + rows]
             self._launch(graph_kernels.leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
-            if not self.stays:
+            if not self.keep_on_device:
                 piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
         self.engine.synchronize()
         return result
@@ -133,15 +133,15 @@ class Carried(ABC):
         return cuda.device_array(shape, dtype, stream=self.engine.stream)
 
 
-class Matrix(Carried):
+class Matrix(DeviceGraph):
     """A square device array of any real type, +inf or NaN for no edge."""
 
     looks = 2  # the paths of a dense graph have few edges
 
-    def __init__(self, array: Any, engine: Engine, origin: Adjacency | Unseen, stays: bool = False):
+    def __init__(self, array: Any, engine: Engine, origin: Adjacency | LazyGraph):
         self._survey, self._escaped = graph_kernels.survey_matrix, graph_kernels.escaped_matrix
         self._blocks = min(len(array), launching.BLOCKS)
-        super().__init__((array,), len(array), engine, origin, stays)
+        super().__init__((array,), len(array), engine, origin)
 
     def enter(self, to: Any) -> None:
         self._launch(graph_kernels.enter, to.shape[0], *self._arrays, to, np.int32(self.n), np.float64(NO_EDGE[to.dtype.name]))
@@ -153,12 +153,12 @@ class Matrix(Carried):
         self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
 
 
-class ArcList(Carried):
+class ArcList(DeviceGraph):
     """Arcs as three device arrays; of parallel ones the least weight counts."""
 
     looks = 8
 
-    def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | Unseen):
+    def __init__(self, arcs: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
         self._survey, self._escaped = graph_kernels.survey_arcs, graph_kernels.escaped_arcs
         self._blocks = max(1, min(-(-len(arcs[-1]) // launching.THREADS), launching.BLOCKS))
         super().__init__(arcs, n, engine, origin)
@@ -183,7 +183,7 @@ class ArcList(Carried):
         self._launch(graph_kernels.relax_arcs, self._blocks, *ends, weights, distance)
 
 
-def resident(matrix: Any, engine: Engine) -> Matrix:
+def of_device_array(matrix: Any, engine: Engine) -> Matrix:
     """A square device array as a graph. Raises Refused for what is none."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise Refused(f"an array of shape {matrix.shape} is no graph, which is a square matrix; give n x n weights")
@@ -196,25 +196,26 @@ def resident(matrix: Any, engine: Engine) -> Matrix:
         return Adjacency(n, Vertices(range(n)), dense=np.ascontiguousarray(on_host(matrix, engine)))
 
     with compiled():
-        carried = Matrix(matrix, engine, Unseen(n, matrix, look), stays=True)
-        if carried.bad:
+        graph = Matrix(matrix, engine, LazyGraph(n, matrix, look))
+        graph.keep_on_device = True
+        if graph.bad:
             raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
-        if carried.unclear:
+        if graph.unclear:
             raise Refused(
                 "zeros off the diagonal may mean no edge or edges of weight 0, and nothing in the array says which; "
                 "put +inf where there is no edge"
             )
-    return carried
+    return graph
 
 
-def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | None:
+def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
     """The graph on the engine's device. None where the host has to look through it: where there is no room for it beside its
     distances, for numbers that float64 may not hold, and for what may be no graph.
     """
-    if isinstance(graph, Unseen):
+    if isinstance(graph, LazyGraph):
         parts = graph.parts
     else:
-        parts = graph.arcs if graph.dense is None else graph.dense if simple(graph.dense) else None
+        parts = graph.arcs if graph.dense is None else graph.dense if is_plain(graph.dense) else None
     if parts is None:
         return None
     arrays = [parts] if isinstance(parts, np.ndarray) else list(parts)
@@ -237,8 +238,8 @@ def carry(graph: Adjacency | Unseen, engine: Engine, clock: Clock) -> Carried | 
             blocks = min(graph.n, launching.BLOCKS)
             launching.launch(graph_kernels.rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])
         dense = isinstance(parts, np.ndarray)
-        carried = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
+        found = Matrix(there[0], engine, graph) if dense else ArcList(tuple(there), graph.n, engine, graph)
     clock.lap("prepare")
-    facts = carried.facts
-    unsure = carried.bad or (carried.unclear and dense and isinstance(graph, Unseen))
-    return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else carried
+    facts = found.facts
+    unsure = found.bad or (found.unclear and dense and isinstance(graph, LazyGraph))
+    return None if unsure or max(-(facts.low or 0), facts.high or 0) > units.LARGEST else found

@@ -39,30 +39,30 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
 
 
 def found_on_device(
-    distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, stays: bool, clock: Clock
+    distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
 ) -> tuple[Any, np.ndarray] | None:
     """All predecessors of a kernel's device arrays, and the sources that rounding hid some of; None where lengths are too large
-    or the memory is not enough. `stays`: as a device array, else as a host array.
+    or the memory is not enough. `keep_on_device`: as a device array, else as a host array.
 
     Called where compiled code may be made.
     """
     terms = terms_of(facts, distances.dtype.name, largest)
     free = engine.free_bytes()
-    room = np.inf if free is None else free - KEPT_FREE - (4 * facts.n**2 if stays else 0)
+    room = np.inf if free is None else free - KEPT_FREE - (4 * facts.n**2 if keep_on_device else 0)
     if terms is None or sources_for(facts.n, room) is None:
         return None
     search = Search(distances, weights, terms, engine.target.cc, engine.stream)
     sources = sources_for(facts.n, room - search.list_bytes)
-    return None if sources is None else (found_by(search, sources, facts.n, engine, stays, clock), search.unfound())
+    return None if sources is None else (found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
 
 
-def found_by(search: Search, sources: int, n: int, engine: Engine, stays: bool, clock: Clock) -> Any:
+def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_device: bool, clock: Clock) -> Any:
     """All predecessors, `sources` rows at a time."""
-    found = cuda.device_array((n, n), np.int32, stream=engine.stream) if stays else np.empty((n, n), np.int32)
+    found = cuda.device_array((n, n), np.int32, stream=engine.stream) if keep_on_device else np.empty((n, n), np.int32)
     part: Any = None
     for source in range(0, n, sources):
         to = found[source : min(source + sources, n)]
-        if stays:
+        if keep_on_device:
             search.find(source, to)
             continue
         if part is None or len(part) != len(to):

@@ -26,9 +26,9 @@ from fwtui.solver.result import Result, Stats
 from kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 if TYPE_CHECKING:
-    from fwtui.solver.device_graph import Carried  # which brings numba
+    from fwtui.solver.device_graph import DeviceGraph  # which brings numba
 
-    Source = HostGraph | Carried
+    Source = HostGraph | DeviceGraph
 
 Tell = Callable[[float], None]  # the share of the work that is done
 _KEPT = 8  # programs
@@ -48,13 +48,13 @@ def run(
     """The answer by the kernel that was named, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
     clock = clock or Clock()
     for choice in choices(source.facts, dtype, source.reach):
-        if source.stays and choice.dtype != "float32" and choice.proof == AFTERWARDS:
+        if source.keep_on_device and choice.dtype != "float32" and choice.proof == AFTERWARDS:
             continue
         clock.lap("prepare")
         result = _tried(source, choice, named, predecessors, clock, tell)
         if result is not None:
             return result
-    if source.stays:
+    if source.keep_on_device:
         raise Refused(f"distances may not fit {dtype}, and on a device nothing proves that they do; leave dtype out")
     raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
 
@@ -62,7 +62,7 @@ def run(
 def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: bool, clock: Clock, tell: Tell) -> Result | None:
     """The answer computed in that type; None where some distances were too long for it."""
     facts, engine, dtype, unproved = source.facts, source.engine, choice.dtype, choice.proof == AFTERWARDS
-    if source.stays:
+    if source.keep_on_device:
         kernel, shape = suited(named, facts.n, dtype, (facts.low or 0) >= 0, engine)
         check_memory(kernel, shape, engine)
     else:
@@ -87,7 +87,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         if unproved and dtype != "float32" and place.escaped(raw, far):
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
-        if wide and not source.stays:
+        if wide and not source.keep_on_device:
             check_wide(facts.n, predecessors)
         distances = place.finished(raw, far, wide)
         clock.lap("copy out")
@@ -96,9 +96,9 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
             from fwtui.solver.device_predecessors import found_on_device
 
             there = program.result(buffers, engine.stream)
-            traced = found_on_device(there, weights, facts, largest, engine, source.stays, clock)
+            traced = found_on_device(there, weights, facts, largest, engine, source.keep_on_device, clock)
     exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
-    paths = None if source.stays else Paths(source.origin, distances, exact)
+    paths = None if source.keep_on_device else Paths(source.origin, distances, exact)
     before, hidden = traced or (None, np.empty(0, np.int64))
     if predecessors and (before is None or len(hidden)):
         here = paths or Paths(source.whole(), on_host(distances, engine), exact)
@@ -109,7 +109,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
                 put(row, before[vertex], engine)
     if predecessors:
         clock.lap("paths")
-    if source.stays:
+    if source.keep_on_device:
         distances, before = on_device(distances, engine), on_device(before, engine)
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
     stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, dict(clock.seconds))

@@ -9,7 +9,7 @@ import numpy as np
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import Facts, blocks
-from fwtui.graphs.library_objects import Unseen, seen
+from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.number_type import reach_of
 from kernels.plan import Buffers, Program
@@ -23,9 +23,9 @@ class HostGraph:
     `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
     """
 
-    stays = False  # whether distances are to be where the graph is, and not on the host
+    keep_on_device = False
 
-    def __init__(self, origin: Adjacency | Unseen, engine: Engine):
+    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine):
         self.n = origin.n
         self.engine = engine
         self.origin = origin
@@ -36,7 +36,7 @@ class HostGraph:
 
     def whole(self) -> Adjacency:
         """The graph as the host has it."""
-        return seen(self.origin)
+        return adjacency_of(self.origin)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         """As number_type.reach_of."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import blocks
-from fwtui.graphs.library_objects import Unseen, seen
+from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
@@ -45,13 +45,13 @@ class Paths:
     the longest one where there are negative weights.
     """
 
-    graph: Adjacency | Unseen
+    graph: Adjacency | LazyGraph
     distances: np.ndarray
     exact: bool
 
     @property
     def adjacency(self) -> Adjacency:
-        return seen(self.graph)
+        return adjacency_of(self.graph)
 
     def predecessors(self) -> np.ndarray:
         """(n, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""

@@ -7,7 +7,7 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.library_objects import Unseen, accept, unseen
+from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
 from fwtui.solver import driver, picking
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock
@@ -35,7 +35,7 @@ def solve(
     """
     clock = Clock()
     if not hasattr(graph, "__cuda_array_interface__"):
-        given = unseen(graph) or accept(graph)
+        given = lazy_of_object(graph) or of_object(graph)
         return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
     named = picking.named(kernel)
     if named is not None and named.backend != "cuda":
@@ -47,11 +47,11 @@ def solve(
     from fwtui.solver import device_graph
 
     clock.lap("set-up")
-    return driver.run(device_graph.resident(cuda.as_cuda_array(graph), engine), named, dtype, predecessors, clock)
+    return driver.run(device_graph.of_device_array(cuda.as_cuda_array(graph), engine), named, dtype, predecessors, clock)
 
 
 def answer(
-    graph: Adjacency | Unseen,
+    graph: Adjacency | LazyGraph,
     *,
     dtype: str | None = None,
     predecessors: bool = False,
@@ -70,9 +70,9 @@ def answer(
         engine = picking.CPU if named is not None and not on_gpu else picking.engine_for(device, graph.n, on_gpu)
     engine.activate()
     clock.lap("set-up")
-    carried = None
+    there = None
     if engine.target.backend != "cpu":
         from fwtui.solver import device_graph
 
-        carried = device_graph.carry(graph, engine, clock)
-    return driver.run(carried or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
+        there = device_graph.to_device(graph, engine, clock)
+    return driver.run(there or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)

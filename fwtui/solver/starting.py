@@ -34,7 +34,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Start:
-    """Of one GPU, or of none."""
+    """Makes a GPU ready in a thread of its own; does nothing where there is no number."""
 
     def __init__(self, gpu: DeviceId | None):
         self._gpu = gpu

@@ -80,7 +80,7 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Device(Event, OfDevice, frozen=True, kw_only=True):
-    """What is known of a GPU (or its absence); sent by whoever knows, merged by the Model."""
+    """What is known of a GPU, or that there is none. Worker and sampler each tell what they know, and the Model merges it."""
 
     gpu: GpuIndex = 0
     present: bool = True
@@ -244,7 +244,7 @@ class RunDone(Event, frozen=True, kw_only=True):
 
 
 class Fault(Event, frozen=True, kw_only=True):
-    """Something broke: a sentence for a person, and the last words of whoever died."""
+    """Something broke: a sentence for a person, and the last words of the process that died."""
 
     source: str  # "worker" | "sampler" | "recorder"
     code: str  # "died", "cuda", "memory", "hung", "error", "disk"

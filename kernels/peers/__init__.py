@@ -1,6 +1,6 @@
 """What a Python user has besides these kernels: other packages' ways, run, timed and verified like a kernel, but no rungs.
 
-One file per package. A package is looked for without being imported; only the process that runs it loads it.
+A package is looked for without being imported; only the process that runs it loads it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, settle
-from fwtui.graphs.library_objects import accept, unseen
+from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.runner import Runner
 from fwtui.solver import picking
 from fwtui.solver.solve import answer
@@ -76,12 +76,15 @@ def solve_small(engine: Any, sizes: tuple[int, ...]) -> None:
         ways = {"int16": some, "int32": some * 5000, "float32": some / 4, "negative": random_matrix(n, n, negative=True)}
         for name, matrix in {**ways, "rounded": some * np.pi}.items():
             matrix = matrix.astype(np.float32).astype(float)
-            result = answer(accept(np.ma.masked_invalid(matrix)), engine=engine, predecessors=True)
+            result = answer(of_object(np.ma.masked_invalid(matrix)), engine=engine, predecessors=True)
             near = 4e-6 * (name == "rounded")
             assert np.allclose(result.distances, by_scipy(matrix), 2 * near, 0) and result.predecessors is not None, (name, n)
             check_paths(matrix, result.distances, result.predecessors, np.arange(n), near)
             present = np.isfinite(matrix)
-            for graph in (unseen(matrix), unseen(csr_array((matrix[present], np.nonzero(present)), shape=(n, n)))):
+            for graph in (
+                lazy_of_object(matrix),
+                lazy_of_object(csr_array((matrix[present], np.nonzero(present)), shape=(n, n))),
+            ):
                 assert graph is not None
                 assert np.array_equal(answer(graph, engine=engine).distances, result.distances), (name, n)
 
@@ -95,7 +98,7 @@ def solve_capped(engine: Any, n: int) -> None:
         lambda: picking.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
-        result = answer(accept(matrix), dtype="int32", engine=engine)
+        result = answer(of_object(matrix), dtype="int32", engine=engine)
     finally:
         engine.free_bytes = free
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()

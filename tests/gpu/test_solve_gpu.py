@@ -13,7 +13,7 @@ from fwtui import solve
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import Facts
-from fwtui.graphs.library_objects import accept, unseen
+from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import device_graph, driver, picking
 from fwtui.solver.host_graph import HostGraph
@@ -35,7 +35,7 @@ def test_five_hundred_random_graphs(engine: Any) -> None:
         n = int(rng.integers(1, 200))
         density = float(rng.choice([0.01, 0.1, 0.5]))
         matrix = random_matrix(n, seed, density, negative=seed % 4 == 0, scale=float(rng.choice([1, 200, 0.25])))
-        result = answer(accept(matrix), engine=engine, predecessors=seed % 10 == 0)
+        result = answer(of_object(matrix), engine=engine, predecessors=seed % 10 == 0)
         assert (result.distances == by_scipy(matrix)).all(), seed
         assert result.stats.device == "cuda" and result.stats.exact
 
@@ -69,14 +69,14 @@ def test_laid_out_there_and_here(engine: Any, monkeypatch: pytest.MonkeyPatch, n
     sources, targets = (np.concatenate([e, e[more]]) for e in ends)
     arcs = Arcs(sources, targets, np.concatenate([matrix[present], longer]))
     given: list[Any] = [
-        *(unseen(form) for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32))),
-        unseen(csr_array((matrix[present], ends), shape=(n, n))),
+        *(lazy_of_object(form) for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float32))),
+        lazy_of_object(csr_array((matrix[present], ends), shape=(n, n))),
         Adjacency(n, Vertices(range(n)), arcs=arcs),
     ]
     for graph in given:
         there = answer(graph, engine=engine)
         with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(device_graph, "carry", lambda *given: None)
+            elsewhere.setattr(device_graph, "to_device", lambda *given: None)
             here = answer(graph if isinstance(graph, Adjacency) else graph.adjacency, engine=engine)
         assert there.distances.dtype == here.distances.dtype and there.stats.edges == here.stats.edges
         assert there.distances.tobytes() == here.distances.tobytes()
@@ -88,7 +88,7 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
         n = 2100  # a chain, and vertices beside it
         chain = csr_array((np.full(length, 90.0), (np.arange(length), np.arange(1, length + 1))), shape=(n, n))
         for graph in (chain, np.where(chain.toarray() > 0, chain.toarray(), np.inf)):
-            result = answer(unseen(graph) or accept(graph), engine=engine)
+            result = answer(lazy_of_object(graph) or of_object(graph), engine=engine)
             assert result.stats.dtype == dtype and result.distances[0, length] == 90 * length
 
 
@@ -96,7 +96,7 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
     monkeypatch.setattr(engine, "free_bytes", lambda: picking.KEPT_FREE + (8 << 20))
-    result = answer(accept(matrix), dtype=dtype, engine=engine)
+    result = answer(of_object(matrix), dtype=dtype, engine=engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 
 
@@ -118,7 +118,7 @@ def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, monkeypatch: 
         matrix += lift[:, None] - lift[None, :]
         np.fill_diagonal(matrix, 0)
         # masked nowhere: zeros are edges, also where there is one everywhere
-        result = answer(accept(np.ma.array(matrix)), engine=engine, predecessors=True)
+        result = answer(of_object(np.ma.array(matrix)), engine=engine, predecessors=True)
         assert result.predecessors is not None
         check_paths(matrix, result.distances, result.predecessors, np.arange(n))
 

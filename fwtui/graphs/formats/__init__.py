@@ -9,7 +9,7 @@ A module says in literal constants, read without importing it:
     WHOLE       True: real weights cannot be written
     ARC_BYTES   what an arc takes at least when written, beside its two vertices; 0: nothing is said before it is written
     MOST_DRAWN  vertices that can be written; 0: any number
-and offers `read(source: Source) -> Adjacency | Unseen`, `write(graph: GraphInput, file) -> None`, or both.
+and offers `read(source: Source) -> Adjacency | LazyGraph`, `write(graph: GraphInput, file) -> None`, or both.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.library_objects import Unseen, of_array, of_matrix
+from fwtui.graphs.library_objects import LazyGraph, of_array, of_matrix
 from fwtui.graphs.number_lines import Source
 
 TITLE = "NumPy"
@@ -25,7 +25,7 @@ ARRAYS = True
 _AXES = 32  # as many as every NumPy allows
 
 
-def read(source: Source) -> Adjacency | Unseen:
+def read(source: Source) -> Adjacency | LazyGraph:
     """Raises Refused for what is no square matrix of numbers."""
     name = source.name
     return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)
@@ -59,7 +59,7 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
     return array.reshape(shape, order="F" if by_columns else "C")
 
 
-def weights_in(array: np.ndarray, name: str) -> Adjacency | Unseen:
+def weights_in(array: np.ndarray, name: str) -> Adjacency | LazyGraph:
     """The graph of a matrix of weights."""
 
     def look() -> Adjacency:

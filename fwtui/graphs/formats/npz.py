@@ -15,7 +15,7 @@ from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, of_dense
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.library_objects import Rows, Unseen, of_rows, simple
+from fwtui.graphs.library_objects import LazyGraph, Rows, is_plain, of_rows
 from fwtui.graphs.number_lines import Source
 from fwtui.graphs.vertices import Vertices
 
@@ -31,7 +31,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
 
-def read(source: Source) -> Adjacency | Unseen:
+def read(source: Source) -> Adjacency | LazyGraph:
     """Raises Refused for what is no graph, and for arrays that together take more than they may."""
     name, most = source.name, source.most
     try:
@@ -76,7 +76,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
 
 
-def _sparse(array: Any, name: str) -> Adjacency | Unseen:
+def _sparse(array: Any, name: str) -> Adjacency | LazyGraph:
     form = "".join(np.atleast_1d(array("format")).astype(str).tolist())
     if form.startswith("b'"):
         form = form[2:-1]
@@ -96,8 +96,8 @@ def _sparse(array: Any, name: str) -> Adjacency | Unseen:
 
     if form == "csr":
         return of_rows(n, Rows(first, second, weights), look) or look()
-    together = form == "coo" and len(first) == len(second) and all(map(simple, (first, second, weights)))
-    return Unseen(n, Arcs(first, second, weights), look) if together else look()
+    together = form == "coo" and len(first) == len(second) and all(map(is_plain, (first, second, weights)))
+    return LazyGraph(n, Arcs(first, second, weights), look) if together else look()
 
 
 def _looked_through(form: str, n: int, first: np.ndarray, second: np.ndarray, weights: np.ndarray, name: str) -> Adjacency:

@@ -74,7 +74,7 @@ COMMON = (
     hidden("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
     hidden("P", "presenter", "Presenter", "large figures and fewer panels, on and off"),
     hidden("y", "save", "Save", "keep or copy the table, the results or the screen"),
-    hidden("l", "log", "Log", "the whole log, and the last words of whoever died"),
+    hidden("l", "log", "Log", "the whole log, and the last words of a process that died"),
     bound("question_mark,f1", "help", "Help", "every key, and what the words mean", key_display="?"),
     bound("q", "leave", "Quit", "end the program; a run that is going is cancelled", id="quit"),
     bound("q", "close", "Back", "back to the dashboard; a run there has gone on"),

@@ -113,7 +113,7 @@ SIMULATED = """
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
-from fwtui.graphs.library_objects import accept
+from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import picking
 from fwtui.solver.solve import answer
@@ -136,14 +136,14 @@ for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, 
     lift = rng.integers(0, 20, n) * (low < 0)
     matrix += lift[:, None] - lift[None, :]
     np.fill_diagonal(matrix, 0)
-    result = answer(accept(matrix), engine=engine)
+    result = answer(of_object(matrix), engine=engine)
     present = np.isfinite(matrix)
     explicit = csr_array((matrix[present], np.nonzero(present)), shape=(n, n))  # which keeps edges of weight 0
     assert (result.distances == shortest_path(explicit, method="FW")).all(), (n, low)
     print(n, result.stats.dtype, result.stats.kernel, result.stats.tile)
 try:
     engine.free = 100
-    answer(accept(matrix), engine=engine)
+    answer(of_object(matrix), engine=engine)
 except ValueError as refusal:
     print(refusal)
 """

@@ -73,7 +73,7 @@ ON_A_DEVICE = """
 import numpy as np
 from plain_kernel import plain
 from fwtui.engine.engine import HostEngine
-from fwtui.graphs.library_objects import unseen
+from fwtui.graphs.library_objects import lazy_of_object
 from fwtui.solver import device_graph, driver, picking, solve
 from kernels.numba_door.device import cuda
 from kernels.plan import Target
@@ -83,9 +83,9 @@ kernel = plain("cuda", 1000)
 matrix = np.array([[0, 3, 9.0], [np.inf, 0, 2], [1, np.inf, 0]])
 picking.registry = lambda: {"plain": kernel}
 for given in (matrix, np.ma.masked_invalid(matrix)):
-    told = solve.answer(unseen(given) or solve.accept(given), kernel="plain", engine=engine, predecessors=True)
+    told = solve.answer(lazy_of_object(given) or solve.of_object(given), kernel="plain", engine=engine, predecessors=True)
     assert told.distances.tolist() == [[0, 3, 5], [3, 0, 2], [1, 4, 0]] and told.path(0, 2) == [0, 1, 2]
-there = driver.run(device_graph.resident(cuda.to_device(matrix), engine), kernel, None, True)
+there = driver.run(device_graph.of_device_array(cuda.to_device(matrix), engine), kernel, None, True)
 assert there.distances.copy_to_host().tolist() == told.distances.tolist() and there.path(0, 2) == [0, 1, 2]
 assert (there.predecessors.copy_to_host() == told.predecessors).all()
 """

@@ -140,7 +140,7 @@ class TestMistakes:
     def test_a_place_that_cannot_be_written_is_refused_before_the_work(
         self, towns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("fwtui.solver.command.load_unseen", lambda *_: pytest.fail("it was read first"))
+        monkeypatch.setattr("fwtui.solver.command.load_lazily", lambda *_: pytest.fail("it was read first"))
         (tmp_path / "folder.npy").mkdir()
         for out, said in (
             ("nowhere/out.npy", "no such file or directory"),

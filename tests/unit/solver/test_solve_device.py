@@ -18,7 +18,7 @@ import sys
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
-from fwtui.graphs.library_objects import accept
+from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import paths, picking
 from fwtui.solver.solve import answer
@@ -45,7 +45,7 @@ for n, low, kernel, scale in (
     matrix += lift[:, None] - lift[None, :]
     np.fill_diagonal(matrix, 0)
     told = []
-    result = answer(accept(matrix), kernel=kernel, predecessors=True, engine=engine, tell=told.append)
+    result = answer(of_object(matrix), kernel=kernel, predecessors=True, engine=engine, tell=told.append)
     present = np.isfinite(matrix)
     explicit = csr_array((matrix[present], np.nonzero(present)), shape=(n, n))  # which keeps edges of weight 0
     expected, before = shortest_path(explicit, return_predecessors=True, method="FW")
@@ -68,12 +68,12 @@ arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
     engine.free_bytes = lambda: picking.KEPT_FREE + device_bytes(n, BLOCK) + free
     found.clear()
-    result = answer(accept(zeros), kernel="naive", predecessors=True, engine=engine)
+    result = answer(of_object(zeros), kernel="naive", predecessors=True, engine=engine)
     assert found == ([] if sources else [n]), found
     assert ((result.predecessors >= 0) == ~np.eye(n, dtype=bool)).all()
 del engine.free_bytes
 try:
-    answer(accept(np.array([[0, 1.0], [-2, 0]])), engine=engine)
+    answer(of_object(np.array([[0, 1.0], [-2, 0]])), engine=engine)
 except NegativeCycleError as error:
     print("cycle", error)
 """

@@ -25,7 +25,7 @@ engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):
     clock = launching.Clock()
-    graph = device_graph.resident(cuda.to_device(matrix), engine)
+    graph = device_graph.of_device_array(cuda.to_device(matrix), engine)
     return driver.run(graph, registry()[kernel] if kernel else None, dtype, True, clock)
 
 rng = np.random.default_rng(4)
@@ -175,7 +175,7 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(picking, "engine_for", lambda *given, **named: Engine())
     monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
-    monkeypatch.setattr("fwtui.solver.device_graph.resident", lambda *given: None)
+    monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: None)
     monkeypatch.setattr("fwtui.solver.driver.run", lambda *given: told.append("answer"))
     fwtui.solve(OnDevice(), device=1)
     assert told == ["this GPU, whichever was the last one", "array", "answer"]
