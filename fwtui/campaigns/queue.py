@@ -8,8 +8,8 @@ from copy import copy
 from math import inf
 
 from fwtui.analysis.estimate import RATES, Expected, expect
-from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.live.protocols import Driven, finish
 from fwtui.stream.run import Run
@@ -32,10 +32,8 @@ class Queue:
         most: float = MOST_SECONDS,
         advice: str = "",
     ):
-        """`brief`: of each run only what its total needs; `rates`: relaxations/s of kernels that never ran, by backend.
-
-        `earlier`: runs from which more is known than from the session's own; `most`: seconds that one pass may take; `advice`:
-        what to do where the time is too short.
+        """`brief`: of each run only what its total needs; `rates`: relaxations/s of kernels that never ran, by backend;
+        `earlier`: runs of other sessions; `most`: seconds that one pass may take; `advice`: ends a refusal for lack of time.
         """
         self.live = live
         self.seconds = seconds
@@ -82,16 +80,13 @@ class Queue:
         expected, left = self.expect(wanted), max(0.0, self.left - reserved)
         needed = expected.total if needed is None else needed
         if expected.one > self._most:
-            return f"expected to take {units.duration(expected.one)}, more than {self._most:.0f}{TOO_LONG}"
+            return f"expected to take {duration(expected.one)}, more than {self._most:.0f}{TOO_LONG}"
         if needed > left:
-            needed_, left_, all_ = map(units.duration, (needed, left, self.seconds))
-            return f"expected to take {needed_}, and {left_} of {all_} are left{self._advice}"
+            return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left{self._advice}"
         return ""
 
     def repeated(self, wanted: Experiment, rule: Sequence[tuple[float, int]], within: float = inf) -> Experiment:
-        """With as many passes as the rule has for passes shorter than so many seconds, where neither is asked for a number of
-        them nor such a run takes longer than `within`.
-        """
+        """With as many passes as the rule has for passes of that length, unless asked for or longer in all than `within`."""
         one = self.expect(wanted).one
         often = changed(wanted, repeats=wanted.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else wanted
