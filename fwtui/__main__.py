@@ -12,7 +12,7 @@ from fwtui import __version__
 from fwtui.commands import helps, names
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, USAGE, ended_by
+from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
 from fwtui.common.streams import ready_streams, unwritten
 from fwtui.common.text import clean
 
@@ -63,16 +63,13 @@ def main(arguments: list[str] | None = None) -> int:
         given = parser(words[0] if words[0] in names() else "").parse_args(words)
         gc_pause.wake()
         return given.execute(given)
-    except NoGpu as refusal:
-        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
-        return NO_GPU
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
-        return USAGE
+        return NO_GPU if isinstance(refusal, NoGpu) else USAGE
     except OSError as error:
         return unwritten(error)
     except KeyboardInterrupt:
-        return ended_by(signal.SIGINT)
+        return SIGNALLED + signal.SIGINT
 
 
 def _joined(words: list[str]) -> list[str]:

@@ -17,9 +17,9 @@ from fwtui.stream.run import Run
 
 NONE = "-"  # where there is nothing to know; what is not known is n/a
 # tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `bench`, `sweep`, `tune` (its trials, and what auto
-# picks), and those of two screens
+# picks), `docs`, and those of two screens
 PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED = "printed", "compared", "benched", "swept", "tuned", "picked"
-HISTORY, COMPARISON = "history", "comparison"
+CHAMPIONS, HISTORY, COMPARISON = "champions", "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
@@ -73,12 +73,13 @@ def _asked(row: Row) -> str:
     return f"{row.run.experiment.kernel} (auto)" if row.run.experiment.auto else row.run.experiment.kernel
 
 
-def _n(row: Row) -> int | None:
-    return row.run.n or None
+def _weights(row: Row) -> str:
+    return "any" if row.run.experiment.low < 0 or row.run.experiment.negative else "none negative"
 
 
-def _tile(row: Row) -> int | None:
-    return row.run.experiment.tile or None
+def _time(row: Row) -> str:
+    """In Markdown, with a star where the run says that it is indicative."""
+    return units.duration(row.run.seconds) + "\\*" * (row.run.done is not None and row.run.done.indicative)
 
 
 def _total(row: Row) -> float | str | None:
@@ -194,27 +195,32 @@ def outcome(model: Model, run: Run) -> str:
     return ", ".join(words) or "unverified"
 
 
-_MEASURED: dict[str, int] = {PRINTED: 0, BENCHED: 0, SWEPT: 0}
-_EVERY: dict[str, int] = {**_MEASURED, COMPARED: 0, TUNED: 0, PICKED: 0}
+# tables that have several columns in common
+_BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
+_CHOSEN, _MEASURED = {BENCHED: 0, TUNED: 0, PICKED: 0}, {PRINTED: 0, BENCHED: 0, SWEPT: 0}
 _ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
-    Column("size", "n", _n, {BENCHED: 0, TUNED: 0, PICKED: 0}, cells=6, right=True),
-    Column("whole type", "type", lambda r: r.run.experiment.dtype, {BENCHED: 0, TUNED: 0, PICKED: 0}),
+    Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, CHAMPIONS: 0}, cells=6, right=True, absent=NONE),
+    Column("whole type", "type", lambda r: r.run.experiment.dtype, {**_CHOSEN, CHAMPIONS: 0}),
+    Column("weights", "weights", _weights, {CHAMPIONS: 0}),
+    Column("code", "kernel", lambda r: f"`{r.run.experiment.kernel}`", {CHAMPIONS: 0}),
     Column("asked", "kernel", _asked, {PRINTED: 0, BENCHED: 0, TUNED: 0}, cells=20),
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
     Column("on", "on", lambda r: "GPU" if r.run.backend == "cuda" else "CPU", {BENCHED: 0}),
-    Column("choices", "choices", lambda r: config_of(r.run.experiment).words, {BENCHED: 0, TUNED: 0, PICKED: 0}, cells=38),
+    Column("choices", "choices", lambda r: config_of(r.run.experiment).words, _CHOSEN, cells=38),
     Column("kernel", "kernel", lambda r: r.run.experiment.kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
-    Column("n", "n", _n, {PRINTED: 0, COMPARED: 0, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
-    Column("tile", "tile", _tile, {PRINTED: 0, COMPARED: 0, HISTORY: WIDE, COMPARISON: WIDE}, str, 4, True, absent=NONE),
-    Column("dtype", "dtype", lambda r: r.run.experiment.dtype, {PRINTED: 0, COMPARED: 0}),
-    Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), {HISTORY: WIDE, COMPARISON: WIDE}, cells=4),
-    Column("total", "total", _total, {**_EVERY, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
+    Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
+    Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL, CHAMPIONS: 0}, str, 4, True, absent=NONE),
+    Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
+    Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
+    Column("time", "time", _time, {CHAMPIONS: 0}),
+    Column("total", "total", _total, {**_BOTH, **_CHOSEN, SWEPT: 0, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
     Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
-    Column("of limit", "of limit", _limit, {PRINTED: 0, BENCHED: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("relaxations/s", "relaxations/s", lambda r: r.run.rate or None, {CHAMPIONS: 0}, _bare),
+    Column("of limit", "of limit", _limit, {PRINTED: 0, BENCHED: 0, CHAMPIONS: 0, HISTORY: WIDE}, units.percent, 8, True, True),
     Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),
     Column("vs peer", "vs best peer", lambda r: r.label or _of_best(r), {BENCHED: 0}, units.gain, right=True),
     Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),

@@ -27,12 +27,14 @@ class Expected(NamedTuple):
     compiling: float  # of the total, where nothing like it ran before
 
 
-def expect(model: Model, wanted: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES) -> Expected:
+def expect(
+    model: Model, wanted: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES, earlier: Sequence[Run] = ()
+) -> Expected:
     """Passes by the run's own rules, stages that grow with n^2, the check, and a compilation where none is known.
 
-    A brief run has no pass with a clock at every phase.
+    A brief run has no pass with a clock at every phase. `earlier` runs are known besides those of the model.
     """
-    runs, backend = _timed(model), kernel_named(wanted.kernel).backend
+    runs, backend = [*earlier, *_timed(model)], kernel_named(wanted.kernel).backend
     alike = _alike(runs, wanted)
     nearest = _nearest(alike, wanted.n)
     if nearest is None:

@@ -120,10 +120,10 @@ def _copies(run: Run) -> dict[str, Any]:
     return told
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines with aligned columns; numbers of a column end in the same place."""
+def table(rows: Sequence[Sequence[str]], words: bool = False) -> list[str]:
+    """Rows as lines with aligned columns; numbers of a column end in the same place, unless they are among words."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    right = [i for i in range(len(widths)) if any(c.isdigit() for r in rows[1:] for c in r[i][:1])]
+    right = [i for i in range(len(widths)) if not words and any(c.isdigit() for r in rows[1:] for c in r[i][:1])]
     return [
         "  ".join(
             cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, widths, strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from fwtui.stream.run import Run
 from kernels.peers import RUNGS, installed, missing, peers
 
 TURN_SECONDS, MOST_PASSES = 1.0, 50  # of one turn
-MOST_SECONDS = 60.0  # that one pass may take
+PASSES = (*((TURN_SECONDS / count, count) for count in range(MOST_PASSES, 1, -1)), (inf, 1))
 SCOUT = {"cpu": 256, "cuda": 1024}  # size at which a kernel shows how fast it is, where it was not yet run
 UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, of what is not larger than that
 
@@ -105,7 +106,7 @@ class Bench:
     def __init__(self, live: Live, rounds: int, seconds: float, say: Callable[[str], None]):
         self._live = live
         self._rounds = rounds
-        self._queue = Queue(live, seconds, brief=True, rates=UNKNOWN_RATE).go()
+        self._queue = Queue(live, seconds, brief=True, rates=UNKNOWN_RATE, advice="; give --seconds more").go()
         self._say = say
         self.heats: list[Heat] = []
 
@@ -129,12 +130,12 @@ class Bench:
         self._admit(heat, experiments, queue)
         for turn in range(self._rounds):
             for entrant in list(heat.entrants):
-                if turn and queue.expect(changed(entrant.experiment, repeats=1)).total > queue.left:
+                if turn and queue.refusal(changed(entrant.experiment, repeats=1)):
                     heat.cut_short = True
                     return heat
                 what = f"{entrant.name} ({config_of(entrant.experiment).words}), n {heat.n} {heat.dtype}"
                 self._say(f"round {turn + 1} of {self._rounds}: {what.replace(' (-)', '')}")
-                run, why = self._queue.run(self._with_passes(entrant))
+                run, why = self._queue.run(self._queue.repeated(entrant.experiment, PASSES))
                 entrant.runs += [run] if run is not None else []
                 if why:
                     heat.entrants.remove(entrant)
@@ -158,17 +159,13 @@ class Bench:
                 heat.left_out.append((entrant.name, why))
             else:
                 able.append(entrant)
-        left = queue.left
+        reserved = 0.0
         for entrant in sorted(able, key=self._needed):
-            one, needed, why = queue.expect(entrant.experiment).one, self._needed(entrant), ""
-            if one > MOST_SECONDS:
-                why = f"one pass is expected to take {one:.0f} s, more than {MOST_SECONDS:.0f}"
-            elif needed > left:
-                why = f"expected to take {needed:.0f} s, and {max(0.0, left):.0f} s of its time are left; give --seconds more"
-            if why:
+            needed = self._needed(entrant)
+            if why := queue.refusal(entrant.experiment, needed, reserved):
                 heat.left_out.append((entrant.name, why))
             else:
-                left -= needed
+                reserved += needed
                 heat.entrants.append(entrant)
         heat.entrants.sort(key=able.index)
 
@@ -182,10 +179,5 @@ class Bench:
 
     def _needed(self, entrant: Entrant) -> float:
         """Seconds that all its turns are expected to take; only the first one compiles."""
-        turn = self._queue.expect(self._with_passes(entrant))
+        turn = self._queue.expect(self._queue.repeated(entrant.experiment, PASSES))
         return turn.compiling + (turn.total - turn.compiling) * self._rounds
-
-    def _with_passes(self, entrant: Entrant) -> Experiment:
-        """A turn: as many passes as were asked for, else one second's worth."""
-        fit = int(TURN_SECONDS / max(self._queue.expect(entrant.experiment).one, 1e-9))
-        return changed(entrant.experiment, repeats=entrant.experiment.repeats or max(1, min(MOST_PASSES, fit)))

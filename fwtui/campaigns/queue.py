@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from math import inf
 
 from fwtui.analysis.estimate import RATES, Expected, expect
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.common.units import duration
+from fwtui.experiment.experiment import Experiment, changed
 from fwtui.live.protocols import Driven, finish
 from fwtui.stream.run import Run
+
+MOST_SECONDS = 60.0  # that one pass may take
+TOO_LONG = " s a pass"  # ends the reason for leaving out what takes longer, in recordings too
 
 
 class Queue:
@@ -22,11 +28,17 @@ class Queue:
         clock: Callable[[], float] = time.monotonic,
         brief: bool = False,
         rates: Mapping[str, float] = RATES,
+        earlier: Sequence[Run] = (),
+        most: float = MOST_SECONDS,
+        advice: str = "",
     ):
-        """`brief`: of each run only what its total needs; `rates`: relaxations/s of kernels that never ran, by backend."""
+        """`brief`: of each run only what its total needs; `rates`: relaxations/s of kernels that never ran, by backend;
+        `earlier`: runs of other sessions; `most`: seconds that one pass may take; `advice`: ends a refusal for lack of time.
+        """
         self.live = live
         self.seconds = seconds
-        self._clock, self._brief, self._rates = clock, brief, rates
+        self._clock, self._brief, self._rates, self._earlier = clock, brief, rates, earlier
+        self._most, self._advice = most, advice
         self._spent = 0.0
         self._since: float | None = None
         self._number = 0  # of the latest run
@@ -55,11 +67,29 @@ class Queue:
 
     def share(self, part: float) -> Queue:
         """That part of what is left, as a queue of its own that goes already."""
-        return Queue(self.live, part * self.left, self._clock, self._brief, self._rates).go()
+        own = copy(self)
+        own.seconds, own._spent, own._since = part * self.left, 0.0, None
+        return own.go()
 
     def expect(self, wanted: Experiment) -> Expected:
         """What a run would take, by the session's runs so far."""
-        return expect(self.live.model, wanted, self._brief, self._rates)
+        return expect(self.live.model, wanted, self._brief, self._rates, self._earlier)
+
+    def refusal(self, wanted: Experiment, needed: float | None = None, reserved: float = 0.0) -> str:
+        """Why there is no time for it, or nothing; `needed`: seconds, by default those of a run; `reserved`: those of others."""
+        expected, left = self.expect(wanted), max(0.0, self.left - reserved)
+        needed = expected.total if needed is None else needed
+        if expected.one > self._most:
+            return f"expected to take {duration(expected.one)}, more than {self._most:.0f}{TOO_LONG}"
+        if needed > left:
+            return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left{self._advice}"
+        return ""
+
+    def repeated(self, wanted: Experiment, rule: Sequence[tuple[float, int]], within: float = inf) -> Experiment:
+        """With as many passes as the rule has for passes of that length, unless asked for or longer in all than `within`."""
+        one = self.expect(wanted).one
+        often = changed(wanted, repeats=wanted.repeats or next(count for seconds, count in rule if one < seconds))
+        return often if self.expect(often).total <= within else wanted
 
     def start(self, wanted: Experiment) -> str:
         """Start a run; why it cannot run here, or nothing."""

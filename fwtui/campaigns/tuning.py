@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from fwtui.analysis.estimate import scaled
+from fwtui.analysis.estimate import RATES
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
@@ -97,7 +98,9 @@ class Tuner:
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
         """Measure for at most so long, each problem its share of what is left; whether nothing is left to try."""
-        queue = Queue(self._live, seconds, brief=True).go()
+        earlier = [trial.run for trial in self.trials.values() if trial.seconds]
+        unknown = dict.fromkeys(RATES, inf)  # nothing is expected of what never ran
+        queue = Queue(self._live, seconds, brief=True, rates=unknown, earlier=earlier, most=MOST_SECONDS).go()
         whole = True
         for place, problem in enumerate(problems):
             whole &= self._one(problem, queue.share(1 / (len(problems) - place)))
@@ -121,22 +124,16 @@ class Tuner:
                 return not skipped
             if not queue.left:
                 return False
-            if self._expected(problem, config) > min(queue.left, MOST_SECONDS):
+            wanted = config.applied(experiment)
+            if queue.refusal(wanted, queue.expect(wanted).one):
                 skipped[config] = None
                 continue
-            trial = _measured(queue, problem, config, config.applied(experiment))
+            trial = _measured(queue, problem, config, wanted)
             before = self.best(problem)
             self.trials[problem, config] = trial
             tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
-
-    def _expected(self, problem: Problem, config: Config) -> float:
-        """Seconds of one pass, from the same kernel at the largest smaller size; 0 where nothing is known of it."""
-        alike = (t for t in self.trials.values() if (t.kernel, t.dtype) == (config.kernel, problem.dtype))
-        smaller = [t for t in alike if t.seconds and t.n < problem.n]
-        nearest = max(smaller, key=lambda t: (t.n, t.config == config), default=None)
-        return scaled(nearest.seconds or 0.0, nearest.n, problem.n, self._device.backend) if nearest is not None else 0.0
 
 
 def _measured(queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> Trial:

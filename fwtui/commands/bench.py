@@ -14,7 +14,7 @@ from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, WRONG, ended_by
+from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
@@ -75,7 +75,7 @@ def execute(given: argparse.Namespace) -> int:
     finally:
         recorded = closed(live, given, reason)
     if reason == "signal":
-        return ended_by(signal.SIGINT)
+        return SIGNALLED + signal.SIGINT
     if any(run.wrong for heat in bench.heats for entrant in heat.entrants for run in entrant.runs):
         return WRONG
     return recorded or (OK if any(heat.entrants for heat in bench.heats) else WRONG)

@@ -23,16 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    worst = OK
-    for path in given.sessions:
-        if len(given.sessions) > 1:
-            print(f"{clean(path)}:")
-        worst = max(worst, check(path, sys.stdout))
-    return worst
+    return max(check(path, sys.stdout, named=len(given.sessions) > 1) for path in given.sessions)
 
 
-def check(path: str | os.PathLike[str], out: TextIO) -> int:
-    """Print what is in the session and how whole it is; the exit code."""
+def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int:
+    """Print what is in the session and how whole it is, where asked below its name; the exit code."""
+    if named:
+        print(f"{clean(os.fspath(path))}:", file=out)
     try:
         with open_session(path) as session:
             summary = summarise(session)

@@ -17,7 +17,7 @@ from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, ended_by
+from fwtui.common.exit_codes import OK, SIGNALLED
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
@@ -56,7 +56,7 @@ def execute(given: argparse.Namespace) -> int:
         try:
             return max(_one(given, preset, scale, folder, alone=len(chosen) == 1) for preset in chosen)
         except Stopped as stopped:
-            return ended_by(stopped.signum)
+            return SIGNALLED + stopped.signum
 
 
 def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> int:
@@ -109,10 +109,7 @@ def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
     """Everything that a person is shown of one document."""
     where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
     cells = [COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)]
-    # flush left, unlike the tables of numbers: these are words with numbers in them
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    out = [f"{preset.title}, here: {where}", ""]
-    out += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    out = [f"{preset.title}, here: {where}", "", *table(cells, words=True)]
     for word in (REFUTED, UNTESTABLE):
         out += [f"{c.id} {word}: {a.reason}" for c, a in rows if a.verdict == word and a.reason]
     out += [f"{c.id} note: {a.note}" for c, a in rows if a.note]

@@ -20,7 +20,7 @@ from fwtui.commands.support.asking import add_fields, experiments, of_every_kern
 from fwtui.commands.support.narrating import say, show_progress
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import NOT_RECORDED, OK, USAGE, WORKER_DIED, WRONG, ended_by
+from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment
@@ -70,7 +70,7 @@ def execute(given: argparse.Namespace) -> int:
             code = _run_all(live, asked, given, outlet)
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)  # a second Ctrl-C must not cut the end off the recording
-        reason, code = "signal", ended_by(stopped.signum)
+        reason, code = "signal", SIGNALLED + stopped.signum
     finally:
         if outlet is not None:
             on_signals(signal.SIG_IGN)
@@ -81,7 +81,7 @@ def execute(given: argparse.Namespace) -> int:
     if outlet is None or outlet.failure is None:
         return code
     if outlet.unread:
-        return code or ended_by(signal.SIGPIPE)
+        return code or SIGNALLED + signal.SIGPIPE
     say(outlet.failure)
     return code or NOT_RECORDED
 

@@ -21,7 +21,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import WRONG, ended_by
+from fwtui.common.exit_codes import SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, handlers_kept, on_signals
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
@@ -76,7 +76,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
     print("\n".join((_json if given.json else lines)(owners, sweep, findings(live.model, runs))), flush=True)
     if interrupted:
-        return ended_by(interrupted)
+        return SIGNALLED + interrupted
     return WRONG if any(run.wrong for run in runs) else closed(live, given)
 
 

@@ -66,17 +66,12 @@ def execute(given: argparse.Namespace) -> int:
         whole = tuner.tune(problems, given.seconds)
     finally:
         recorded = closed(live, given)
-    if not given.json:
-        print("\n".join(["", *picks(tuner, problems)]), flush=True)
+    best = [trial for problem in problems if (trial := tuner.best(problem)) is not None]
+    if not given.json:  # what auto picks from now on
+        print("\n".join(["", *table([head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)])]), flush=True)
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
-    return recorded or (OK if any(tuner.best(problem) is not None for problem in problems) else WRONG)
-
-
-def picks(tuner: Tuner, problems: Sequence[Problem]) -> list[str]:
-    """What auto picks from now on, as a table."""
-    best = [trial for problem in problems if (trial := tuner.best(problem)) is not None]
-    return table([head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)])
+    return recorded or (OK if best else WRONG)
 
 
 def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:

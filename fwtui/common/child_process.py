@@ -13,7 +13,7 @@ from threading import Event
 from typing import NamedTuple
 
 from fwtui.common.environment import worker_environment
-from fwtui.common.exit_codes import ended_by
+from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import handlers_kept, masked, on_signals
 from fwtui.common.text import clean
 
@@ -108,4 +108,4 @@ def in_front(module: str, *arguments: str) -> int:
             child = subprocess.Popen(python(module, *arguments), env={**os.environ, **worker_environment("real")})
             on_signals(lambda signum, _: child.send_signal(signum))
         code = child.wait()
-    return code if code >= 0 else ended_by(-code)
+    return code if code >= 0 else SIGNALLED - code

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from fwtui.common.exit_codes import ended_by
+from fwtui.common.exit_codes import SIGNALLED
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -85,7 +85,7 @@ def leave(signum: int, frame: FrameType | None) -> NoReturn:
     for undo in reversed(_undone):
         with suppress(Exception):
             undo()
-    os._exit(ended_by(signum))
+    os._exit(SIGNALLED + signum)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, USAGE, WRONG, ended_by
+from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.text import clean
 
 
@@ -27,7 +27,7 @@ def unwritten(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         # the reader has gone; nothing more can be said, not even by the interpreter's last flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ended_by(signal.SIGPIPE)
+        return SIGNALLED + signal.SIGPIPE
     where = f" {clean(str(error.filename))}" if error.filename else " the output"
     print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
     return WRONG
@@ -39,11 +39,8 @@ def reported(work: Callable[[], object], too_large: str) -> int:
     try:
         work()
         sys.stdout.flush()
-    except Refused as refusal:
-        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
-        return USAGE
-    except MemoryError:
-        print(f"fwtui: {too_large}", file=sys.stderr)
+    except (Refused, MemoryError) as error:
+        print(f"fwtui: {clean(str(error)) if isinstance(error, Refused) else too_large}", file=sys.stderr)
         return USAGE
     except OSError as error:
         return unwritten(error)

@@ -13,9 +13,7 @@ import time
 import msgspec
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK, USAGE
-from fwtui.common.text import clean
+from fwtui.common.streams import reported
 from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.measure.phases import representatives
@@ -43,12 +41,8 @@ def count(experiment: Experiment) -> None:
 
 
 def main() -> int:
-    try:
-        count(msgspec.json.decode(sys.argv[1], type=Experiment))
-    except (Refused, MemoryError) as error:
-        print(f"fwtui: {clean(str(error)) or 'the memory of this machine is exhausted; choose a smaller n'}", file=sys.stderr)
-        return USAGE
-    return OK
+    experiment = msgspec.json.decode(sys.argv[1], type=Experiment)
+    return reported(lambda: count(experiment), "the memory of this machine is exhausted; choose a smaller n")
 
 
 if __name__ == "__main__":

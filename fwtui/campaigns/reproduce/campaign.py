@@ -10,7 +10,7 @@ from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.results import LEFT_OUT, MOST_SECONDS, TOO_LONG, Missing, Results, label, needed
+from fwtui.campaigns.reproduce.results import LEFT_OUT, Missing, Results, label, needed
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
 from fwtui.live import counters
 from fwtui.live.protocols import DRAIN_EVERY, Session, finish
@@ -19,7 +19,7 @@ from fwtui.stream.model import Model
 from kernels import registry
 
 ENDS = "end of reproduce "  # a marker after the runs of a document
-REPEATS = ((0.01, 20), (0.3, 5), (1.0, 3))  # passes shorter than so many seconds are taken so often, others twice
+PASSES = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))
 
 
 class Performer:
@@ -81,14 +81,9 @@ class Performer:
         if not wanted.file and self.results.found(wanted) is not None:
             return False  # claims share runs
         full = wanted.n <= FULL_CHECK[kernel.backend]
-        wanted = repeated(self._queue, changed(wanted, verify=wanted.verify if full else "sample"))
-        expected, left = self._queue.expect(wanted), self._queue.left
-        if expected.one > MOST_SECONDS:
-            why = f"expected to take {expected.one:.0f} s, {TOO_LONG}"
-        elif expected.total > left:
-            why = f"expected to take {expected.total:.0f} s, and {left:.0f} of {self._queue.seconds:.0f} s are left"
-        else:
-            self._say(f"{label(wanted)}, about {expected.total:.0f} s")
+        wanted = self._queue.repeated(changed(wanted, verify=wanted.verify if full else "sample"), PASSES)
+        if not (why := self._queue.refusal(wanted)):
+            self._say(f"{label(wanted)}, about {self._queue.expect(wanted).total:.0f} s")
             why = self._queue.start(wanted)
         return self._leave_out(label(wanted), why) if why else True
 
@@ -98,12 +93,6 @@ class Performer:
             self._live.mark(f"{LEFT_OUT}{what}: {why}")
             self._say(f"{LEFT_OUT}{what}: {why}")
         return False
-
-
-def repeated(queue: Queue, wanted: Experiment) -> Experiment:
-    """With as many passes as it is worth repeating."""
-    one = queue.expect(wanted).one
-    return changed(wanted, repeats=next((count for seconds, count in REPEATS if one < seconds), 2))
 
 
 class Campaign:

@@ -19,8 +19,6 @@ from kernels import registry
 from kernels.plan import Kernel
 
 LEFT_OUT = "left out: "  # begins the marker of everything that was not run
-MOST_SECONDS = 60.0  # that one pass of a rung may take
-TOO_LONG = f"more than {MOST_SECONDS:.0f} s a pass"  # ends the reason for leaving out such a rung
 COUNTED = frozenset(metric.key for metric in METRICS)
 NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
 Make = Callable[[int], Experiment]  # size -> what to run at that size

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 
+from fwtui.analysis.compare import ENOUGH
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
-from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Driven
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 LEAST_WITHIN, MOST_WITHIN = 1, 86400  # seconds
-ENOUGH = 5  # passes, with which a comparison can be more than UNCLEAR
 PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
 
 
@@ -42,7 +42,7 @@ class Sweep:
             raise Refused(f"{within:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
         self.source = source
         self.grid = grid
-        self.queue = Queue(source, within, clock)
+        self.queue = Queue(source, within, clock, most=inf)
         self.known = Known(source.model, earlier)
         self.current: Cell | None = None  # whose run is going
         self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
@@ -92,20 +92,13 @@ class Sweep:
             if cell is None or cell.experiment is None:
                 self.queue.hold()
                 return
-            seconds, left = self.queue.expect(cell.experiment).total, self.queue.left
-            if seconds > left:
-                why = f"expected to take {units.duration(seconds)}, and {units.duration(left)} are left"
-            else:
-                why = self.queue.start(self._repeated(cell.experiment))
-            if why:
+            if why := self.queue.refusal(cell.experiment) or self.queue.start(self._repeated(cell.experiment)):
                 self.left_out[cell.key] = why
             else:
                 self.current = cell
 
     def _repeated(self, experiment: Experiment) -> Experiment:
         """With as many passes as a verdict needs, where the run's own rules give fewer and its share of the time allows it."""
-        if experiment.repeats or ENOUGH * self.queue.expect(experiment).one <= experiment.budget:
-            return experiment
-        repeated = changed(experiment, repeats=ENOUGH)
         waiting = sum(not self.ended(cell) and cell.key not in self.left_out for cell in self.grid.order)
-        return repeated if self.queue.expect(repeated).total <= self.queue.left / max(waiting, 1) else experiment
+        rule = (experiment.budget / ENOUGH, 0), (inf, ENOUGH)
+        return self.queue.repeated(experiment, rule, self.queue.left / max(waiting, 1))

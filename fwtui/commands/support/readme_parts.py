@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.columns import CHAMPIONS, Row, head, line, texts
 from fwtui.analysis.report import markdown
 from fwtui.commands.kernels import cells
 from fwtui.common import units
@@ -72,8 +72,12 @@ def ladder(folder: Path | None = None) -> list[str]:
 
 def champion(folder: Path | None = None) -> list[str]:
     """The table of the fastest kernel by size and type from the newest session titled "champion ..."; no lines without one."""
-    head = ("n", "type", "weights", "kernel", "tile", "time", "relaxations/s", "of limit")
-    return _from_newest(folder, CHAMPION, head, ("n", *head[-3:]), _champions, "Verified runs")
+
+    def rows(model: Model) -> list[tuple[str, ...]]:
+        return [line(CHAMPIONS, Row(model, run)) for run in sorted(_verified(model), key=lambda run: run.n)]
+
+    titles = head(CHAMPIONS)
+    return _from_newest(folder, CHAMPION, titles, ("n", *titles[-3:]), rows, "Verified runs")
 
 
 def kernel_list() -> list[str]:
@@ -137,20 +141,6 @@ def _from_newest(
     return [*markdown(head, rows(model), right=right), "", _machine(model, newest, what)]
 
 
-def _champions(model: Model) -> list[tuple[str, ...]]:
-    return [
-        (
-            *texts(Row(model, run), "n", "dtype"),
-            "any" if run.experiment.low < 0 or run.experiment.negative else "none negative",
-            f"`{run.experiment.kernel}`",
-            *texts(Row(model, run), "tile"),
-            _seconds(run),
-            *texts(Row(model, run), "relax/s", "of limit"),
-        )
-        for run in sorted(_verified(model), key=lambda run: run.n)
-    ]
-
-
 def _verified(model: Model) -> list[Run]:
     return [run for run in model.runs.values() if run.state == "done" and run.verified and run.seconds]
 
@@ -167,9 +157,9 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
         if run is None:
             rows.append((f"`{kernel.id}`", kernel.summary, *([units.ABSENT] * 6)))
             continue
-        dtype, rate, limit = texts(Row(model, run), "dtype", "relax/s", "of limit")
+        dtype, *told = texts(Row(model, run), "dtype", "time", "relax/s", "of limit")
         gains = _times(before.get(dtype), run), _times(_best(model, NAIVE, dtype), run)
-        rows.append((f"`{kernel.id}`", kernel.summary, dtype, _seconds(run), rate, limit, *gains))
+        rows.append((f"`{kernel.id}`", kernel.summary, dtype, *told, *gains))
         before[dtype] = run
     return rows
 
@@ -177,11 +167,6 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
 def _best(model: Model, kernel: str, dtype: str = "") -> Run | None:
     runs = [run for run in _verified(model) if run.experiment.kernel == kernel and run.n == LADDER_N]
     return min((r for r in runs if dtype in ("", r.experiment.dtype)), key=lambda run: run.seconds or 0.0, default=None)
-
-
-def _seconds(run: Run) -> str:
-    """The time, with a star where the run says that it is indicative."""
-    return units.duration(run.seconds) + ("\\*" if run.done is not None and run.done.indicative else "")
 
 
 def _times(slow: Run | None, fast: Run) -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from threading import Thread
 
-from fwtui.common.exit_codes import ended_by
+from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import SIGNALS, on_signals
 
 WATCHDOG_SECONDS = 2.0
@@ -44,7 +44,7 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
     def watchdog() -> None:
         while not (numbers := [n for n in os.read(told, 64) if n in SIGNALS]):
             pass
-        code = ended_by(numbers[0])
+        code = SIGNALLED + numbers[0]
         with contextlib.suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(leave, code)
         time.sleep(WATCHDOG_SECONDS)

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from made_sessions import CLAIMS, Made, int32
 
-from fwtui.campaigns.queue import Queue
+from fwtui.campaigns.queue import MOST_SECONDS, Queue
 from fwtui.campaigns.reproduce import evidence, presets
-from fwtui.campaigns.reproduce.campaign import MOST_SECONDS, Performer, held, repeated
+from fwtui.campaigns.reproduce.campaign import PASSES, Performer, held
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
 from fwtui.campaigns.reproduce.preset import Preset, Scale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
@@ -63,7 +63,7 @@ def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
     live: Any = NoLive(Made().add(ask("naive", 2048), 0.1))
     queue = Queue(live, 1.0)
     assert queue.expect(ask("naive", 4096)).one == pytest.approx(0.8)
-    assert [repeated(queue, ask("naive", n)).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
+    assert [queue.repeated(ask("naive", n), PASSES).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
     assert queue.expect(ask("naive", 65536)).one > MOST_SECONDS
     # a small graph's time is the launches', which do not grow by the cube
     tiny: Any = NoLive(Made().add(ask("naive", 64), 0.001))
@@ -98,7 +98,8 @@ def test_a_long_check_is_expected_once_for_each_graph() -> None:
     live: Any = NoLive(made)
 
     def total(wanted: Experiment) -> float:
-        return Queue(live, 1.0).expect(repeated(Queue(live, 1.0), wanted)).total
+        queue = Queue(live, 1.0)
+        return queue.expect(queue.repeated(wanted, PASSES)).total
 
     assert total(ask("katz-kider", 2048)) < 5, "SciPy's distances of that graph are known"
     assert total(ask("katz-kider", 2048, seed=8)) > 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -90,3 +91,27 @@ def test_of_several_turns_the_median_counts() -> None:
     for seconds in (1.0, 9.0, 2.0):
         made.add(ask("serial", 512), seconds)
     assert expect(made.model, ask("serial", 1024)).one == pytest.approx(16.0)
+
+
+def test_why_there_is_no_time_is_said_in_one_way() -> None:
+    live = Live()
+    live.made.add(ask("serial", 1024), 2.0)
+    queue = Queue(live, 100.0, clock=lambda: 0.0, advice="; ask for more")
+    small, large = ask("serial", 1024, repeats=1), ask("serial", 4096)
+    assert queue.refusal(small) == ""
+    assert queue.refusal(large) == "expected to take 2 min 08 s, more than 60 s a pass"
+    assert queue.refusal(small, 90.0, reserved=30.0) == ("expected to take 90.0 s, and 70.0 s of 100 s are left; ask for more"), (
+        "the others have theirs first"
+    )
+    assert Queue(live, 100.0, most=200.0).refusal(large, 90.0) == ""
+    assert Queue(Live(), 100.0, earlier=list(live.model.runs.values())).expect(large).one == pytest.approx(128.0)
+
+
+def test_the_number_of_passes_is_a_rule_by_their_length() -> None:
+    live = Live()
+    live.made.add(ask("serial", 1024), 2.0)
+    queue, rule = Queue(live, 100.0), ((1.0, 20), (10.0, 3), (inf, 1))
+    wanted = [ask("serial", n) for n in (256, 1024, 2048)]
+    assert [queue.repeated(one, rule).repeats for one in wanted] == [20, 3, 1]
+    assert queue.repeated(ask("serial", 256, repeats=7), rule).repeats == 7, "asked for"
+    assert queue.repeated(wanted[1], rule, within=5.0).repeats == 0, "by the run's own rules"

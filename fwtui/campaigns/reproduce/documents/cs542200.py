@@ -13,10 +13,11 @@ from pathlib import Path
 
 import msgspec
 
+from fwtui.campaigns.queue import TOO_LONG
 from fwtui.campaigns.reproduce import evidence
 from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, claim, compared, judged, listed, near, ratios, said, slower
 from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
-from fwtui.campaigns.reproduce.results import TOO_LONG, Make, Missing, Results, asking, first_of, label, needed
+from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, first_of, label, needed
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.environment import worker_environment
