@@ -56,7 +56,7 @@ def everything(state: Model) -> None:
                 getattr(run, name)
         for name in STAGES:
             run.stage_seconds(name)
-    for name in ("run", "running", "reading", "gpu"):
+    for name in ("run", "reading", "gpu"):
         getattr(state, name)
 
 
