@@ -23,17 +23,14 @@ MIXED = 3  # a mixed form has two k at once in `share` of so many cells
 
 
 class Form(NamedTuple):
-    """A way to write a relaxation, what it is right for, and, on a GPU, its PTX.
-
-    That is for one k $0 = min($1 + $2, $3), for two $0 = min($1 + $2, $3 + $4, $5), where $6 is one.
-    """
+    """A way to write a relaxation, and what it is right for."""
 
     key: str
     title: str
     instructions: str  # on the newest hardware that it was written for
     dtypes: tuple[str, ...]  # of distances that may be computed in this way; its own first
-    one: str = ""
-    two: str = ""
+    one: str = ""  # PTX of one k: $0 = min($1 + $2, $3)
+    two: str = ""  # of two: $0 = min($1 + $2, $3 + $4, $5), where $6 is one
     share: int = 0
     lanes: int = 1  # relaxations in one instruction
     nonnegative: bool = False  # right for weights >= 0 alone

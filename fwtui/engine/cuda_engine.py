@@ -14,7 +14,6 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell
 from fwtui.engine.generate_cuda import fill
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.experiment.generate import Fill
 from fwtui.stream.events import Device
 from kernels.numba_door.device import cuda
 from kernels.numba_door.rectangles import CudaError, checked
@@ -86,7 +85,8 @@ class CudaEngine(Engine):
         self.activate()
         with self._device_words():
             gpu = cuda.get_current_device()
-            self.gpu = gpu
+            self.gpu, self.fill = gpu, fill
+            self.name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
             self.stream = self._lanes[0] = cuda.stream()
         self.target = Target(
             backend="cuda",
@@ -94,14 +94,6 @@ class CudaEngine(Engine):
             multiprocessors=gpu.MULTIPROCESSOR_COUNT,
             shared_per_block=gpu.MAX_SHARED_MEMORY_PER_BLOCK,
         )
-
-    @property
-    def name(self) -> str:
-        return self.gpu.name.decode() if isinstance(self.gpu.name, bytes) else str(self.gpu.name)
-
-    @property
-    def fill(self) -> Fill:
-        return fill
 
     def facts(self, t: float) -> Device:
         """What CUDA says of the GPU; peak bandwidth is memory clock x 2 (double data rate) x bus width."""

@@ -53,18 +53,8 @@ class Engine(Protocol):
     target: Target
     stream: Any
     timed: bool
-
-    @property
-    def name(self) -> str:
-        """What its device is called."""
-        from fwtui.machine.hardware import machine
-
-        return machine().cpu
-
-    @property
-    def fill(self) -> Fill | None:
-        """A faster way to generate large graphs, if there is one."""
-        return None
+    name: str = ""  # of its GPU
+    fill: Fill | None = None  # a faster way to generate large graphs, if there is one
 
     def activate(self) -> None:
         """Make its device the one that this process works on."""

@@ -1,4 +1,4 @@
-"""A graph file that is open, and its lines of numbers: parsed in bulk, and read one by one only to say which of them is wrong."""
+"""Lines of numbers in graph files: parsed in bulk, read one by one only to say which of them is wrong, and written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.demand import Demand
+from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.vertices import Vertices
 
 CHUNK = 1 << 22  # bytes parsed at once
@@ -162,3 +163,30 @@ def _wrong(fields: list[str], layout: Layout) -> str | None:
         elif not (layout.least <= value <= layout.n and value == int(value)):
             return f"vertex {clean(word)[:40]} is outside {layout.least} to {layout.n:,}; correct the line"
     return None
+
+
+def write_arcs(graph: GraphInput, file: IO[bytes], line: str, first: int = 0) -> None:
+    """A line for each edge and each self-loop below 0: its source and target, counted from `first`, and its weight."""
+    for rows in blocks(graph.matrix):
+        cells = graph.matrix[rows]
+        there = cells != graph.no_edge
+        own = np.arange(rows.start, rows.stop)
+        there[own - rows.start, own] = cells[own - rows.start, own] < 0
+        sources, targets = (ends + first for ends in np.nonzero(there))
+        arcs = zip((sources + rows.start).tolist(), targets.tolist(), cells[there].tolist(), strict=True)
+        file.write("".join([line % (u, v, shortest(w)) for u, v, w in arcs]).encode())
+
+
+def arc_count(graph: GraphInput) -> int:
+    """How many lines write_arcs writes."""
+    return graph.edges + int(np.count_nonzero(graph.matrix.diagonal() < 0))
+
+
+def comment(graph: GraphInput) -> str:
+    """What the graph is, on one line."""
+    return clean("; ".join(filter(None, (graph.name, graph.note))))
+
+
+def shortest(weight: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return str(int(weight)) if weight == int(weight) else repr(weight)

@@ -15,9 +15,9 @@ import numpy as np
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.arc_lines import number
 from fwtui.graphs.formats import written_as, written_suffixes
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.number_lines import shortest
 from fwtui.graphs.opening import MAX_BYTES
 
 NO_EDGE_SIGN = "."
@@ -53,7 +53,7 @@ def check_whole(out: Path, whole: bool) -> None:
 def picture(graph: GraphInput, most: int) -> list[str]:
     """A line of vertices, then the matrix in aligned numbers, a dot for no edge. Raises Refused above `most` vertices."""
     check_small(graph.n, most)
-    cells = [[NO_EDGE_SIGN if w == graph.no_edge else number(w) for w in row] for row in graph.matrix.tolist()]
+    cells = [[NO_EDGE_SIGN if w == graph.no_edge else shortest(w) for w in row] for row in graph.matrix.tolist()]
     cells = [["", *map(str, range(graph.n))], *([str(i), *row] for i, row in enumerate(cells))]
     width = [max(len(row[c]) for row in cells) for c in range(graph.n + 1)]
     return ["  ".join(cell.rjust(w) for cell, w in zip(row, width, strict=True)) for row in cells]

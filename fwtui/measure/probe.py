@@ -15,6 +15,7 @@ import psutil
 from msgspec.structs import replace
 
 from fwtui.engine.engine import Engine
+from fwtui.machine import hardware
 from fwtui.stream import events
 from kernels.forms import FORMS, Form
 from kernels.probes import probe_cpu, probe_cuda
@@ -38,7 +39,7 @@ class NotRight(RuntimeError):
 def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
     """Tells the limits after every form, all that are known so far; `complete` with the last."""
     backend = engine.target.backend
-    told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name)
+    told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
     for form in forms_of(backend, engine.target.cc):
         rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
         found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)

@@ -30,24 +30,13 @@ PACKED = (".gz", ".bz2", ".xz")
 class Format(Outline):
     """What a module of this folder says."""
 
+    def __init__(self, name: str, path: str):
+        super().__init__(name, path)
+        self.title, self.suffixes = self.constant("TITLE", str), self.constant("SUFFIXES", tuple)
+        self.reads, self.writes = self.defines("read"), self.defines("write")
+
     def __str__(self) -> str:
         return f"{self.title} {' '.join(self.suffixes)}"
-
-    @property
-    def title(self) -> str:
-        return self.constant("TITLE", str)
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        return self.constant("SUFFIXES", tuple)
-
-    @property
-    def reads(self) -> bool:
-        return self.defines("read")
-
-    @property
-    def writes(self) -> bool:
-        return self.defines("write")
 
     def says(self, constant: str) -> int:
         """The number, or whether True, that a constant is; 0 where it is not set."""

@@ -7,9 +7,8 @@ from typing import IO
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import Layout, Source, are_counts, numbered
+from fwtui.graphs.number_lines import Layout, Source, arc_count, are_counts, comment, numbered, write_arcs
 
 TITLE = "DIMACS"
 SUFFIXES = (".gr",)

@@ -13,9 +13,8 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.arc_lines import arc_count, comment, write_arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, Layout, Source, arc_of_each, are_counts, numbered
+from fwtui.graphs.number_lines import CHUNK, Layout, Source, arc_count, arc_of_each, are_counts, comment, numbered, write_arcs
 
 TITLE = "Matrix Market"
 SUFFIXES = (".mtx",)

@@ -323,8 +323,7 @@ def test_a_format_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_format_that_lacks_what_a_list_needs_is_an_error(tmp_path: Path, text: str, wrong: str) -> None:
     (tmp_path / "cells.py").write_text(text)
     with pytest.raises(ValueError, match=wrong):
-        form = formats.Format("cells", str(tmp_path / "cells.py"))
-        print(form, form.suffixes)
+        formats.Format("cells", str(tmp_path / "cells.py"))
 
 
 PIECES = st.sampled_from(

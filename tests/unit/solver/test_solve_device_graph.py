@@ -197,7 +197,7 @@ def test_what_the_host_has_to_say() -> None:
     assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
 
 
-class TestUnseen:
+class TestLazyGraph:
     def test_what_is_left_to_others(self) -> None:
         matrix = np.ones((4, 4))
         for graph in (
