@@ -72,7 +72,8 @@ def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
         told.append(("mean distance", number(round(a.mean, 4))))
     if a.radius is not None:
         more = f" and {a.centres - len(a.centre):,} more" if a.centres > len(a.centre) else ""
-        told.append(("radius", f"{number(a.radius)}, from the centre: {', '.join(a.centre)}{more}"))
+        centre = f"all {a.vertices:,} vertices" if a.centres == a.vertices else f"{', '.join(a.centre)}{more}"
+        told.append(("radius", f"{number(a.radius)}; the centre: {centre}"))
     elif a.vertices > 1:
         told.append(("radius", "none: no vertex reaches all others"))
     return told

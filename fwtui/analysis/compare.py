@@ -143,7 +143,7 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rou
     if why:
         return NOT_COMPARED, why, None
     run, base = entrant.run, baseline.run
-    found = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, base))) or _rough(run, base)
+    found = ratio(run.passes, base.passes) or _rough(run, base)
     if found is None:
         return UNCLEAR, _too_few(run, base), None
     low, high = found.low, found.high
@@ -175,7 +175,7 @@ def speedup(run: Run, against: Run | None) -> float | None:
     if against is None or run.n != against.n or not all(r.state == "done" and r.verified and r.seconds for r in (run, against)):
         return None
     assert run.seconds and against.seconds
-    found = ratio(*(tuple(s.seconds for s in one.samples) for one in (run, against)))
+    found = ratio(run.passes, against.passes)
     return against.seconds / run.seconds if found is None else 1 / found.estimate
 
 
@@ -246,7 +246,7 @@ def _device(entrant: Entrant) -> tuple[object, ...]:
 
 def _rough(run: Run, base: Run) -> Rough | None:
     """The ratio of times by passes too few for an interval; None where they could be that far apart by chance."""
-    ours, theirs = ([s.seconds for s in r.samples] or [r.seconds or 0.0] for r in (run, base))
+    ours, theirs = (r.passes or (r.seconds or 0.0,) for r in (run, base))
     if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < LEAST_SECONDS:
         return None
     low, high = min(ours) / max(theirs), max(ours) / min(theirs)
@@ -261,10 +261,10 @@ def _rough(run: Run, base: Run) -> Rough | None:
 def _too_few(run: Run, base: Run) -> str:
     """Why there are not enough passes of both to tell."""
     for one in (run, base):
-        if one.done is not None and len(one.samples) < min(one.done.count, events.SAMPLES_TOLD):
-            kept = f"{len(one.samples)} of the {one.done.count} passes of run {one.id}"
+        if one.done is not None and len(one.passes) < min(one.done.count, events.SAMPLES_TOLD):
+            kept = f"{len(one.passes)} of the {one.done.count} passes of run {one.id}"
             return f"this recording keeps {kept}, too few to tell a difference from chance; run it again"
-    fewest = min(len(run.samples), len(base.samples))
+    fewest = min(len(run.passes), len(base.passes))
     few = f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; repeat it at least {ENOUGH} times"
 

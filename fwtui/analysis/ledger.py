@@ -178,7 +178,8 @@ def _by_counters(told: Mapping[str, float]) -> Limiter | None:
     )
     on_chip = "shared memory" if shared > loaded else "caches"
     if abs(memory - compute) <= ALIKE:
-        return Limiter(f"instructions and {on_chip}", f"{_whole(compute)} and {_whole(memory)} busy (counters)")
+        same, two = f"both {_whole(memory)}", f"{_whole(compute)} and {_whole(memory)}"
+        return Limiter(f"instructions and {on_chip}", f"{same if _whole(compute) == _whole(memory) else two} busy (counters)")
     what, share = (on_chip, memory) if memory > compute else ("instructions", compute)
     return Limiter(what, f"{_whole(share)} busy (counters)")
 
@@ -209,11 +210,11 @@ def _by_roofs(cuda: bool, line: Line, evidence: Evidence | None) -> Limiter:
     if by_bytes is not None and dram is not None:
         told = [f"{memory} is {_whole(dram)} busy (GPM)"]
     told += [f"arithmetic {_whole(by_work)} of its limit"] if by_work is not None else []
-    return Limiter(UNKNOWN, ", ".join(told) or "no roof is measured")
+    return Limiter(UNKNOWN, ", ".join(told) or "no limit of this device is measured")
 
 
 def _whole(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else units.percent(share)
 
 
 def formula(known: Roofs, line: Line) -> str:

@@ -32,7 +32,7 @@ class Limit(NamedTuple):
 def limit_of(model: Model, run: Run) -> Limit | None:
     """The fastest form that is right for the run's distances, and the run's share of it; None where none was measured."""
     limits = model.measured.get(run.device)
-    if limits is None:
+    if limits is None or not limits.complete:
         return None
     nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
     forms = {form.key: form for form in right_for(run.backend, run.experiment.dtype, nonnegative)}

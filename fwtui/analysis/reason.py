@@ -74,7 +74,7 @@ def _against(found: Comparison) -> str:
     if found.verdict == SAME:
         return f"as fast as {name}"
     if found.verdict == UNCLEAR:
-        return f"{found.gained} as fast as {name} by its passes, but unclear: {found.why}" if found.gained else found.why
+        return f"{found.gained} as fast as {name}, but that is unclear: {found.why}" if found.gained else f"unclear: {found.why}"
     why = "; ".join(changes(found))
     return (
         f"{found.gained} as fast as {name}: {why}"
@@ -95,8 +95,8 @@ def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, st
     ]
     if all(asked) and run.bandwidth and base.bandwidth:
         gain = asked[0] / asked[1]
-        often = f"{_count(gain)} times as often" if gain > 1 else f"{_count(1 / gain)} times less often"
-        rates = f"memory is asked for {units.bandwidth(base.bandwidth)} there, {units.bandwidth(run.bandwidth)} here"
+        often = f"{_count(gain)} times as often" if gain > 1 else f"1/{_count(1 / gain)} as often"
+        rates = f"memory is asked for {units.bandwidth(base.bandwidth)} there and {units.bandwidth(run.bandwidth)} here"
         yield gain, f"each number loaded is used {often}; {rates}"
     theirs, ours = (_counted(one) for one in (baseline, entrant))
     for what, words in COUNTED.items():

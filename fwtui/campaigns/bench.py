@@ -43,7 +43,7 @@ class Entrant:
 
     @property
     def passes(self) -> list[float]:
-        return [sample.seconds for run in self.runs for sample in run.samples]
+        return [seconds for run in self.runs for seconds in run.passes]
 
     @property
     def seconds(self) -> float | None:

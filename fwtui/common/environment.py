@@ -44,8 +44,8 @@ def cache_folder() -> Path:
 
 
 def compiled_before() -> bool:
-    """Whether this version of the program has compiled any CPU kernel for this user."""
-    return any(cache_folder().rglob("*.nbi"))
+    """Whether this version of the program has compiled a CPU kernel for this user; making a graph compiles something as well."""
+    return any(cache_folder().rglob("k[0-9]*.nbi"))
 
 
 def _edition() -> str:

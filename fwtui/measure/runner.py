@@ -72,6 +72,7 @@ class Runner:
             count=len(samples),
             indicative=timed and statistics.indicative(samples),
             instrumentation=by_phase - median(samples) if by_phase is not None else None,
+            passes=statistics.spread_evenly(samples, events.SAMPLES_TOLD) if len(samples) > events.SAMPLES_TOLD else (),
         )
 
     def answer(self, run: int, experiment: Experiment, engine: Engine, checksum: str, check: Check) -> None:

@@ -46,6 +46,11 @@ class Samples(list[float]):
             self._middle, self._width, self._looked = median(self), spread(self), len(self)
 
 
+def spread_evenly(samples: Sequence[float], most: int) -> tuple[float, ...]:
+    """So many passes at equal distances, to the digits that a clock has: a run that drifts is not known by its beginning."""
+    return tuple(float(f"{samples[place * len(samples) // most]:.7g}") for place in range(most))
+
+
 def spread(samples: Sequence[float]) -> float | None:
     """Half-width of the median's 95 % interval, relative to it; None for fewer than two samples.
 

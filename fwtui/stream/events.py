@@ -241,6 +241,9 @@ class RunDone(Event, frozen=True, kw_only=True):
     count: Count = 0
     indicative: bool = False  # fewer than 10 runs or less than 0.5 s of them
     instrumentation: Real | None = None  # phase pass minus clean median, seconds
+    passes: tuple[
+        Seconds, ...
+    ] = ()  # SAMPLES_TOLD of them, spread evenly over all, where there were more; those told are the first
 
 
 class Fault(Event, frozen=True, kw_only=True):

@@ -95,6 +95,11 @@ class Run(Struct, frozen=True, kw_only=True):
         return median(s.seconds for s in self.samples) if self.samples else None
 
     @property
+    def passes(self) -> tuple[float, ...]:
+        """Seconds of clean passes from all of the run: every one, as long as they are few."""
+        return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
+
+    @property
     def rate(self) -> float | None:
         """Relaxations per second that the user asked for: n^3 / time, padding not counted."""
         return _per_second(self.n**3, self.seconds)

@@ -79,11 +79,11 @@ def test_where_nothing_can_be_drawn_words_say_so(values: tuple[float | None, ...
 def test_a_figure_has_ticks_units_a_legend_and_its_rules() -> None:
     figure = curves()._replace(rules=(Rule(1e12, "limit 1 T relax/s"), Rule(700, "break-even n 700", vertical=True)))
     shown = "\n".join(rows(draw(figure, 80, 20)))
-    for words in ("relax/s", "● naive", "◆ tiled", "1 T┤", "100 G┤", "10 G┤", "limit 1 T relax/s", "┊ break-even n 700"):
+    for words in ("relax/s", "① naive", "② tiled", "1 T┤", "100 G┤", "10 G┤", "limit 1 T relax/s", "┊ break-even n 700"):
         assert words in shown, words
     for tick in ("256", "512", "1024", "2048"):
         assert f" {tick} " in shown.split("\n")[-1]
-    assert "╌╌╌" in shown and "●" in shown and "◆" in shown
+    assert "╌╌╌" in shown and "①" in shown and "②" in shown
 
 
 @pytest.mark.parametrize("size", [(60, 24), (120, 40), (59, 24)])
@@ -92,7 +92,7 @@ def test_series_are_told_apart_by_shape_and_each_is_named_at_its_end_or_in_the_l
     drawing = draw(Figure(many, Axis("n"), Axis("relax/s")), *size)
     shown = rows(drawing)
     assert all("".join(shown).count(f"kernel {k}") == 1 for k in range(8)) and "more" not in "".join(shown)
-    assert all(sum(row.count(mark) for row in shown[drawing.top :]) >= 3 for mark in "●◆▲■○◇△□")
+    assert all(sum(row.count(mark) for row in shown[drawing.top :]) >= 3 for mark in "①②③④⑤⑥⑦⑧")
     assert len(drawing.rows[0]) == 2 or size[0] < 60, "with room for a margin there is no legend"
 
 
@@ -132,7 +132,7 @@ def test_a_mark_is_where_its_cursor_stops() -> None:
     shown = rows(drawing)
     for stop in drawing.stops:
         column = drawing.left + plot.column(stop.share, drawing.width)
-        assert shown[drawing.top + stop.row][column] in "●◆"
+        assert shown[drawing.top + stop.row][column] in "①②"
     assert len(drawing.stops) == 10
 
 
@@ -208,12 +208,12 @@ async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:
         await pilot.pause()
         assert "values" in app.chart.words
         await pilot.press("right")
-        assert app.chart.words == "n 256   ● naive 10.0 G   ◆ tiled 30.0 G"
+        assert app.chart.words == "n 256   ① naive 10.0 G   ② tiled 30.0 G"
         await pilot.resize_terminal(35, 20)
-        assert app.chart.words == "n 256   ● naive 10.0 G", "what has no room is left out, and not cut"
+        assert app.chart.words == "n 256   ① naive 10.0 G", "what has no room is left out, and not cut"
         await pilot.resize_terminal(80, 20)
         await pilot.press("end")
-        assert app.chart.words == "n 4096   ● naive 250 G   ◆ tiled 750 G"
+        assert app.chart.words == "n 4096   ① naive 250 G   ② tiled 750 G"
         await pilot.press("left", "left", "enter")
         assert app.chart.words.startswith("n 1024 ") and app.chosen == [(0, 2)]
         before = [app.chart.render_line(y).text for y in range(20)]
@@ -231,7 +231,7 @@ async def test_the_mouse_finds_the_nearest_value_and_clicking_chooses_it() -> No
         stop = drawing.stops[7]
         place = (drawing.left + plot.column(stop.share, drawing.width), drawing.top + stop.row)
         await pilot.hover(app.chart, offset=place)
-        assert app.chart.words == "◆ 600 G · n 2048 · tiled"
+        assert app.chart.words == "② 600 G · n 2048 · tiled"
         await pilot.click(app.chart, offset=place)
         assert app.chosen == [(1, 3)]
 

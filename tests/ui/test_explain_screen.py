@@ -291,10 +291,10 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
         app.tick()  # nothing is left of the run
         assert "measuring what this CPU can do at most" in await shown(pilot, "D")
         app.tick()
-        assert "measuring the limit: 1 of " in await shown(pilot)
+        assert "measuring what this CPU can do at most: 1 of " in await shown(pilot)
         app.tick()
         text = await shown(pilot)
-        assert "not measured" not in text and "measuring the limit" not in text and not live.busy
+        assert "not measured" not in text and "measuring what" not in text and not live.busy
 
 
 async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:

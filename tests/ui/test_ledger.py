@@ -142,7 +142,7 @@ def test_a_cpu_far_from_both_roofs_is_not_said_to_wait_for_memory() -> None:
     told = limits(1e13, "cpu", copy=1e13)
     model, run = modelled((part("rest", 1.0, 1, 10**9, 10**9),), told, kernel="tiled-cpu", backend="cpu", n=1000)
     (line,) = ledger(model, run)
-    assert str(line.limiter) == "unknown: memory 0 % of its bandwidth (model), arithmetic 0 % of its limit"
+    assert str(line.limiter) == "unknown: memory 0.0 % of its bandwidth (model), arithmetic 0.0 % of its limit"
 
 
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
@@ -150,7 +150,7 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     model.state = msgspec.structs.replace(model.state, devices={0: device})
     (line,) = ledger(model, run)
-    assert line.expected is None and line.share is None and line.limiter == (UNKNOWN, "no roof is measured")
+    assert line.expected is None and line.share is None and line.limiter == (UNKNOWN, "no limit of this device is measured")
     assert formula(roofs(model, run), line) == "no roof is known for it"
 
 

@@ -216,7 +216,7 @@ async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app
         shown = await go(pilot, "ctrl+r", ticks=40)
         assert "16 of 16" in shown and not app.screen.query_one("#lines").display
         shown = await go(pilot, "v", ticks=1)
-        assert app.screen.query_one("#lines").display and "● tile 16" in shown
+        assert app.screen.query_one("#lines").display and "① tile 16" in shown
 
 
 async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, replay_of: Replay) -> None:

@@ -165,8 +165,8 @@ def _timed(series: Series, copies: bool) -> dict[int, tuple[Run, float]]:
         seconds = run.end_to_end if copies else run.seconds
         if seconds and run.seconds:
             more = seconds - run.seconds
-            passes = tuple(replace(sample, seconds=sample.seconds + more) for sample in run.samples) if more else run.samples
-            found[n] = replace(run, samples=passes), seconds
+            done = replace(run.done, passes=tuple(one + more for one in run.passes)) if run.done is not None else None
+            found[n] = replace(run, done=done), seconds
     return found
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fwtui.common import units
 
-MARKERS = "●◆▲■○◇△□✚✖"  # of what is no kernel: told apart by shape alone
+MARKERS = "①②③④⑤⑥⑦⑧⑨⑩"  # of what is no kernel: shapes belong to kernels
 # of series; the seventh has the first one's again, and another marker
 COLOURS = ("$primary", "$text-success", "$text-warning", "$text-error", "$secondary", "$foreground")
 

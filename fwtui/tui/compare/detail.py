@@ -58,7 +58,8 @@ class Deltas(Drawn[Pair | None]):
         lines = [line((f"{'':<{LABEL}}{'':<{_room(width)}}{'baseline':>{NUMBER}}{'run':>{NUMBER}}{'change':>{NUMBER}}", MUTED))]
         lines += _bars((found.total, *found.phases), width)
         if found.stages:
-            told = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in found.stages]
+            both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a graph may have been there
+            told = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
             lines += hanging("outside", LABEL, told, width, most=6)
         for entrant in (subject.entrant, subject.baseline):
             if doubt := phases_doubt(entrant.run):
@@ -102,7 +103,7 @@ def passes(pair: Pair | None) -> Figure:
     both = pair.baseline, pair.entrant
     signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
     for entrant in both:
-        times = tuple(sample.seconds for sample in entrant.run.samples)
+        times = entrant.run.passes
         if times and not entrant.run.simulated:
             kernel = entrant.run.experiment.kernel if signed else ""
             series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), times, kernel=kernel))

@@ -14,7 +14,7 @@ from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
 MOST_ROWS = 100
 # from so many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
 OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
-LEAST_BECAUSE = 12
+LEAST_BECAUSE = 30
 
 
 class Line(NamedTuple):

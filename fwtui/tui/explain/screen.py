@@ -21,7 +21,6 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
-from kernels.probes.probe_forms import forms_of
 
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
@@ -63,8 +62,8 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
-        hidden("n", "other(-1)", "Run before", "explain the run before this one", id="explain.older"),
-        hidden("N", "other(1)", "Run after", "explain the run after it", id="explain.newer", key_display="N"),
+        hidden("n", "other(-1)", "Previous run", "explain the run before this one", id="explain.older"),
+        hidden("N", "other(1)", "Next run", "explain the run after this one", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
         bound("u", "undo", "Undo", "the sliders back to what was compiled", id="explain.undo"),
         bindings.LIMITS,
@@ -114,24 +113,13 @@ class ExplainScreen(Frame):
         if not self._same(run, single):
             figure, self._points = roofline.figure(model, run)
             self.query_one("#roof", Chart).show(figure)
-            missing = self._measuring or roofline.missing(model, run, self._how)
+            missing = roofline.missing(model, run, self._how)
             self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
             told = missing if single == "ledger" else ""
             subject = Subject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
-
-    @property
-    def _measuring(self) -> str:
-        """How far measuring the limits has come; empty where it is not going on."""
-        device = self.view.device
-        told = self.model.measured.get(device)
-        if told is None or told.complete or not self.view.busy:
-            return ""
-        gpu = self.model.state.devices.get(device)
-        forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
-        return f"measuring the limit: {len(told.forms)} of {forms} instructions; {self.key_of('cancel')} cancels"
 
     @property
     def _how(self) -> str:

@@ -33,7 +33,7 @@ PAUSE = hidden("p", "pause", "Pause", "stop what is shown (again: go on); runs a
 RACE = hidden("g", "race", "Race", "the run that is shown races the baseline, else the run before of the same n")
 CLIMB = hidden("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
 CURSOR = bound("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away")
-LIMITS = hidden("D", "limits", "Limits", "measure what the device of this run can do at most (20 s); kept for later")
+LIMITS = hidden("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later")
 LIVE = (CANCEL, RECORD, MARK, PAUSE, LIMITS)
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
@@ -42,9 +42,9 @@ TRANSPORT = (
     bound(".", "move('step', 1)", "Step", "one event on (telemetry is no event)", id="step"),
     hidden("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
     bound("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
-    hidden("[", "move('next_run', -1)", "Run before", "to where the run before begins", id="run.before"),
-    hidden("}", "move('step_round', 1)", "Next round", "to the next told round of a phase pass", id="round"),
-    hidden("{", "move('step_round', -1)", "Round back", "to the told round before", id="round.back"),
+    hidden("[", "move('next_run', -1)", "Previous run", "to where the previous run begins", id="run.before"),
+    hidden("}", "move('step_round', 1)", "Next round", "to the next recorded round of a phase pass", id="round"),
+    hidden("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back"),
     hidden(")", "move('next_marker', 1)", "Next mark", "to the next marker", id="marker.next"),
     hidden("(", "move('next_marker', -1)", "Mark back", "to the marker before", id="marker.before"),
     hidden("G", "go", "Go to", "a time, a share, a run or a marker that you name"),

@@ -106,7 +106,7 @@ class HelpScreen(Dialog):
 
     def _key(self, binding: Binding) -> Row:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
-        return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<11}"), binding.tooltip
+        return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
 
 
 class LogScreen(Dialog):

@@ -190,6 +190,8 @@ class Frame(Screen[None]):
             for line in self._transport:
                 line.show(position)
         self._show_cost()
+        if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
+            self.view.told = Entry(self.model.t, words, "info")
         self.set_class(self.look.presenter, "-presenter")
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:

@@ -22,6 +22,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.frame.places import Place
+from kernels.probes.probe_forms import forms_of
 
 if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign
@@ -71,6 +72,7 @@ class View:
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
     step: str = ""  # name of the step that was open last
+    limits_asked: DeviceId | None = None  # the device whose limits are being measured
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     @property
@@ -130,11 +132,30 @@ class View:
             return self.model.state.watched if self.has_gpu else CPU
         return run.device
 
+    @property
+    def measuring(self) -> str:
+        """How far measuring a device's limits has come, and once what came of it; empty where nothing is measured."""
+        device, source = self.limits_asked, self.source
+        if device is None or source is None:
+            return ""
+        told, unit = source.model.state.measured.get(device), UNITS[device.backend]
+        if source.busy:
+            gpu = source.model.state.devices.get(device)
+            forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
+            done = len(told.forms) if told is not None and not told.complete else 0
+            return f"measuring what this {unit} can do at most: {done} of {forms} instructions"
+        self.limits_asked = None
+        if told is None or not told.complete:
+            return "the limits are not measured; what was known of them stays"
+        best = max((form.relaxations_per_second or 0.0 for form in told.forms), default=0.0)
+        return f"this {unit} does at most {units.rate(best)}; every rate is now a share of what its type can do"
+
     def measure_limits(self, device: DeviceId) -> str:
         """Have the device's limits measured, and say so. Raises Refused."""
         assert self.source is not None
         self.source.measure_limits(device)
-        return f"measuring what this {UNITS[device.backend]} can do at most; some 20 s"
+        self.limits_asked = device
+        return self.measuring
 
     def name(self, title: str) -> str:
         """Keep the live session as a recording of that title; where it is, in words. Raises Refused."""

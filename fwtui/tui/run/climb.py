@@ -17,7 +17,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import GENERATED, Experiment
 from fwtui.learn.lessons import lessons, session_path
 from fwtui.learn.placeholders import counted
-from fwtui.sessions.folders import own_folder, shipped_folder
+from fwtui.sessions.folders import kept_folder, own_folder, shipped_folder
 from fwtui.sessions.library import files_in, load_model
 from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
@@ -90,7 +90,7 @@ def recorded() -> Recorded:
 
 
 def _kept(machine: Machine) -> Iterator[tuple[str, Run]]:
-    for path in files_in(own_folder())[::-1][:LATEST]:
+    for path in [*files_in(own_folder())[::-1], *files_in(kept_folder())[::-1]][:LATEST]:
         try:
             if path.stat().st_size > LARGEST:
                 continue

@@ -64,7 +64,11 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
         return Figure("", words), NOTHING, NOTHING, NOTHING
     doubtful = wording.doubtful(run)
     count = run.done.count if run.done is not None else len(run.samples)
-    around = f"{units.spread(run.done.spread)}, " if run.done is not None and run.done.spread is not None else "so far, "
+    around = (
+        f"{units.spread(run.done.spread)}, "
+        if run.done is not None and run.done.spread is not None
+        else "so far, " * (run.done is None)
+    )
     how = "not to be trusted: " + wording.verdict(run)[0].lstrip("?✗ ") if doubtful else f"{around}{wording.passes(count)}"
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = Figure(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations/s", doubtful)
@@ -90,7 +94,7 @@ class Figures(Horizontal):
 
     DEFAULT_CSS = """
     Figures { height: auto; }
-    Figures Vertical { width: auto; min-width: 18; max-width: 26; height: auto; padding-right: 2; }
+    Figures Vertical { width: auto; min-width: 18; max-width: 30; height: auto; padding-right: 2; }
     Figures Digits { width: auto; height: 3; color: $text-primary; text-style: bold; }
     Figures Static { width: auto; height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     Figures .-doubtful { color: $text-error; text-style: strike; }

@@ -217,7 +217,11 @@ class ReplayScreen(SessionScreen):
     ]
 
     def asks(self) -> Mapping[str, str]:
-        return {COUNTERS: "it was recorded without hardware counters", LIMITS: "it was recorded without the CPU's limits"}
+        run, playback = self.view.run, self.view.playback
+        ahead = playback.player.lines[playback.player.index :] if playback is not None else ()
+        later = run is not None and any(isinstance(e := line.event, events.Counters) and e.run == run.id for line in ahead)
+        counters = "its hardware counters come later in this recording" if later else "it was recorded without hardware counters"
+        return {COUNTERS: counters, LIMITS: "it was recorded without the CPU's limits"}
 
     def left(self) -> Widget:
         return VerticalScroll(

@@ -111,6 +111,8 @@ class ExperimentForm(VerticalScroll, can_focus=False):
                 last = self._errors.get(row.key) or self._rows.get(row.key) or last
         self._say_more(rows)
         self.say(self.draft.misread())
+        if self.is_mounted and (focused := self.screen.focused) is not None and self in focused.ancestors:
+            self._explain(focused)
 
     def say(self, errors: dict[str, str]) -> None:
         """Show these sentences under their rows."""
@@ -150,8 +152,9 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._explain(event.widget)
 
     def _explain(self, field: Widget) -> None:
-        """Say in words what is set where the focus is."""
-        words = next((row.help for row in self.draft.rows() if field.id == f"field-{row.key}"), REST_HELP)
+        """Say in words what is set where the focus is; an open list of choices is part of its field."""
+        here = {widget.id for widget in (field, *field.ancestors)}
+        words = next((row.help for row in self.draft.rows() if f"field-{row.key}" in here), REST_HELP)
         self._about.update(Content(words))
 
     @on(Select.Changed)
@@ -159,7 +162,8 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         event.stop()
         if event.value is not Select.NULL:
             self._take(event.select, str(event.value))
-            self._explain(event.select)
+            if event.select.has_focus_within or event.select.has_focus:  # one that was just made has changed as well
+                self._explain(event.select)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -130,7 +130,8 @@ def _headline(s: Subject, before_rate: str, gap: str, shares: int, of_peak: str,
 
 def reason(s: Subject, width: int) -> list[Content]:
     """One sentence of why, in at most four lines."""
-    return [*line((s.reason, "")).wrap(width)][:MOST_OF_REASON] if s.reason else []
+    most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 2
+    return [*line((s.reason, "")).wrap(width)][:most] if s.reason else []
 
 
 def progress(s: Subject, width: int) -> list[Content]:

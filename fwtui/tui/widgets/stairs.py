@@ -35,8 +35,13 @@ class Climb(NamedTuple):
     def heads(self) -> tuple[str, ...]:
         """What its words leave out, the longest first."""
         end = f"{units.times(self.rungs[-1].times)} as fast · {self.where}"
-        between = f"paths between {self.rungs[0].run.n:,} places"
-        return f"the same shortest {between}, {end}", f"the same {between}, {end}", f"the same answer, {end}", self.where
+        what = f"all shortest paths between {self.rungs[0].run.n:,} vertices"
+        return (
+            f"Floyd-Warshall, {what}: {end}",
+            f"Floyd-Warshall, all shortest paths: {end}",
+            f"all shortest paths, {end}",
+            self.where,
+        )
 
 
 class Shown(NamedTuple):

@@ -173,6 +173,18 @@ def test_few_passes_tell_a_difference_beyond_any_noise(
     assert found.gained.startswith("~"), "never as exact as one with an interval"
 
 
+def test_a_run_that_drifts_is_judged_by_passes_from_all_of_it() -> None:
+    session = Session()
+    steady, drifting = session.add([1.0 + place * 1e-4 for place in range(20)], SERIAL), session.add([0.5] * 20)
+    done = drifting.run.done
+    assert done is not None
+    spread = tuple(1.2 + place * 1e-4 for place in range(100))
+    drifted = drifting._replace(run=replace(drifting.run, done=replace(done, count=500, median=1.2, passes=spread)))
+    assert compare(drifting, steady).verdict == FASTER, "by its first passes alone"
+    found = compare(drifted, steady)
+    assert found.verdict == SLOWER and found.speedup == pytest.approx(1 / 1.2, rel=0.01)
+
+
 def test_few_passes_that_nearly_meet_tell_nothing() -> None:
     session = Session()
     found = compare(session.add([1.0, 1.1, 9.0]), session.add([10.0, 11.0, 12.0], SERIAL))

@@ -44,7 +44,7 @@ def why(first: list[Any], second: list[Any]) -> str:
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
     said = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 500))
     assert said.startswith("8.00x as fast as Naive: each number loaded is used 32 times as often; memory is asked for")
-    assert "215 GB/s there, 53.7 GB/s here." in said
+    assert "215 GB/s there and 53.7 GB/s here." in said
     assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth (model); press h.")
 
 
@@ -67,7 +67,7 @@ def test_the_same_kernel_is_told_apart_by_what_differs() -> None:
     said = why(told(1, "katz-kider", 0.02, 500, tile=16), told(2, "katz-kider", 0.01, 500, tile=32))
     assert "2.00x as fast as Katz-Kider: tile 32 against 16" in said
     repeated = why(told(1, "naive", 0.02, 500), told(2, "naive", 0.01, 500))
-    assert repeated.startswith("2.00x as fast as Naive by its passes, but unclear: the same experiment again")
+    assert repeated.startswith("2.00x as fast as Naive, but that is unclear: the same experiment again")
     types = why(told(1, "katz-kider", 0.02, 500), told(2, "katz-kider", 0.01, 250, dtype="int16"))
     assert "numbers of 2 bytes instead of 4" in types and "as often" not in types
 

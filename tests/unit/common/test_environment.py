@@ -17,5 +17,7 @@ def test_where_nothing_was_compiled_a_newcomer_begins_with_what_needs_no_compile
     assert not environment.compiled_before()
     assert not kernel_named(defaults(False, environment.compiled_before()).kernel).compiles
     (tmp_path / "kernels_1").mkdir()
-    (tmp_path / "kernels_1" / "k.nbi").touch()
+    (tmp_path / "kernels_1" / "generate_cpu._fill-50.py311.nbi").touch()
+    assert not environment.compiled_before()
+    (tmp_path / "kernels_1" / "k20_tiled_cpu.place-27.py311.nbi").touch()
     assert environment.compiled_before() and kernel_named(defaults(False, environment.compiled_before()).kernel).compiles

@@ -33,6 +33,8 @@ PHASES = ("pivot", "panels", "rest")
 
 
 def test_the_spread_is_half_the_interval_of_the_median() -> None:
+    evenly = statistics.spread_evenly([float(place) for place in range(250)], 100)
+    assert (len(evenly), evenly[0], evenly[50], evenly[-1]) == (100, 0.0, 125.0, 247.0)
     assert statistics.spread([]) is None and statistics.spread([1.0]) is None
     assert statistics.spread([1.0, 3.0]) == pytest.approx(0.5)  # the whole range
     assert statistics.spread([5.0, 1.0, 3.0]) == pytest.approx(2 / 3)
