@@ -6,6 +6,7 @@ Only what its session knows is said: the kernel's model of bytes, hardware count
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, compare
@@ -57,7 +58,8 @@ def changes(found: Comparison) -> tuple[str, ...]:
     if found.verdict not in (FASTER, SLOWER):
         return ()
     entrant, baseline, faster = found.entrant, found.baseline, found.verdict == FASTER
-    quantities = [(gain if faster else 1 / gain, words) for gain, words in _quantities(entrant, baseline)]
+    known = [(gain, words) for gain, words in _quantities(entrant, baseline) if isfinite(gain) and gain > 0]
+    quantities = [(gain if faster else 1 / gain, words) for gain, words in known]
     told = [words for gain, words in sorted(quantities, reverse=True) if gain >= CHANGED][:MOST_CHANGES]
     if entrant.run.backend != baseline.run.backend:
         told.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
@@ -86,7 +88,7 @@ def _against(found: Comparison) -> str:
 def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, str]]:
     """(baseline's / run's, in words) for everything of which less makes a run faster."""
     run, base = entrant.run, baseline.run
-    sizes = [ITEMSIZE[one.experiment.dtype] for one in (base, run)]
+    sizes = [ITEMSIZE.get(one.experiment.dtype, 4) for one in (base, run)]
     if sizes[0] != sizes[1]:
         yield sizes[0] / sizes[1], f"numbers of {sizes[1]} bytes instead of {sizes[0]}"
     asked = [

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from textual import constants
 from textual.actions import ActionParseResult, parse
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import App, ComposeResult, ScreenStackError, SystemCommand
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
@@ -299,7 +299,10 @@ class FwtuiApp(App[None]):
         """
         if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
             return True
-        done = await super().run_action(action, default_namespace, namespaces)
+        try:
+            done = await super().run_action(action, default_namespace, namespaces)
+        except ScreenStackError:  # a key that came after the last screen had gone
+            return True
         if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
             sentence = default_namespace.why_not(parse(action)[1])
             if sentence:

@@ -431,7 +431,8 @@ class Frame(Screen[None]):
 
     def key_of(self, name: str) -> str:
         """How the key that the binding with that id has now is called."""
-        binding = next(binding for binding in self._own_bindings() if binding.id == name)
+        everywhere = rebound((b for b in vars(bindings).values() if isinstance(b, Binding)), self.look.keymap)
+        binding = next(binding for binding in (*self._own_bindings(), *everywhere) if binding.id == name)
         return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
 
     def offered(self) -> list[Binding]:

@@ -59,7 +59,7 @@ class Subject(NamedTuple):
 
 def meter(share: float | None, width: int) -> list[Piece]:
     """A bar in half cells that is told by its shape as well as by its colour; more than nothing is never drawn as nothing."""
-    halves = 0 if not share else min(2 * width, max(1, round(2 * share * width)))
+    halves = 0 if not share else max(1, round(min(share, 1.0) * 2 * width))
     filled = FILL * (halves // 2) + HALF * (halves % 2)
     return [(filled, "$primary"), (TRACK * (width - len(filled)), MUTED)]
 

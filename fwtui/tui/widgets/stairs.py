@@ -64,7 +64,7 @@ class Stairs(Drawn["Shown | None"]):
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
         bar = max(1, width - MARK - name - 1 - numbers)
         rates = [rung.run.rate or 1.0 for rung in rungs]
-        scale = Scale(10.0 ** floor(log10(rates[0])), max(rates), True)
+        scale = Scale(10.0 ** floor(log10(rates[0])), max(*rates, 10 * rates[0]), True)
         lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{_numbers('time', 'relax/s', 'faster', width)}", MUTED)))
         kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
         news = [kernel.summary if kernel is not None else "" for kernel in kernels]

@@ -88,3 +88,12 @@ def test_what_would_tell_more_is_named() -> None:
     assert reason(Entrant(model, cpu), None).missing == ""
     running = msgspec.structs.replace(gpu, state="running")
     assert reason(Entrant(model, running), None).sentence() == ""
+
+
+@pytest.mark.parametrize("odd", [0.0, float("inf"), 5e-324])
+def test_counters_that_cannot_be_are_no_reason(odd: float) -> None:
+    counters = {"integer_instructions_per_relaxation": 9.0, "shared_load_bytes": odd, "relaxations": 1.0}
+    few = {"integer_instructions_per_relaxation": odd, "shared_load_bytes": 4.0, "relaxations": 1.0}
+    for one, other in ((0.04, 0.01), (0.01, 0.04)):
+        said = why(told(1, "naive", one, 500, counters), told(2, "katz-kider", other, 500, few))
+        assert "inf" not in said and "nan" not in said
