@@ -48,6 +48,20 @@ def test_a_number_that_is_used_more_often_is_the_reason() -> None:
     assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth (model); press h.")
 
 
+@pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
+def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, why_idle: str) -> None:
+    model = Model()
+    readings = [events.Telemetry(t=1.5 + part, dram_utilisation=0.001) for part in (0.4, 0.6, 0.8)]
+    first = told(1, "naive", 0.08, 16_000)
+    done = next(place for place, event in enumerate(first) if isinstance(event, events.Phases))
+    window = [events.Sample(t=1.5 + part, run=1, seconds=0.08, since=1.5) for part in (0.2, 0.9)]
+    for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
+        model.apply(event)
+    found = reason(Entrant(model, model.runs[1]), None).limiter
+    assert found is not None and found.because.startswith("device memory is 0.1 % busy (GPM)")
+    assert ("because the " + why_idle in found.because) if why_idle else ("cache" not in found.because)
+
+
 def test_only_what_changed_in_favour_of_the_faster_one_is_named() -> None:
     few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
     faster = why(told(1, "naive", 0.04, 500, many), told(2, "katz-kider", 0.01, 500, few))
