@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.actions import parse
@@ -50,7 +51,7 @@ TURNS: Mapping[tuple[object, ...], int] = {
     ("next_marker", 1): 1,
     ("next_marker", -1): -1,
 }
-STANDS_STILL = ("adjust", "go", "motion", "presenter")  # other actions of which none does
+STANDS_STILL = ("adjust", "go", "presenter")  # other actions of which none does
 ARROWS = (("jump",), ("leap",), ("seek",))  # moves whose keys lists and fields have a use for too
 
 
@@ -174,7 +175,7 @@ class Frame(Screen[None]):
         """Let that panel stand out, and no other; in a presentation the rest is dimmed, and at its end everything."""
         lit, playback = [*self.pointed(panel)], self.view.playback
         dims = playback is not None and playback.presenting and (playback.over or bool(lit))
-        around = {holder for one in lit for holder in one.ancestors} if dims else set()
+        around = {holder for one in lit for holder in takewhile(lambda w: w is not self, one.ancestors)} if dims else set()
         dimmed = {*self._beside(self.query_one("#screen"), lit, around)} if dims else set()
         for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
             for widget in {*self.query(f".{name}"), *now}:
@@ -369,10 +370,11 @@ class Frame(Screen[None]):
     def turn(self, count: int) -> None:
         """Show so many cue cards on, or back; 0 says what else can be done."""
         self.view.selected = self.view.told = self.view.answered = None
-        self.say(self.view.playback.turn(count) if count and self.view.playback is not None else self._still)
+        self.say(self.view.playback.turn(count) if count and self.view.playback is not None else self.stands_still)
 
     @property
-    def _still(self) -> str:
+    def stands_still(self) -> str:
+        """Why other keys do nothing while cue cards are presented."""
         return f"cue cards are presented; {self.key_of('back')} leaves them"
 
     def action_present(self) -> None:
@@ -570,7 +572,7 @@ class Frame(Screen[None]):
             case "present" if self.view.playback is None or not any(self.view.playback.player.count(Marker)):
                 return "there are no cue cards here; `fwtui mark --help` says how to put some into a recording"
             case _ if self.view.presenting and action in STANDS_STILL:
-                return self._still
+                return self.stands_still
         return ""
 
     @property

@@ -181,6 +181,8 @@ class SessionScreen(Frame):
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 
     def why_not(self, action: str) -> str:
+        if self.view.presenting and action == "motion":
+            return self.stands_still
         run = self.view.run
         if run is None:
             missing = action in ("motion", "baseline", "race", "answers", "counters")
