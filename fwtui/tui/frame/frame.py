@@ -181,10 +181,10 @@ class Frame(Screen[None]):
             for widget in {*self.query(f".{name}"), *now}:
                 widget.set_class(widget in now, name)
         if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
-            self.call_after_refresh(self._scroll_to, lit, dims)
+            self.call_after_refresh(self._bring_into_sight, lit, dims)
         self._panel = panel
 
-    def _scroll_to(self, lit: Sequence[Widget], top: bool) -> None:
+    def _bring_into_sight(self, lit: Sequence[Widget], top: bool) -> None:
         """Bring into sight what there is of a panel."""
         for widget in [widget for widget in lit if widget.region.area][:1]:
             widget.scroll_visible(animate=False, top=top)
