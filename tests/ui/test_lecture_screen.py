@@ -70,7 +70,11 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         text = await at(pilot, 1)
         assert card.region.area and "1 of 9" in text and "T presents the cue cards" in text
         text = await at(pilot, 3)
-        assert "Ask memory · the meters: What share of the peak bandwidth" in text and "3 of 9" in text and card.region.area
+        assert (
+            "What it asks of memory · the meters: What share of the peak bandwidth" in text
+            and "3 of 9" in text
+            and card.region.area
+        )
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" not in text
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")
         assert pointed(lecture) == {"meters"}
