@@ -301,9 +301,11 @@ class Notice(Event, frozen=True, kw_only=True):
 
 
 class Marker(Event, frozen=True, kw_only=True):
-    """A place in a recording that a person marked."""
+    """A place in a recording that a person marked; in a lecture a cue card (fwtui.learn.cue)."""
 
     text: str
+    title: str = ""  # a few words over the text
+    answer: str = ""  # of a question that no run can answer
 
 
 class End(Event, frozen=True, kw_only=True):

@@ -65,12 +65,17 @@ def run_dashboard(
 
 
 def run_replay(
-    what: Path | Listener, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
+    what: Path | Listener,
+    speed: float = 1.0,
+    start: float = 0.0,
+    max_gap: float | None = None,
+    settings: Settings | None = None,
+    present: bool = False,
 ) -> int:
-    """Replay a session, read or still heard, from `start` seconds and return the exit code.
+    """Replay a session, read or still heard, from `start` seconds, or `present` its cue cards, and return the exit code.
 
-    Raises Refused for what is no session, no speed, no moment or no gap, for settings that cannot be, and where there is
-    no terminal.
+    Raises Refused for what is no session, or has no cue cards, no speed, no moment or no gap, for settings that cannot be, and
+    where there is no terminal.
     """
     check_speed(speed)
     check_moment(start)
@@ -80,7 +85,7 @@ def run_replay(
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.look import look_of
 
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings))
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings), present=present)
     app.run()
     if app.refusal is not None:
         raise Refused(app.refusal)

@@ -27,9 +27,10 @@ from textual.widget import AwaitMount
 from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
-from fwtui.common.exit_codes import WRONG
+from fwtui.common.exit_codes import USAGE, WRONG
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.kept import Earlier, earlier
+from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
@@ -86,6 +87,7 @@ class FwtuiApp(App[None]):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
+        present: bool = False,
         look: Look = USUAL,
         lesson: str = "",
         left: Left | None = None,
@@ -93,9 +95,9 @@ class FwtuiApp(App[None]):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where that is known already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks;
-        `lesson` is the step of the course that the place to learn begins with; `left` is how the dashboard was left
-        last, where that is remembered and sessions are kept.
+        own, where a signal finds the application stuck; `place` is what is shown first; `present` is whether the
+        recording's cue cards are presented; `look` is how it looks; `lesson` is the step of the course that the place
+        to learn begins with; `left` is how the dashboard was left last, where that is remembered and sessions are kept.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -114,6 +116,7 @@ class FwtuiApp(App[None]):
         self._found = found
         self._last_resort = last_resort
         self._place = place
+        self._present = present
         self._lesson = lesson
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
@@ -241,6 +244,13 @@ class FwtuiApp(App[None]):
         self.say("")  # or it would be opening still when the user comes back
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
+        if self._present:
+            self._present = False
+            if not playback.player.count(Marker)[1]:
+                how = "`fwtui mark --from notes.md` writes them into a recording (sessions/README.md)"
+                self._not_opened(f"{recording.name} has no cue cards; {how}", USAGE)
+                return
+            playback.present()
         self._enter(View(playback.model, playback=playback))
 
     def _enter(self, view: View) -> None:

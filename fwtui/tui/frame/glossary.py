@@ -45,5 +45,6 @@ GLOSSARY = (
     ("diameter, radius", "the longest distance; the least one within which some vertex reaches all others"),
     ("centre", "the vertices that reach all others within the radius"),
     ("strong components", "sets of vertices that all reach each other"),
+    ("cue card", "what a lecture says at a place of a recording; T presents one after the other"),
     ("range proved by ...", "how it is known that no distance is too large for the number type"),
 )

@@ -52,9 +52,9 @@ def latest(model: Model) -> Entry | None:
 
 
 def _of_marker(marker: events.Marker) -> Entry:
-    from fwtui.learn.cue import cue  # the first frame has no marker
+    from fwtui.learn.cue import cue_of  # the first frame has no marker
 
-    return Entry(marker.t, f"marker: {cue(marker.text).said}")
+    return Entry(marker.t, f"marker: {cue_of(marker).said}")
 
 
 def _of_run(run: Run) -> list[Entry]:

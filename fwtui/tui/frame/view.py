@@ -107,6 +107,11 @@ class View:
         return self.playback.player.marker if self.playback is not None else None
 
     @property
+    def presenting(self) -> bool:
+        """Whether the cue cards of a recording are presented."""
+        return self.playback is not None and self.playback.presenting
+
+    @property
     def busy(self) -> bool:
         """Whether a run, a profiler or several runs one after the other are going."""
         sweeping = self.sweep is not None and self.sweep.going
@@ -231,4 +236,5 @@ class View:
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
         shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
-        return (*shown, recorder is not None, second, self.busy)
+        cards = (self.playback.presenting, self.playback.over) if self.playback is not None else ()
+        return (*shown, recorder is not None, second, self.busy, cards)

@@ -72,7 +72,7 @@ class MatrixPicture(Widget):
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
         """Show that run at session time `now`, if its plan is known; with `motion` an ended one's plays slowly, in a loop."""
         self._run, self._now = run, now
-        if motion != (self._motion is not None):
+        if motion != self.moves:
             if self._motion is not None:
                 self._motion.stop()
             self._place = 0
@@ -82,6 +82,11 @@ class MatrixPicture(Widget):
             self._of = of
             self._film = film_of(run) if run is not None and of else None
         self._develop()
+
+    @property
+    def moves(self) -> bool:
+        """Whether a plan is played slowly."""
+        return self._motion is not None
 
     def race(self, run: Run, share: float, seconds: float) -> None:
         """Show that share of one pass of the run, which takes so many seconds to watch."""
