@@ -29,8 +29,9 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, shown
-from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
+from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
+from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
+from fwtui.tui.learn.step_words import LessonWords, Place, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
 from kernels import registry
 
@@ -42,21 +43,28 @@ class LearnScreen(Frame):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
-    LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
-    LearnScreen DistanceGrid { max-height: 100%; max-width: 100%; }
+    LearnScreen #right { width: 1fr; height: 1fr; }
+    LearnScreen #right > VerticalScroll { scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
+    LearnScreen #words { height: auto; max-height: 60%; }
+    LearnScreen #source { height: 1fr; min-height: 4; border-top: solid $border-blurred; border-title-color: $text-muted; }
+    LearnScreen.-flat #source { border-top: none; }
+    LearnScreen DistanceGrid { max-width: 100%; }
     LearnScreen LessonWords { margin-top: 1; }
     LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
     LearnScreen CourseAnswer { margin-bottom: 1; }
     LearnScreen #left.-spare { max-width: 46; }
     LearnScreen.-narrow #learn { layout: vertical; }
     LearnScreen.-narrow #left { width: 1fr; max-width: 100%; height: auto; max-height: 50%; }
+    LearnScreen.-course #words { max-height: 70%; }
+    LearnScreen.-narrow.-course #words { height: 1fr; max-height: 100%; }
+    LearnScreen.-narrow.-course #source { display: none; }
     LearnScreen.-course CourseWords, LearnScreen.-course CourseAnswer { display: block; }
     LearnScreen CourseWords, LearnScreen CourseAnswer { display: none; }
     LearnScreen.-narrow.-course #left, LearnScreen.-narrow.-course StepWords { display: none; }
     LearnScreen.-narrow.-course LessonWords { display: none; }
     """
     PLACE = "learn"
-    PANEL = "#right"
+    PANEL = "#words"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
     WORDS = (
@@ -126,13 +134,18 @@ class LearnScreen(Frame):
         with Container(id="learn"):
             with Container(id="left"):
                 yield DistanceGrid(self.stepping)
+                yield Legend(None)
                 yield MatrixPicture()
-            with VerticalScroll(id="right", can_focus=False):
-                yield CourseWords(None)
-                yield GuessLine()
-                yield CourseAnswer(None)
-                yield StepWords(self._place)
-                yield LessonWords(Shown(self.stepping.experiment.kernel))
+            with Container(id="right"):
+                with VerticalScroll(id="words", can_focus=False):
+                    yield CourseWords(None)
+                    yield GuessLine()
+                    yield CourseAnswer(None)
+                    yield StepWords(self._place)
+                    yield LessonWords("")
+                with VerticalScroll(id="source", can_focus=False) as code:
+                    code.border_title = LEGEND
+                    yield SourceWords(self._op)
 
     def on_mount(self) -> None:
         self._playing = self.set_interval(PLAYED_SECONDS, self._play_on, pause=True)
@@ -157,16 +170,42 @@ class LearnScreen(Frame):
 
     def show(self) -> None:
         lesson = self.lesson
+        half = 2 if self.has_class("-narrow") else 1
+        self.query_one(DistanceGrid).styles.max_height = max(self.query_one("#learn").size.height // half - 1, 2)
         self.query_one(DistanceGrid).show()
         self.query_one(CourseWords).show(lesson)
         self.query_one(GuessLine).show(lesson.page if lesson is not None else None)
         self.query_one(CourseAnswer).show(lesson)
         self.query_one(StepWords).show(self._place)
-        self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
+        self.query_one(LessonWords).show(self.stepping.experiment.kernel if lesson is None else "")
+        self._follow_source()
         cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
         run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
         self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
+
+    def _follow_source(self) -> None:
+        """Light what the present step runs; where that has changed, bring it into view."""
+        words, running = self.query_one(SourceWords), self._op
+        if words.subject != running:
+            words.show(running)
+            self.call_after_refresh(self._scroll_source)
+
+    def _scroll_source(self) -> None:
+        place = self.query_one("#source")
+        place.scroll_to(y=self.query_one(SourceWords).top(place.size.height), animate=False)
+
+    @property
+    def _op(self) -> Running:
+        s = self.stepping
+        return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "")
+
+    def action_scroll_panel(self, direction: int) -> None:
+        """Through the words, and then through the source."""
+        words, code = self.query_one("#words"), self.query_one("#source")
+        inside = code.scroll_y > 0 if direction < 0 else words.scroll_y >= words.max_scroll_y
+        place = code if inside and code.display else words
+        place.scroll_relative(y=direction * place.scrollable_content_region.height, animate=False)
 
     def action_enter(self) -> None:
         """In the course begin a guess, and with the answer seen go to the next step."""
