@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.course import MOST_COLUMNS
+from fwtui.learn.course import MOST_COLUMNS, TERM
 from fwtui.learn.course_progress import Page
 from fwtui.learn.lessons import recorded_words
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
@@ -43,7 +43,7 @@ class CourseWords(Drawn["Lesson | None"]):
             rows += line((subject.note, "$text-primary")).wrap(width)
         rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
-            rows += Content(part).wrap(width) if part else [line("")]
+            rows += _termed(part).wrap(width) if part else [line("")]
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
         if page.answer is None:
             rows += [line((f"  {number} ", "$text-primary"), c.words) for number, c in enumerate(page.choices, 1)]
@@ -110,6 +110,11 @@ class CourseAnswer(Drawn["Lesson | None"]):
         return [*rows, line(""), *line((subject.hint, MUTED)).wrap(width)]
 
 
+def _termed(text: str) -> Content:
+    """A paragraph with the terms that it explains in bold."""
+    return line(*((part, STRONG if place % 2 else "") for place, part in enumerate(TERM.split(text))))
+
+
 def _answer(page: Page, width: int) -> list[Content]:
     """The guess beside the answer, bar by bar, and what is to be said about it."""
     answer = page.answer
@@ -118,7 +123,7 @@ def _answer(page: Page, width: int) -> list[Content]:
     said = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
     rows += said.wrap(width)
     for part in page.afterwards:
-        rows += Content(part).wrap(width)
+        rows += _termed(part).wrap(width)
     return rows
 
 

@@ -350,7 +350,7 @@ class LearnScreen(Frame):
         """How long the course takes, where it begins; where it goes on, and how it begins again."""
         if page.number == 1:
             minutes = self.progress.lessons.minutes
-            return f"{page.of} steps, about {minutes} minutes; leave at any time, the course goes on where you stopped"
+            return f"{page.of} steps, about {minutes} minutes; the course goes on where you stopped"
         if page.number == self._resumed + 1:
             return f"going on at step {page.number}; {self.key_of('learn.home')} starts at the beginning"
         return ""

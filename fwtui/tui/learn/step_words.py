@@ -10,6 +10,7 @@ from textual.content import Content
 
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping
+from fwtui.tui.frame.glossary import used
 from fwtui.tui.learn.distance_grid import shown
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 
@@ -97,4 +98,6 @@ class LessonWords(Drawn[str]):
             return []
         kernel = registry()[subject]
         rows = [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
-        return [*rows, *Content(kernel.lesson).wrap(width)]
+        rows += Content(kernel.lesson).wrap(width)
+        terms = used(f"{kernel.summary} {kernel.lesson}")
+        return [*rows, *line((f"? explains: {', '.join(terms)}", MUTED)).wrap(width)]
