@@ -6,7 +6,10 @@ import re
 
 # names of one term are separated by commas; in the order of the alphabet
 GLOSSARY = (
-    ("bandwidth (model), bandwidth by model", "bytes that a kernel asks for / total; caches answer some, so it can exceed 100 % of the peak"),
+    (
+        "bandwidth (model), bandwidth by model",
+        "bytes that a kernel asks for / total; caches answer some, so it can exceed the peak",
+    ),
     ("bank", "a part of shared memory; all banks work at once, each on one word at a time"),
     ("block", "GPU threads on one multiprocessor that use the same shared memory and can wait for each other"),
     ("cache", "a small, fast memory in which the hardware keeps what was used last"),
