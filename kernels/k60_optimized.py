@@ -72,11 +72,12 @@ KERNEL = blocked.optimized(
     build=build,
     summary="Katz-Kider again, 256 threads and three tiles, with every instruction that is not a relaxation cut down.",
     lesson=(
-        "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, so "
-        "for every k it works out anew where its numbers are; its own cells it fetches from shared memory and stores again; and "
-        "the loop over k counts in 64 bits. Here arrays are lines of cells and indices unsigned and 32 bits wide, so an address "
-        "is a number that stays plus one that is known when the kernel is compiled. The compiler does the rest: it lays the "
-        "loop over k out flat, fetches four neighbours of the column panel with one instruction, and as nobody else touches a "
-        "thread's four cells, it carries them in registers from the first k to the last. The algorithm has not changed at all."
+        "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, "
+        "so for every k it works out anew where its numbers are. It fetches its own cells from shared memory and stores them "
+        "again, and the loop over k counts in 64 bits. Here arrays are lines of cells, and indices are unsigned and 32 bits "
+        "wide. So an address is a number that stays plus one that is known when the kernel is compiled. The compiler does the "
+        "rest. It lays the loop over k out flat and fetches four neighbours of the column panel with one instruction. No other "
+        "thread touches a thread's four cells, so it carries them in registers from the first k to the last. The algorithm has "
+        "not changed at all."
     ),
 )

@@ -19,10 +19,10 @@ KERNEL = blocked.optimized(
     summary="The tile that is being improved lives in registers; shared memory keeps only the two panel tiles.",
     lesson=(
         "The two panel tiles are read by many threads and belong in shared memory. A cell that is being improved is read and "
-        "written by one thread alone, and a multiprocessor has more room in registers than in shared memory, so that is where "
-        "it goes: a block now needs two tiles instead of three. Registers have no addresses, so the little array works only "
-        "if every index into it is known when the kernel is compiled. Needing less pays only where shared memory is what "
-        "limits the number of blocks on a multiprocessor; the authors expected no gain from this step alone, because on their "
-        "machine two tiles still left room for just one block."
+        "written by one thread alone. A multiprocessor has more room in registers than in shared memory, so that is where it "
+        "goes: a block now needs two tiles instead of three. Registers have no addresses, so the little array works only if "
+        "every index into it is known when the kernel is compiled. Needing less pays only where shared memory limits the number "
+        "of blocks on a multiprocessor. The authors expected no gain from this step alone, because on their machine two tiles "
+        "still left room for just one block."
     ),
 )

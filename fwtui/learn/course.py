@@ -29,6 +29,7 @@ MOST_AFTERWARDS = 4  # lines of the words after the answer
 MOST_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
 _DIGIT = re.compile(r"\d")
+TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
 Text = Annotated[str, Meta(max_length=2000)]
 Size = Annotated[int, Meta(ge=0, le=65536)]
 
@@ -166,6 +167,8 @@ def _check(written: Written, file: str) -> None:
         unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)
         if unknown is not None:
             raise Refused(f"{file} has {{{unknown}}} in it, which stands for nothing; choose of {', '.join(placeholders.FILLED)}")
+        if "*" in TERM.sub("", text):
+            raise Refused(f"{file} has a single star in its words; put two around a term, as *warp*")
         plain = placeholders.NAMED.sub("", text)
         found = _DIGIT.search(plain) or re.search("[{}]", plain)
         if found is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -175,6 +175,19 @@ def parse_guess(kind: Kind, text: str) -> float:
         raise Refused(f"{shown(text)} is no guess here; give {kind.hint}")
     number = float(found[1]) * _FACTORS.get(found[2] or "", 1.0)
     return number / 100 if kind.say is units.percent else number
+
+
+def pick(choices: Sequence[Choice], text: str) -> str:
+    """The key of the choice that a guess names by its number, from 1. Raises Refused."""
+    typed = text.strip()
+    if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed[:3]) <= len(choices)):
+        raise Refused(f"{shown(text)} is no guess here; give {numbered(choices)}")
+    return choices[int(typed) - 1].key
+
+
+def numbered(choices: Sequence[Choice]) -> str:
+    """The numbers that name a choice, in words."""
+    return f"a number from 1 to {len(choices)}"
 
 
 def verdict(kind: Kind, guess: float | str, answer: Answer) -> str:

@@ -13,6 +13,7 @@ from fwtui.learn.trace import Cell, Moment, Trace, trace
 
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
 MOST_WEIGHT = 999
+PLAYED_SECONDS = 0.6  # of one k while it plays
 MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the same for each of its types
 
 

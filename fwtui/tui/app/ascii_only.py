@@ -18,7 +18,7 @@ _SIGNS = {
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
     **{sign: plain for pair in SHAPES for sign, plain in zip(*pair, strict=True)},  # of kernels: no two alike
-    **dict(zip("▸►▹▷→›⏎", ">>>>>><", strict=True)),
+    **dict(zip("▸►▹▷→›⏎↪", ">>>>>><>", strict=True)),
     **dict(zip("◂◄←‹↑▴⌃↓▾⌄", "<<<<^^^vvv", strict=True)),
     **dict(zip("✓✔✗✘✖×…±°²³µμ–—‖▔▀", "vvxxxx>~'23uu--|-\"", strict=True)),
     "\u00a0": " ",

@@ -52,7 +52,7 @@ class ExplainScreen(Frame):
         ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
         ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
         ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
-        ("shared memory", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
+        ("shared-memory roof", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
         ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
         ("of limits", "at limits / measured; above 100 % caches served what memory did not have to"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),

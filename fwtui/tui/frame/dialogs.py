@@ -23,6 +23,7 @@ from fwtui.tui.widgets.form import ExperimentForm
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
 TAKES = "Enter takes it, Esc does not"
+WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
 
 
@@ -79,13 +80,13 @@ class Hung(Drawn[tuple[Row, ...]]):
 class Scrolled(VerticalScroll):
     """Text that may be longer than the dialog; it has the focus, so arrows move it."""
 
-    def __init__(self, rows: Sequence[Row], at_end: bool = False):
+    def __init__(self, *parts: Sequence[Row], at_end: bool = False):
         super().__init__()
-        self._rows = tuple(rows)
+        self._parts = parts
         self._at_end = at_end
 
     def compose(self) -> ComposeResult:
-        yield Hung(self._rows)
+        yield from (Hung(tuple(rows)) for rows in self._parts)
 
     def on_mount(self) -> None:
         self.focus()
@@ -96,13 +97,32 @@ class Scrolled(VerticalScroll):
 class HelpScreen(Dialog):
     """Every key with its words, made from the bindings themselves, and what the words on the screens mean."""
 
-    BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
+    BINDINGS: ClassVar = [
+        Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this"),
+        Binding("g", "words", "Words", id="help.words", show=False, tooltip="what the words mean; again: the keys"),
+    ]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Glosses]]):
-        told = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
-        told += [(title, [(line((f"  {word:<21}", "$text-primary")), means) for word, means in words]) for title, words in about]
-        rows = [row for title, lines in told for row in ((line((title, STRONG)), ""), *lines, (line(""), ""))]
-        super().__init__("Keys", Scrolled(rows[:-1]))
+        keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
+        words = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
+        parts = ([row for title, rows in part for row in self._group(title, rows)] for part in (keys, words))
+        super().__init__("Keys and words", Scrolled(*parts), hint="g: what the words mean · Esc closes this")
+
+    def action_words(self) -> None:
+        """To the words, and from them back to the keys."""
+        scrolled, (keys, words) = self.query_one(Scrolled), self.query(Hung)
+        at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
+        scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)
+
+    @staticmethod
+    def _group(title: str, rows: Sequence[Row]) -> Sequence[Row]:
+        return ((line((title, STRONG)), ""), *rows, (line(""), ""))
+
+    @staticmethod
+    def _word(word: str, means: str) -> Sequence[Row]:
+        """A long word has a line of its own."""
+        head = line((f"  {word:<{WORD}} ", "$text-primary"))
+        return [(head, means)] if len(word) <= WORD else [(head, ""), (line(" " * (WORD + 3)), means)]
 
     def _key(self, binding: Binding) -> Row:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))

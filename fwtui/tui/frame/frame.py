@@ -27,7 +27,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
-from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
@@ -508,7 +508,7 @@ class Frame(Screen[None]):
         here = {f"place.{place.name}" for place in self.view.places}
         places = [binding for binding in rebound(bindings.TO_PLACES, self.look.keymap) if binding.id in here]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
-        about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
+        about = (("What is shown here", self.WORDS), ("What the words mean", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:

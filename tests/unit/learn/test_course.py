@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import settle
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course, step_named
 from fwtui.learn.course_progress import CourseProgress
@@ -167,8 +168,6 @@ class TestAttending:
     def test_runs_of_this_machine_answer_too(self, made: Path) -> None:
         here = CourseProgress(lessons(made))
         here.go(1)
-        with pytest.raises(Refused, match="needs a GPU"):
-            here.plan(gpu=False)
         here.plan(gpu=True)
         model, _ = load_model(BOTH)
         asked = []
@@ -182,6 +181,15 @@ class TestAttending:
         local = here.page(model).here
         assert local is not None and local.answer is not None and local.n == 4096
         assert local.answer.number == here.lessons.answer(here.step).number
+
+    def test_without_a_gpu_a_step_runs_alone_in_the_simulator(self, made: Path) -> None:
+        here = CourseProgress(lessons(made))
+        here.go(1)
+        here.plan(gpu=False)
+        assert here.simulates(gpu=False) and not here.simulates(gpu=True)
+        asked = here.next_run(Model())
+        assert asked is not None and (asked.kernel, asked.n, asked.tile, asked.device) == ("katz-kider", 8, 4, "simulator")
+        assert settle(asked, simulated=True).tile == 4
 
     def test_nothing_further_runs_after_one_that_failed(self, made: Path) -> None:
         here = CourseProgress(lessons(made))
