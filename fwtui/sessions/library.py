@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean
+from fwtui.common.text import clean, instead
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
@@ -108,7 +108,12 @@ def resolve(name: str) -> Path:
         raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
         raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {some(sorted(known, reverse=True))}")
+    raise Refused(f"there is no session {clean(name)!r}; {_instead(wanted, known)}")
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    meant = instead(name, known)
+    return meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(known, reverse=True))}"
 
 
 def paths(most: int = 50) -> list[Path]:

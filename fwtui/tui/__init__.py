@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
 from fwtui.tui.frame.places import place_names
 
@@ -123,7 +123,7 @@ def render(
     if at is not None:
         check_moment(at)
     if screen not in place_names():
-        raise Refused(f"there is no screen {shown(screen)} in a replay; choose one of {', '.join(place_names())}")
+        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
     with _same_everywhere():
         import asyncio
 
