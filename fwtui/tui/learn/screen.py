@@ -272,7 +272,7 @@ class LearnScreen(Frame):
         if page is None:
             return None
         on, run, course, step = (self.key_of(f"learn.{name}") for name in ("enter", "run", "course", "step"))
-        words = [f"{run}: run it here"]
+        words = [] if self.forbidden("run_here") else [f"{run}: run it here"]
         words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: how it moves data, and its source")
         if page.answer is None or page.number < page.of:
             words.insert(0, f"{on}: {'guess' if page.answer is None else 'next step'}")
@@ -371,6 +371,6 @@ class LearnScreen(Frame):
         with self.saying("error"):
             for step in self.progress.lessons.course:
                 title = f"Course {step.number}: {step.written.title}"
-                yield Command(title, partial(self.open_step, step.name), step.written.kernel)
+                yield Command(title, partial(self.open_step, step.name), step.written.kernel, looks=True)
         for kernel in registry().values():
-            yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)
+            yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title, looks=True)

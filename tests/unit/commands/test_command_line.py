@@ -434,7 +434,7 @@ def test_a_setting_that_was_meant_is_named(
     (tmp_path / "config.toml").write_text("[experiment]\nkernal = 'naive'\n")
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     assert main(["config"]) == 2
-    assert "experiment.kernal is not a setting; did you mean experiment.kernel?" in capsys.readouterr().err
+    assert "experiment.kernal is not a setting; did you mean kernel?" in capsys.readouterr().err
 
 
 def test_every_option_of_a_kernel_is_explained_once_in_a_group_of_its_kernels(capsys: pytest.CaptureFixture[str]) -> None:
