@@ -10,7 +10,6 @@ from fwtui.common.environment import compiled_before
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
-from fwtui.sessions.library import resolve
 
 ORDER = 10
 
@@ -34,6 +33,8 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("--read-only records nothing; leave out --record, or --read-only")
     settings = preferred(given)
     if given.read_only:
+        from fwtui.sessions.library import resolve  # which the first frame does not wait for
+
         return run_read_only([resolve(name).absolute() for name in given.offer], settings)
     gpu = hardware.driver_present()
     experiment = settings.experiment(defaults(gpu, compiled_before()), lambda kernel: kernel.backend == "cuda" and not gpu)

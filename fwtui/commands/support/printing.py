@@ -42,6 +42,20 @@ def table(
     return fitted(rows, width(), least, wrapped, words)
 
 
+def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table whose columns are all of one kind: as many beside each other as fit, the others below with the first one again."""
+    lines: list[str] = []
+    first, last = 1, len(rows[0])
+    while first < len(rows[0]):
+        part = table([[row[0], *row[first:last]] for row in rows], ())
+        if last - first > 1 and max(map(len, part)) > width():
+            last -= 1
+            continue
+        lines += [*([""] if lines else []), *part]
+        first, last = last, len(rows[0])
+    return lines
+
+
 def folded(lines: Iterable[str]) -> list[str]:
     """Sentences in lines that fit the terminal; what goes on from the line above is indented."""
     room = width()
