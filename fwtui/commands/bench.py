@@ -8,14 +8,15 @@ import signal
 from typing import Any
 
 from fwtui.analysis.columns import BENCHED, Row, columns_of, head, line
-from fwtui.analysis.report import markdown, result, table
+from fwtui.analysis.report import markdown, result
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
@@ -47,8 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help=about)
     for field in (field for field in FIELDS if field.name in GRAPH):
         parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    form = add_forms(parser, "one JSON object")
     form.add_argument("--markdown", action="store_true", help="a Markdown table on stdout")
     add_recording(parser)
     parser.set_defaults(telemetry_hz=2.0)
@@ -104,7 +104,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
         others = [] if given.peers == "none" else [word.strip() for word in given.peers.split(",")]
     for name in others:
         if not is_peer(name):
-            raise Refused(f"there is no peer {shown(name)}; choose from {', '.join((*RUNGS, *PACKAGES))}, or none")
+            raise Refused(f"there is no peer {shown(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
     names = [name for name in names if name not in others]
     return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
 
@@ -122,7 +122,7 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.markdown:
         right = [column.title or "±" for column in columns_of(BENCHED) if column.right]
         return [*markdown(head(BENCHED, "±"), rows, right), "", *(f"{words}  " for words in [_machine(live), *remarks])]
-    return [_machine(live), "", *table([head(BENCHED), *rows]), "", *remarks]
+    return [*folded([_machine(live)]), "", *table([head(BENCHED), *rows]), "", *folded(remarks)]
 
 
 def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:

@@ -6,10 +6,10 @@ import argparse
 import json
 import sys
 
-from fwtui.analysis.columns import PRINTED_HEAD, printed
-from fwtui.analysis.report import result, table
+from fwtui.analysis.report import result
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
+from fwtui.commands.support.printing import add_forms, runs
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import load_model, resolve
@@ -25,9 +25,7 @@ PIPE = "-"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "a file, the name of a session that `fwtui list` shows, or - for what `fwtui run --stream` writes"
     parser.add_argument("session", help=about)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
-    form.add_argument("--table", action="store_true", help="a table of the runs on stdout")
+    add_forms(parser, "one JSON object per run", "a table of the runs on stdout")
     parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
     parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
@@ -89,7 +87,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
 
 
 def _print_table(model: Model) -> None:
-    print("\n".join(table([PRINTED_HEAD, *(printed(model, run) for run in model.runs.values())])))
+    print("\n".join(runs(model)))
 
 
 def _print_result(model: Model, run: Run) -> None:

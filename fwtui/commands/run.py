@@ -14,10 +14,11 @@ import sys
 import msgspec
 
 from fwtui.analysis import answers
-from fwtui.analysis.columns import PRINTED_HEAD, Row, printed, texts
-from fwtui.analysis.report import result, table
+from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.report import result
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.support.narrating import say, show_progress
+from fwtui.commands.support.printing import add_forms, runs
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
@@ -42,9 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
     about = "after each run what its distances say: diameter, radius, components, histogram, map"
     parser.add_argument("--answers", action="store_true", help=about)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
-    form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
+    form = add_forms(parser, "one JSON object per run", "a table, also where stdout is not a terminal")
     form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
     add_recording(parser)
 
@@ -114,7 +113,6 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     narrated(live)
     worst = OK
-    rows: list[tuple[str, ...]] = [PRINTED_HEAD]
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
@@ -131,13 +129,12 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             if given.answers and run.answers is not None and run.answers.vertices:
                 facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
                 print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
-            rows.append(printed(live.model, run, given.baseline))
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
             print(json.dumps(result(live.model, run, given.baseline)), flush=True)
-    if as_table and len(rows) > 1:
-        print("\n".join(table(rows)), flush=True)
+    if as_table and live.model.runs:
+        print("\n".join(runs(live.model, given.baseline)), flush=True)
     recorded = OK if given.record is None else closed(live, given)
     return worst or recorded
 

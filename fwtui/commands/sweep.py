@@ -11,13 +11,14 @@ from typing import Any
 
 from fwtui.analysis.columns import SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
-from fwtui.analysis.report import result, table
+from fwtui.analysis.report import result
 from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.commands.support.asking import add_fields, experiments, kernel_options
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
     about = "recorded sessions of this machine; what they hold is not run again"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
-    parser.add_argument("--json", action="store_true", help="one JSON object per cell and one of what they say together")
+    add_forms(parser, "one JSON object per cell and one of what they say together")
     add_recording(parser)
     parser.epilog = (
         "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
@@ -148,7 +149,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
         rows.append((*at, *line(SWEPT, Row(owners[id(run)], run, best=found.best_rates.get(run.n)))))
-    return [*table(rows), "", *found.sentences, *left_out]
+    return [*table(rows), "", *folded([*found.sentences, *left_out])]
 
 
 def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:

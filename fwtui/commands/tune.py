@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import msgspec
 
 from fwtui.analysis.columns import PICKED, TUNED, Row, columns_of, head, line
-from fwtui.analysis.report import table
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, folded, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
     parser.add_argument("--seconds", type=float, default=120.0, help="stop after so long; the next time it goes on from there")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
-    parser.add_argument("--json", action="store_true", help="one JSON object per trial on stdout")
+    add_forms(parser, "one JSON object per trial")
     add_recording(parser)
     parser.set_defaults(telemetry_hz=1.0)
 
@@ -92,9 +92,10 @@ def _shown(trial: Trial, best: bool) -> None:
 
 
 def _print(texts: Sequence[str]) -> None:
-    """A line of a table that is not whole yet: what a cell may take is known from its column."""
+    """A line of a table that is not whole yet: what a cell may take is known from its column, and what is over goes below."""
     cells = zip(columns_of(TUNED), texts, strict=True)
-    print("  ".join(text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in cells).rstrip(), flush=True)
+    line = "  ".join(text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in cells).rstrip()
+    print("\n".join([line] if len(line) <= width() else folded([" ".join(line.split())])), flush=True)
 
 
 def _json(trial: Trial, best: bool) -> None:

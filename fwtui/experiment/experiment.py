@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs import GRID
@@ -93,7 +93,7 @@ def kernel_named(name: str) -> Kernel:
     try:
         return registry()[name]
     except KeyError:
-        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*registry(), AUTO.id))}") from None
+        raise Refused(f"there is no kernel {shown(name)}; {instead(name, (*registry(), AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:

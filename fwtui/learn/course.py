@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, instead, shown
 from fwtui.learn import placeholders
 from fwtui.learn.questions import KINDS, Kind
 from fwtui.learn.trace import MOST_N
@@ -114,8 +114,9 @@ def step_named(course: Course, name: str) -> Step:
     for step in course:
         if name.strip().lower() in (step.name, str(step.number)):
             return step
-    offered = ", ".join(f"{s.number} {s.name}" for s in course)
-    raise Refused(f"there is no step {shown(name)} in the course; choose one of {offered}")
+    meant = instead(name, (s.name for s in course))
+    offered = meant if meant.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
+    raise Refused(f"there is no step {shown(name)} in the course; {offered}")
 
 
 def paragraphs(text: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean
+from fwtui.common.text import clean, instead
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
@@ -81,6 +81,15 @@ class Entry(Summary):
         return clean(_stem(self.path))
 
 
+_offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
+
+
+def offer_only(paths: Sequence[Path]) -> None:
+    """From here on only these sessions and those that ship are found and opened, whatever path is given."""
+    global _offered
+    _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
+
+
 Known = MutableMapping[tuple[Path, int, int], Entry]  # by path, size, and when it was changed
 
 
@@ -95,7 +104,9 @@ def find(known: Known | None = None) -> list[Entry]:
 
 def resolve(name: str) -> Path:
     """The file that a user means: a path, a session's name, or a beginning that only one name has."""
-    if "/" in name or Path(name).is_file():
+    if _offered is None and ("/" in name or Path(name).is_file()):
+        return Path(name)
+    if Path(name) in (path for path, _ in _files()):
         return Path(name)
     known = {_stem(path): path for path, _ in _files()}
     wanted = name.removesuffix(SUFFIX)
@@ -108,12 +119,18 @@ def resolve(name: str) -> Path:
         raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
         raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {some(sorted(known, reverse=True))}")
+    raise Refused(f"there is no session {clean(name)!r}; {_instead(wanted, known)}")
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    meant = instead(name, known)
+    return meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(known, reverse=True))}"
 
 
 def paths(most: int = 50) -> list[Path]:
     """Session files that are here, the user's own before those that ship, newest name first; only names are looked at."""
-    return [path for folder in (own_folder(), shipped_folder()) for path in files_in(folder)[::-1][:most]]
+    own = files_in(own_folder())[::-1] if _offered is None else _offered
+    return [*own[:most], *files_in(shipped_folder())[::-1][:most]]
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -132,6 +149,8 @@ def model_of(loaded: Loaded) -> Model:
 
 def _files() -> list[tuple[Path, str]]:
     folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (own_folder().with_name(KEPT), KEPT))
+    if _offered is not None:
+        return [*((path, SHIPPED) for path in files_in(shipped_folder())), *((path, OWN) for path in _offered)]
     there = [(path, origin) for folder, origin in folders for path in files_in(folder)]
     return [(path, origin) for path, origin in there if origin != KEPT or not in_use(path)]
 

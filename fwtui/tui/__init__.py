@@ -6,14 +6,14 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
 from fwtui.tui.frame.places import place_names
 
@@ -23,24 +23,29 @@ if TYPE_CHECKING:
     from fwtui.machine.settings import Settings
     from fwtui.sessions.stream import Inlet, Listener
 
-__all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
+__all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_read_only", "run_replay", "run_stream"]
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
 def run_dashboard(
-    live: Live, experiment: Experiment | None = None, settings: Settings | None = None, place: str = "run", lesson: str = ""
+    live: Live,
+    experiment: Experiment | None = None,
+    settings: Settings | None = None,
+    place: str = "run",
+    lesson: str = "",
+    served: bool = False,
 ) -> int:
     """Open the dashboard on a live session at that place, end that session, and return the exit code.
 
     `lesson` is the step of the course that the place to learn begins with. What the settings let it keep, it keeps.
 
     0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused where there is no terminal, or
-    only a web page, and for settings that cannot be.
+    only a web page (but where it is `served` to that with the user's consent), and for settings that cannot be.
     """
     reason = "error"
     try:
-        if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
-            raise Refused("the dashboard starts programs on this machine and is not served to web pages; serve a replay instead")
+        if not served and "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
+            raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
         gc_pause.rest()  # until the first frame is there
         from fwtui.experiment.experiment import defaults
@@ -62,6 +67,26 @@ def run_dashboard(
     finally:
         terminal.ignore_signals()
         live.close(reason)
+
+
+def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None) -> int:
+    """Show replays and the course, and let nothing be run, recorded, saved or changed; returns the exit code.
+
+    Of the user's own sessions only those `offered` are there; the first of them is shown first. Raises Refused for settings
+    that cannot be, and where there is no terminal and no web page.
+    """
+    _need_terminal("the dashboard")
+    from fwtui.common.read_only import forbid_changes
+    from fwtui.sessions.library import offer_only
+    from fwtui.tui.app.app import FwtuiApp
+    from fwtui.tui.frame.look import look_of
+
+    first = offered[0] if offered else None
+    app = FwtuiApp(replay=first, place="learn" if first is None else "run", lesson="1", look=look_of(settings), read_only=True)
+    offer_only(offered)
+    forbid_changes()
+    app.run()
+    return app.return_code or 0
 
 
 def run_replay(
@@ -128,7 +153,7 @@ def render(
     if at is not None:
         check_moment(at)
     if screen not in place_names():
-        raise Refused(f"there is no screen {shown(screen)} in a replay; choose one of {', '.join(place_names())}")
+        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
     with _same_everywhere():
         import asyncio
 

@@ -219,7 +219,7 @@ class CompareScreen(Frame):
     def commands(self) -> Iterator[palette.Command]:
         yield from super().commands()
         for path in paths():
-            yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)))
+            yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)), looks=True)
 
     def why_not(self, action: str) -> str:
         pair = self._pair

@@ -522,7 +522,7 @@ class Frame(Screen[None]):
         gone = {"close" if self.view.close is None else "quit"}
         gone |= {binding.id for binding in bindings.LIVE} if self.view.source is None else set()
         gone |= {binding.id for binding in bindings.TRANSPORT} if self.view.playback is None else set()
-        return [binding for binding in self._own_bindings() if binding.id not in gone]
+        return [b for b in self._own_bindings() if b.id not in gone and not self.forbidden(parse(b.action)[1])]
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
@@ -531,8 +531,16 @@ class Frame(Screen[None]):
         elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
+    def forbidden(self, action: str) -> str:
+        """Why this dashboard never does it; empty where it may."""
+        if not getattr(self.app, "read_only", False):
+            return ""
+        from fwtui.tui.frame.read_only import WHY, allows
+
+        return "" if allows(type(self), action) else WHY
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.why_not(action):
+        if self.forbidden(action) or self.why_not(action):
             return False
         match action:
             case "move" | "scroll_panel" if self.view.presenting:
@@ -589,6 +597,6 @@ class Frame(Screen[None]):
             if binding.tooltip:  # Textual's own have none
                 words = f"{binding.description}: {binding.tooltip}"
                 # not before the palette is closed
-                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action))
+                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action), looks=True)
         for name in self.savable():
             yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))

@@ -340,7 +340,7 @@ class LearnScreen(Frame):
             words += [f"0-9 and {on}: guess", f"{on} twice: the answer alone"]
         elif page.number < page.of:
             words.append(f"{on}: next step")
-        if not self.why_not("run_here"):
+        if not self.forbidden("run_here") and not self.why_not("run_here"):
             where = "in the simulator" if self.progress.simulates(self.view.has_gpu) else "here"
             words.append(f"{run}: run it {where}")
         words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: follow the matrix")
@@ -487,6 +487,6 @@ class LearnScreen(Frame):
         with self.saying("error"):
             for step in self.progress.lessons.course:
                 title = f"Course {step.number}: {step.written.title}"
-                yield Command(title, partial(self.open_step, step.name), step.written.kernel)
+                yield Command(title, partial(self.open_step, step.name), step.written.kernel, looks=True)
         for kernel in registry().values():
-            yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)
+            yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title, looks=True)
