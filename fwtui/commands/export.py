@@ -24,11 +24,11 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.reader import Loaded, load
 from fwtui.tui.film import KINDS
 
 if TYPE_CHECKING:
-    from fwtui.tui.film.film import Cut
+    from fwtui.tui.film.film import Cut, Film
 
 ORDER = 100
 WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
@@ -104,25 +104,13 @@ def _format(given: argparse.Namespace) -> str:
 
 def _replay(given: argparse.Namespace, suffix: str) -> int:
     """Write the session's replay into a file of that kind, and say how much of it is there."""
-    from fwtui.tui import filmed
     from fwtui.tui.film.writing import written
 
     if given.what is not None:
         raise Refused(f"{shown(Path(given.out).name)} holds the whole replay and not one table; leave out {given.what!r}")
-    screen, size = screen_of(given)
-    cut = _cut(given, KINDS[suffix].rate)
-    look = preferred(given, Settings(Path()))  # flags alone, as in a picture
     if os.path.lexists(given.out):  # before the work
         new_file(given.out)
-    path = resolve(given.session)
-    loaded = load(path)
-    if cut.begin > loaded.duration:
-        raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
-
-    def tell(share: float) -> None:
-        show_progress(f"drawing the replay {100 * share:3.0f} %")
-
-    whole = filmed(path, loaded, size, cut, screen, look, tell)
+    path, loaded, whole = _filmed(given, _cut(given, KINDS[suffix].rate))
     content, kept = written(whole, suffix)
     _write(given.out, content)
     told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
@@ -135,6 +123,33 @@ def _replay(given: argparse.Namespace, suffix: str) -> int:
     if not loaded.complete:
         say_incomplete(path)
     return OK if loaded.complete else WRONG
+
+
+def still_true(given: argparse.Namespace, out: Path) -> bool:
+    """Whether the animated picture that is there ends with the screen that would be drawn today."""
+    from fwtui.tui.film.animation import holds
+
+    _, _, last = _filmed(given, _cut(given, KINDS[".svg"].rate), last=True)
+    return out.is_file() and holds(out.read_text(encoding="utf-8"), last)
+
+
+def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Path, Loaded, Film]:
+    """The session and its film, or the end of that alone."""
+    from fwtui.tui import filmed
+
+    screen, size = screen_of(given)
+    look = preferred(given, Settings(Path()))  # flags alone, as in a picture
+    path = resolve(given.session)
+    loaded = load(path)
+    if cut.begin > loaded.duration:
+        raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
+    if last:
+        cut = cut._replace(begin=min(cut.end, loaded.duration))
+
+    def tell(share: float) -> None:
+        show_progress(f"drawing the replay {100 * share:3.0f} %" if share < 1 else "")
+
+    return path, loaded, filmed(path, loaded, size, cut, screen, look, tell)
 
 
 def _cut(given: argparse.Namespace, rate: float) -> Cut:

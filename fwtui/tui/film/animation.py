@@ -10,7 +10,7 @@ from collections import Counter
 from fwtui.tui.film.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
 from fwtui.tui.film.film import Film
 
-HOLD = 3.0  # seconds that the last screen stays before it begins again
+HOLD = 4.0  # seconds that the last screen stays before it begins again
 MARGIN = 14
 
 
@@ -47,6 +47,11 @@ def animation(film: Film) -> str:
         f'<title id="title">{title}</title><style>{style}</style>{ground}'
         f'<defs>{defined}</defs><svg width="{width}" height="{height}">{"".join(lines)}</svg></svg>\n'
     )
+
+
+def holds(picture: str, film: Film) -> bool:
+    """Whether the picture has every row of that film's last screen, drawn as they are drawn today."""
+    return all(drawn(film.rows[line], film) in picture for line in film.frames[-1].lines)
 
 
 def _at(x: int) -> str:

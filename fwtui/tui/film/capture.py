@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -37,10 +36,11 @@ from fwtui.tui.frame.recording import Recording, first_seconds
 
 MOST_FRAMES = 2000
 MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
+DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
 STILL = 1.0  # seconds of a film without a new frame, where nothing happens
 MOST_LOOKS = 20  # at a screen that does not come to rest
 DIM = 0.5
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # no session has them: its strings are cleaned
+KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a frame of its own
 BAD = ("failed", "refused", "cancelled")
 
 
@@ -62,13 +62,13 @@ class Clock:
         self._speed = cut.speed
         self.begin = min(cut.begin or first_seconds(loaded.lines), loaded.duration)
         self.end = min(max(cut.end, self.begin), loaded.duration)
-        self._first = 0.0
-        self._first = self.played(self.begin) * cut.speed
+        self._player.seek_time(self.begin)
+        self._first = self._player.position
         self.duration = self.played(self.end)
 
     def played(self, recorded: float) -> float:
         self._player.seek_time(recorded)
-        return max(self._player.position - self._first, 0.0) / self._speed
+        return round(max(self._player.position - self._first, 0.0) / self._speed, DIGITS)
 
     def recorded(self, played: float) -> float:
         self._player.seek(played * self._speed + self._first)
@@ -104,8 +104,8 @@ async def capture(
             if moment is plan[-1]:
                 await settle(app, pilot)
             lines = await _screen(app, pilot, pool)
-            frames.append(Frame(round(moment.recorded, 3), round(moment.played, 3), lines, moment.key))
-            if moment.words and len(stops) < MOST_STOPS:
+            frames.append(Frame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
+            if moment.marker:
                 stops.append(await _stop(app, pilot, pool, frames[-1], moment))
             tell((number + 1) / len(plan))
         dark = app.current_theme.dark
@@ -149,20 +149,24 @@ def moments(loaded: Loaded, clock: Clock, rate: float) -> list[Moment]:
     found = [Moment(clock.begin, 0.0, key=True)]
     index = player.index_at(clock.begin)
     for tick in range(1, int(clock.duration / step) + 1):
-        played = tick * step
+        played = round(tick * step, DIGITS)
         recorded = clock.recorded(played)
         if (now := player.index_at(recorded)) != index or played - found[-1].played >= STILL:
             index = now
             found.append(Moment(recorded, played))
-    markers, keys = 0, []
+    keys: list[Moment] = []
+    markers = 0
     for place, line in enumerate(loaded.lines):
-        event = line.event
-        is_marker = isinstance(event, events.Marker)
-        markers += is_marker
-        recorded = player.due(place)
-        if isinstance(event, events.RunStarted | events.RunDone | events.Marker | events.Fault) and clock.within(recorded):
-            marker = (markers, event.text) if isinstance(event, events.Marker) else (0, "")
-            keys.append(Moment(recorded, clock.played(recorded), True, *marker))
+        event, recorded = line.event, player.due(place)
+        markers += isinstance(event, events.Marker)
+        if not isinstance(event, KEYS) or not clock.within(recorded):
+            continue
+        key = Moment(recorded, clock.played(recorded), True)
+        if isinstance(event, events.Marker):
+            if markers <= MOST_STOPS:
+                keys.append(key._replace(marker=markers, words=event.text))
+        elif not keys or keys[-1] != key:  # what happens at once is seen at once
+            keys.append(key)
     taken = {key.played for key in keys}
     near = [*sorted(taken), inf]
     found = [moment for moment in found if near[bisect_left(near, moment.played - step / 4)] > moment.played + step / 4]
@@ -204,7 +208,6 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: Frame, mom
 def _row(strip: Iterable[Segment], pool: Pool) -> Row:
     spans: list[Span] = []
     for text, style, control in strip:
-        text = _UNSEEN.sub(" ", text)
         if control or not text:
             continue
         ink = pool.ink(_ink(style or Style.null()))
@@ -236,10 +239,10 @@ def _stretch(model: Model, run: Run, clock: Clock) -> Stretch:
         run=run.id,
         title=run.title or run.experiment.kernel,
         kernel=run.experiment.kernel,
-        said=", ".join([units.duration(run.seconds)] * (run.seconds is not None) + [outcome(model, run)]),
+        said=", ".join([f"n {run.n}", *[units.duration(run.seconds)] * (run.seconds is not None), outcome(model, run)]),
         begin=clock.played(begin),
         end=clock.played(end),
-        recorded=(begin, end),
+        recorded=(round(begin, DIGITS), round(end, DIGITS)),
         bad=run.wrong or run.state in BAD,
     )
 

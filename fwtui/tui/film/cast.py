@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from fwtui.common.text import clean
 from fwtui.tui.film.film import Film, Ink, Lines, Row
 
 CLEAR = "\x1b[?25l\x1b[2J"  # without a cursor
@@ -15,7 +16,7 @@ def cast(film: Film) -> str:
         "version": 2,
         "width": film.width,
         "height": film.height,
-        "title": film.title,
+        "title": clean(film.title),
         "env": {"TERM": "xterm-256color"},
         "duration": film.duration,
     }
@@ -25,7 +26,7 @@ def cast(film: Film) -> str:
 def _events(film: Film) -> Iterator[tuple[float, str, str]]:
     labels = [(run.begin, f"run {run.run}: {run.title}") for run in film.runs]
     labels += [(stop.played, stop.cue.said) for stop in film.stops]
-    told: list[tuple[float, str, str]] = [(round(played, 3), "m", words) for played, words in sorted(labels)]
+    told: list[tuple[float, str, str]] = [(round(played, 3), "m", clean(words)) for played, words in sorted(labels)]
     before: Lines = ()
     for frame in film.frames:
         changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]
@@ -37,7 +38,7 @@ def _events(film: Film) -> Iterator[tuple[float, str, str]]:
 
 
 def _coloured(row: Row, film: Film) -> str:
-    return "".join(f"\x1b[0;{_codes(film.inks[span.ink])}m{span.text}" for span in row) + "\x1b[0m"
+    return "".join(f"\x1b[0;{_codes(film.inks[span.ink])}m{clean(span.text)}" for span in row) + "\x1b[0m"
 
 
 def _codes(ink: Ink) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
+from fwtui.common.text import clean
 from fwtui.tui.film.film import Film, Ink, Row
 
 WIDTH, HEIGHT, BASELINE = 10, 20, 15  # of a cell, and of the letters in it
@@ -26,21 +28,27 @@ Box = tuple[float, float, float, float]  # x, y, width, height in a cell
 
 
 def escaped(text: str) -> str:
-    """The text as XML and HTML take it, in an element or in quotes; what XML cannot say is gone."""
-    text = _NOT_XML.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;").replace("'", "&#39;")
+    """The text as XML and HTML take it, in an element or in quotes, and without what a reader's program would obey."""
+    return html.escape(_NOT_XML.sub("", clean(text)))
 
 
 def style_sheet(film: Film) -> str:
-    """The classes of the rows: f and a number for letters and shapes, b and a number for what is behind them."""
-    rules = [f"text{{font:16px {FONT};white-space:pre;font-variant-ligatures:none}}"]
-    used = {span.ink for row in film.rows for span in row}
-    for number in sorted(used):
-        ink = film.inks[number]
-        rules.append(f".f{number}{{fill:{ink.colour}{_letters(ink)}}}")
-        if ink.ground != film.ground:
-            rules.append(f".b{number}{{fill:{ink.ground}}}")
+    """The classes of the rows, named by what they say, so that a row is drawn alike in every film."""
+    # sharp edges: where two cells meet at a fraction of a pixel, soft ones let through what is behind
+    rules = [f"text{{font:16px {FONT};white-space:pre;font-variant-ligatures:none}}rect,path{{shape-rendering:crispEdges}}"]
+    used = [film.inks[number] for number in sorted({span.ink for row in film.rows for span in row})]
+    rules += dict.fromkeys(f".{_letter_class(ink)}{{fill:{ink.colour}{_letters(ink)}}}" for ink in used)
+    rules += dict.fromkeys(f".{_ground_class(ink)}{{fill:{ink.ground}}}" for ink in used if ink.ground != film.ground)
     return "".join(rules)
+
+
+def _letter_class(ink: Ink) -> str:
+    flags = zip("bius", (ink.bold, ink.italic, ink.underline, ink.strike), strict=True)
+    return f"f{ink.colour[1:]}{''.join(flag for flag, holds in flags if holds)}"
+
+
+def _ground_class(ink: Ink) -> str:
+    return f"g{ink.ground[1:]}"
 
 
 def _letters(ink: Ink) -> str:
@@ -51,7 +59,7 @@ def _letters(ink: Ink) -> str:
 
 def drawn(row: Row, film: Film) -> str:
     """One row: its grounds, then its shapes, then its letters."""
-    return "".join([*_grounds(row, film), *_shapes(row), *_letters_of(row)])
+    return "".join([*_grounds(row, film), *_shapes(row, film), *_letters_of(row, film)])
 
 
 def _placed(row: Row) -> Iterator[tuple[int, str, int]]:
@@ -69,13 +77,12 @@ def _grounds(row: Row, film: Film) -> Iterator[str]:
         whole = [*spans]
         cells = sum(cell_len(span.text) for span in whole)
         if ground != film.ground and cells:
-            # a hair lower than its cell, or the next row's would show a seam
-            size = f'width="{WIDTH * cells}" height="{HEIGHT + 0.3}"'
-            yield f'<rect class="b{whole[0].ink}" x="{WIDTH * column}" {size}/>'
+            size = f'width="{WIDTH * cells}" height="{HEIGHT}"'
+            yield f'<rect class="{_ground_class(film.inks[whole[0].ink])}" x="{WIDTH * column}" {size}/>'
         column += cells
 
 
-def _shapes(row: Row) -> Iterator[str]:
+def _shapes(row: Row, film: Film) -> Iterator[str]:
     paths: dict[tuple[int, float], list[str]] = {}
     drawable = [(x, c, ink) for x, c, ink in _placed(row) if _is_shape(c)]
     while drawable:
@@ -92,14 +99,14 @@ def _shapes(row: Row) -> Iterator[str]:
                 path += [_box(WIDTH * (x + cell) + left, top, width, height) for cell in range(cells)]
     for (ink, opacity), boxed in paths.items():
         faint = f' opacity="{opacity}"' if opacity < 1 else ""
-        yield f'<path class="f{ink}"{faint} d="{"".join(boxed)}"/>'
+        yield f'<path class="{_letter_class(film.inks[ink])}"{faint} d="{"".join(boxed)}"/>'
 
 
 def _box(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z"
 
 
-def _letters_of(row: Row) -> Iterator[str]:
+def _letters_of(row: Row, film: Film) -> Iterator[str]:
     for ink, group in groupby(_placed(row), key=lambda placed: placed[2]):
         columns: list[int] = []
         text = ""
@@ -111,7 +118,7 @@ def _letters_of(row: Row) -> Iterator[str]:
             x, cells = columns[word.start()], columns[word.end()] - columns[word.start()]
             if cells:
                 fit = f'x="{WIDTH * x}" y="{BASELINE}" textLength="{WIDTH * cells}" lengthAdjust="spacingAndGlyphs"'
-                yield f'<text class="f{ink}" {fit}>{escaped(word[0])}</text>'
+                yield f'<text class="{_letter_class(film.inks[ink])}" {fit}>{escaped(word[0])}</text>'
 
 
 def _is_shape(character: str) -> bool:

@@ -65,7 +65,6 @@
     if (marker && Math.abs(now - time) > (playing ? PASSING : 1e-3)) marker = 0;
     if (before === marker && $("card").dataset.marker === String(marker)) return;
     $("card").dataset.marker = marker;
-    $("card").hidden = !marker;
     const said = marker ? $("stops").children[marker - 1].cloneNode(true) : null;
     said?.querySelector("details")?.removeAttribute("open");
     $("card").replaceChildren(...(said?.childNodes ?? []));
@@ -91,7 +90,7 @@
   function pause() {
     playing = false;
     show();
-    const link = `#${now >= film.duration ? "end" : marker ? `marker=${marker}` : `t=${between(played, recorded, now).toFixed(2)}`}`;
+    const link = `#${marker ? `marker=${marker}` : now >= film.duration ? "end" : `t=${between(played, recorded, now).toFixed(2)}`}`;
     try {
       history.replaceState(null, "", link);
     } catch {
@@ -100,6 +99,9 @@
   }
 
   function play() {
+    const next = film.stops[gone];
+    if (film.directed && next && next[0] <= now + 1e-6) return seek(next[0], gone + 1); // several of one moment
+    if (film.directed && marker && now >= film.duration) return seek(film.duration);
     if (now >= film.duration) now = marker = gone = 0;
     $("start").hidden = playing = true;
     last = performance.now();
@@ -119,6 +121,7 @@
       marker = ++gone;
       if (stops) break;
     }
+    if (now >= film.duration && !stops) marker = 0;
     if (stops || now >= film.duration) return pause();
     show();
     requestAnimationFrame(tick);
@@ -127,7 +130,8 @@
   function seek(time, at = 0) {
     now = Math.min(Math.max(time, 0), film.duration);
     gone = at || film.stops.filter((stop) => stop[0] <= now + 1e-6).length;
-    marker = gone && Math.abs(film.stops[gone - 1][0] - now) < 1e-3 ? gone : 0;
+    // the end is the end, whatever stands there
+    marker = at || (gone && now < film.duration && Math.abs(film.stops[gone - 1][0] - now) < 1e-3 ? gone : 0);
     last = performance.now();
     $("start").hidden = true;
     if (playing && now < film.duration) show(); else pause();
@@ -242,6 +246,7 @@
   });
 
   $("desk").hidden = false;
+  $("card").hidden = !film.stops.length;
   if (!go()) {
     show();
     $("start").hidden = false;
