@@ -129,8 +129,10 @@ def still_true(given: argparse.Namespace, out: Path) -> bool:
     """Whether the animated picture that is there ends with the screen that would be drawn today."""
     from fwtui.tui.film.animation import holds
 
+    if not out.is_file():
+        return False
     _, _, last = _filmed(given, _cut(given, KINDS[".svg"].rate), last=True)
-    return out.is_file() and holds(out.read_text(encoding="utf-8"), last)
+    return holds(out.read_text(encoding="utf-8"), last)
 
 
 def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Path, Loaded, Film]:
@@ -145,9 +147,11 @@ def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Pa
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:
         cut = cut._replace(begin=min(cut.end, loaded.duration))
+    on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
 
     def tell(share: float) -> None:
-        show_progress(f"drawing the replay {100 * share:3.0f} %" if share < 1 else "")
+        if on_terminal:
+            show_progress(f"drawing the replay {100 * share:3.0f} %" if share < 1 else "")
 
     return path, loaded, filmed(path, loaded, size, cut, screen, look, tell)
 
