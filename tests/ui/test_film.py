@@ -279,7 +279,7 @@ class TestAnimation:
         assert holds(text, film) and not holds(text, replace(film, rows=[*film.rows[:-1], (Span("another", 0),)]))
 
 
-@pytest.mark.parametrize("character", "─━│┃┏┓┗┛╸╺╹╻├┣╋▀▄█▌▐▁▇▏▕▚░")
+@pytest.mark.parametrize("character", "─━│┃┏┓┗┛╸╺╹╻├┣╋▀▄█▌▐▁▇▏▕▚░⠁⣿")
 def test_lines_and_blocks_are_drawn_in_their_cell(character: str) -> None:
     drawn = boxes(character)
     assert drawn

@@ -24,6 +24,8 @@ _WORDS = re.compile(rf"[{_SIGN}]|[^\s{_SIGN}]+(?: [^\s{_SIGN}]+)*")
 _SHADES = dict(zip("░▒▓", (0.25, 0.5, 0.75), strict=True))
 _QUADRANTS = dict(zip("▖▗▘▙▚▛▜▝▞▟", ("c", "d", "a", "acd", "ad", "abc", "abd", "b", "bc", "bcd"), strict=True))
 _QUADRANT = {"a": (0, 0), "b": (5, 0), "c": (0, 10), "d": (5, 10)}
+DOT = 3
+_DOTS = ((1, 1), (1, 6), (1, 11), (6, 1), (6, 6), (6, 11), (1, 16), (6, 16))  # in Unicode's order
 Box = tuple[float, float, float, float]  # x, y, width, height in a cell
 
 
@@ -122,7 +124,7 @@ def _letters_of(row: Row, film: Film) -> Iterator[str]:
 
 
 def _is_shape(character: str) -> bool:
-    return "\u2500" <= character <= "\u259f" and bool(boxes(character))
+    return "\u2800" <= character <= "\u28ff" or ("\u2500" <= character <= "\u259f" and bool(boxes(character)))
 
 
 @lru_cache(maxsize=256)
@@ -133,6 +135,8 @@ def boxes(character: str) -> Sequence[Box]:
         return ((0, 0, WIDTH, HEIGHT),)
     if character in _QUADRANTS:
         return [(*_QUADRANT[part], WIDTH / 2, HEIGHT / 2) for part in _QUADRANTS[character]]
+    if 0x2800 <= code <= 0x28FF:  # braille, of which charts are made: one bit for each dot
+        return [(x, y, DOT, DOT) for bit, (x, y) in enumerate(_DOTS) if code >> bit & 1]
     if 0x2581 <= code <= 0x2588:
         height = HEIGHT * (code - 0x2580) / 8
         return ((0, HEIGHT - height, WIDTH, height),)
