@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,21 @@ if TYPE_CHECKING:
     from fwtui.experiment.experiment import Experiment
     from fwtui.live.session import Live
     from fwtui.machine.settings import Settings
+    from fwtui.sessions.reader import Loaded
     from fwtui.sessions.stream import Inlet, Listener
+    from fwtui.tui.film.film import Cut, Film
 
-__all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_read_only", "run_replay", "run_stream"]
+__all__ = [
+    "check_gap",
+    "check_moment",
+    "check_speed",
+    "filmed",
+    "render",
+    "run_dashboard",
+    "run_read_only",
+    "run_replay",
+    "run_stream",
+]
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
@@ -147,13 +159,10 @@ def render(
     all. Raises Refused for what is no session, a moment or a size out of bounds, a screen that a replay does not have,
     settings that cannot be, and where the disk says no.
     """
-    width, height = size
-    if not (1 <= width <= 500 and 1 <= height <= 200):
-        raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
+    _check_size(size)
     if at is not None:
         check_moment(at)
-    if screen not in place_names():
-        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
+    _check_screen(screen)
     with _same_everywhere():
         import asyncio
 
@@ -163,6 +172,42 @@ def render(
         text = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))
     with whole_file(out) as file:
         file.write(text.encode())
+
+
+def filmed(
+    path: Path,
+    loaded: Loaded,
+    size: tuple[int, int],
+    cut: Cut,
+    screen: str = "run",
+    settings: Settings | None = None,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Film:
+    """The replay of the session that was read from `path`, screen after screen; the last one is what render() shows.
+
+    `tell` hears which share (0..1) of them is there. Raises Refused as render() does.
+    """
+    _check_size(size)
+    _check_screen(screen)
+    with _same_everywhere():
+        import asyncio
+
+        from fwtui.tui.film.capture import capture
+        from fwtui.tui.frame.look import look_of
+        from fwtui.tui.frame.recording import named
+
+        return asyncio.run(capture(named(path), loaded, size, screen, look_of(settings), cut, tell))
+
+
+def _check_size(size: tuple[int, int]) -> None:
+    width, height = size
+    if not (1 <= width <= 500 and 1 <= height <= 200):
+        raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
+
+
+def _check_screen(screen: str) -> None:
+    if screen not in place_names():
+        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
 
 
 def check_moment(seconds: float) -> None:
