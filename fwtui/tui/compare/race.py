@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Digits, Static
+from textual.widgets import Static
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, compare
 from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
@@ -18,6 +18,7 @@ from fwtui.analysis.reason import changes
 from fwtui.common import units
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
+from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import meter
 
@@ -104,15 +105,15 @@ class Runner(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(Content(called(self._entrant)).stylize(STRONG), markup=False)
         with Horizontal(classes="figures"):
-            yield Digits(classes="time")
-            yield Digits(classes="share")
+            yield Large(classes="time")
+            yield Large(classes="share")
         yield Bar(0.0)
         yield MatrixPicture()
 
     def show(self, lane: Lane, seconds: float) -> None:
         """Show that moment of a race which takes so many seconds to watch."""
-        self.query_one(".time", Digits).update(lane.time)
-        share = self.query_one(".share", Digits)
+        self.query_one(".time", Large).update(lane.time)
+        share = self.query_one(".share", Large)
         share.update(lane.ratio or f"{100 * lane.share:.0f}{' ' * (self.size.width >= NARROW)}%")
         share.set_class(bool(lane.ratio) and lane.sure, "-won")
         self.query_one(Bar).show(lane.bar)
@@ -168,7 +169,10 @@ class RaceScreen(Dialog):
     def _fit(self) -> None:
         """As many differences in the title as have room, and where that leaves enough of the matrices the rows of the end."""
         width, height = self.app.size.width - FRAME, self.app.size.height
-        heads = ("".join((self.heading, *(f" · {words}" for words in self._differs[:most]))) for most in range(len(self._differs), -1, -1))
+        heads = (
+            "".join((self.heading, *(f" · {words}" for words in self._differs[:most])))
+            for most in range(len(self._differs), -1, -1)
+        )
         self.query_one("#title", Static).update(longest(map(Content, heads), width))
         said = self.query_one("#said", Static)
         said.styles.min_height = len(Content(self.ending.words).wrap(width)) if height >= ROOMY else 1

@@ -9,7 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Digits, Static
+from textual.widgets import Static
 
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.limits import limit_of, share_of_peak
@@ -21,6 +21,7 @@ from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import Drawn, Told
+from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import Subject
 from fwtui.tui.widgets.stairs import Stairs
@@ -108,7 +109,7 @@ class Figures(Horizontal):
         for _ in self._shown:
             with Vertical() as place:
                 place.display = False
-                yield Digits("")
+                yield Large("")
                 yield Static(markup=False)
 
     def show(self, subject: Subject | None) -> None:
@@ -118,7 +119,7 @@ class Figures(Horizontal):
             if new != old:
                 place.display = new != NOTHING
                 place.query_one(Static).update(Content(new.words))
-                digits = place.query_one(Digits)
+                digits = place.query_one(Large)
                 digits.update(new.number)
                 digits.display = bool(new.number)
                 digits.set_class(new.doubtful, "-doubtful")
