@@ -218,8 +218,8 @@ def test_the_history_has_room_for_the_longest_results() -> None:
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (0.0001, "instrumentation within the spread"),
-        (-0.0001, "instrumentation within the spread"),
+        (0.0001, "instrumentation: nothing measurable"),
+        (-0.0001, "instrumentation: nothing measurable"),
         (0.000768, "instrumentation +768 us (+2.0 %)"),
         (-0.000768, "instrumentation -768 us (-2.0 %)"),
         (0.01536, "instrumentation +15.4 ms (+40.0 %) · the phases' shares are a guide"),
@@ -407,6 +407,12 @@ def test_speedups_need_two_trustworthy_runs_of_one_size() -> None:
     assert wording.speedup(fast, slow) == "5.00x"
     assert wording.speedup(slow, slow) == "baseline"
     assert wording.speedup(fast, None) == ""
+    once = {
+        took: model_of(scenes.run(3, 1.0, scenes.experiment("naive"), title="c", seconds=took, passes=1)).runs[3]
+        for took in (0.0973, 24.7)
+    }
+    assert wording.speedup(fast, once[0.0973]) == "~10x", "of one pass, no more digits than it is good for"
+    assert wording.speedup(once[24.7], fast) == "~1/2,000"
     assert wording.speedup(replace(fast, n=5), slow) == ""
     assert wording.speedup(replace(fast, verdict=None), slow) == ""
 

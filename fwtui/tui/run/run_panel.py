@@ -78,7 +78,7 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
 
 def _compared(s: Subject, doubtful: bool) -> Figure:
     ratio = wording.speedup(s.run, s.baseline)
-    if s.baseline is None or not ratio.endswith("x"):
+    if s.baseline is None or s.baseline.id == s.run.id or not ratio:
         return NOTHING
     return Figure(ratio, f"as fast as {s.baseline.title}", doubtful)
 
@@ -145,7 +145,7 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reasoned: tuple[object, str] | None = None
+        self._reasoned: tuple[object, tuple[str, str]] | None = None
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
@@ -165,13 +165,15 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Part(readout.outside, classes="outside")
         yield Part(readout.checked, classes="check")
 
-    def _why(self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]) -> str:
-        """The reason in words; found again only when something that it depends on has changed."""
+    def _why(
+        self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]
+    ) -> tuple[str, str]:
+        """The reason in words, and what goes beside it; found again only when something that it depends on has changed."""
         key = (run, evidence, baseline, model.state.measured, asks)
         if self._reasoned is None or self._reasoned[0] != key:
             against = Entrant(model, baseline) if baseline is not None else None
             found = reason(Entrant(model, run), against)
-            self._reasoned = key, found.sentence(asks.get(found.missing, ""))
+            self._reasoned = key, (found.sentence(asks.get(found.missing, "")), found.beside)
         return self._reasoned[1]
 
     def on_resize(self, event: events.Resize) -> None:
@@ -199,7 +201,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
             why = self._why(model, run, evidence, baseline, asks)
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, why, again)
+            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again)
         self.query_one(Banner).show(model.fault)
         told = self.query_one(Told)
         told.show(advice)

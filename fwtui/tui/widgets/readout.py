@@ -54,6 +54,7 @@ class Subject(NamedTuple):
     latest: bool  # whether it is the newest run
     limit: Limit | None = None  # what the device could do at most; None where nobody measured it
     reason: str = ""  # why it takes its time
+    beside: str = ""  # how two numbers of that go together
     again: str = ""  # the key that repeats it; empty where none does
 
 
@@ -176,6 +177,8 @@ def remarks(s: Subject, width: int) -> list[Content]:
         said.append(line((f"meanwhile {evidence.power_watts:.0f} W{clock}", MUTED)))
     if not said and message:
         said.append(line((message, MUTED)))
+    if not said and s.beside:
+        said.append(line((s.beside, MUTED)))
     if not said and run.finished is not None and not run.simulated:
         said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
     lines: list[Content] = []
