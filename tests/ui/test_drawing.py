@@ -24,6 +24,7 @@ from fwtui.tui import charts
 from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
+from fwtui.tui.run.dialogs import Counted
 from fwtui.tui.run.run_panel import figures
 from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import apart, hanging, line
@@ -448,3 +449,17 @@ def test_a_name_without_room_says_that_it_is_cut() -> None:
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
     rows = [row.plain for row in readout.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
     assert rows and all(row[readout.LABEL - 2 : readout.LABEL] == "… " for row in rows)
+
+
+@pytest.mark.parametrize("width", [40, 56, 76])
+def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="a")
+    ops = [
+        events.Counters(t=99.0, run=1, op=op, values={"occupancy": share})
+        for op, share in (("pivot", 0.1), ("panels", 0.2), ("rest", 0.3))
+    ]
+    run = model_of([*told, *ops]).runs[1]
+    drawn = Counted(run).draw(run, width)
+    shown = "\n".join(row.plain for row in drawn)
+    assert all(words in shown for words in ("pivot", "panels", "rest", "10.0 %", "20.0 %", "30.0 %"))
+    assert max(row.cell_length for row in drawn) <= width and (len(drawn) == 2) == (width == 76 or width == 56)
