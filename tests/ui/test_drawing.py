@@ -27,7 +27,7 @@ from fwtui.tui.run import history
 from fwtui.tui.run.dialogs import Counted
 from fwtui.tui.run.run_panel import figures
 from fwtui.tui.widgets import readout, wording
-from fwtui.tui.widgets.drawn import apart, hanging, line
+from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.readout import Subject
 from kernels import registry
 
@@ -463,3 +463,11 @@ def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
     shown = "\n".join(row.plain for row in drawn)
     assert all(words in shown for words in ("pivot", "panels", "rest", "10.0 %", "20.0 %", "30.0 %"))
     assert max(row.cell_length for row in drawn) <= width and (len(drawn) == 2) == (width == 76 or width == 56)
+
+
+def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
+    entry = notices.Entry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
+    assert notices.LogLine(entry).draw(entry, 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
+    assert notices.LogLine(entry).draw(entry, 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
+    assert notices.LogLine(entry).draw(entry, 120)[0].plain.endswith("same checksum as naive")
+    assert kept("onelongwordwithoutanend", 10) == "onelongwo…" and kept("short", 10) == "short"

@@ -104,7 +104,12 @@ def headline(s: Subject, width: int) -> Content:
     """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
     run = s.run
     if run.simulated:
-        return line((f"{wording.simulated(run)}; no rate and no bandwidth either, every thread ran in Python", MUTED))
+        said = wording.simulated(run)
+        whole = (
+            said + more
+            for more in (": every thread ran in Python, so there is no rate and no bandwidth", ": every thread ran in Python", "")
+        )
+        return longest((line((words, MUTED)) for words in whole), width)
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
     return longest((_headline(s, *words) for words in HEADLINES), width)
