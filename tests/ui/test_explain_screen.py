@@ -12,6 +12,7 @@ import scenes
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fwtui.analysis import limits
@@ -27,6 +28,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
+from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import PANELS, TITLES
@@ -233,7 +235,8 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
         text = await shown(pilot, "4")
         assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
         text = await shown(pilot, "n")
-        assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text and "n/a" in text
+        assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text
+        assert "n/a" not in text and "at limits" not in text and "measured" in text, "what is known of nothing takes no column"
 
 
 async def test_it_follows_a_live_run(live: FakeLive) -> None:
@@ -315,3 +318,11 @@ async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: py
         kept[0] = None
         screen._offer_limits()
         assert offer in await shown(pilot)
+
+
+def test_a_kernel_that_says_nothing_of_its_bytes_has_no_place_in_the_chart() -> None:
+    model = Model()
+    for event in scenes.run(1, 1.0, scenes.experiment("naive"), title="SciPy"):
+        model.apply(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event)
+    drawn, points = roofline.figure(model, model.runs[1])
+    assert not points and drawn.empty.startswith("how many bytes SciPy moves is not known")
