@@ -150,7 +150,7 @@ def scene(film: Film, run: Run, now: float) -> Scene:
 
     A warm-up tells its steps. A clean pass tells nothing while it goes on, so its round is reckoned from the time that a
     pass takes, and the words say "about". Passes too short to be seen show the share of the work that is done; a finished
-    run shows the middle one of its rounds.
+    run shows its last round, and one that ended early no round.
     """
     if run.state == "running":
         known = _progress(run, now)
@@ -164,7 +164,9 @@ def scene(film: Film, run: Run, now: float) -> Scene:
             return Scene(film.side, (doing(run.stage),))
         share = min(run.progress.done, 1.0)
         return Scene(film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
-    return _lit(film, film.heaviest(film.relaxations // 2), run, "")
+    if run.state != "done":
+        return Scene(film.side, (run.state,))
+    return _lit(film, film.heaviest(film.relaxations), run, "finished: ")
 
 
 def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
@@ -204,4 +206,4 @@ def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
     short = f"{frame.round}/{film.rounds}"
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
-    return Scene(film.side, words if film.rounds > 1 else (phase,), frame.sources, frame.targets)
+    return Scene(film.side, words if film.rounds > 1 else (f"{about}{phase}", phase), frame.sources, frame.targets)

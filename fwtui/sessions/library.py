@@ -8,15 +8,16 @@ from pathlib import Path
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead
-from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
+from fwtui.sessions.folders import KEPT, SUFFIX, files_in, own_folder, shipped_folder
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import Model, State
 
 _MOST_NAMED = 12
+_KEPT_OFFERED = 5
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # few of any session: the rest need not be held in memory
-SHIPPED, OWN, KEPT = "shipped", "own", "kept"
+SHIPPED, OWN = "shipped", "own"  # or KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +59,12 @@ class Entry(Summary):
     @property
     def own(self) -> bool:
         """It is the user's and may be changed."""
-        return self.origin == OWN
+        return self.origin != SHIPPED
 
     @property
     def stays(self) -> str:
         """Why it is as it is, where it is not the user's own to change."""
-        kept = "is kept by itself, and goes when newer ones come"
-        return "" if self.own else kept if self.origin == KEPT else "came with fwtui and stays as it is"
+        return "" if self.own else "came with fwtui and stays as it is"
 
     @property
     def complete(self) -> bool:
@@ -128,9 +128,15 @@ def _instead(name: str, known: Iterable[str]) -> str:
 
 
 def paths(most: int = 50) -> list[Path]:
-    """Session files that are here, the user's own before those that ship, newest name first; only names are looked at."""
-    own = files_in(own_folder())[::-1] if _offered is None else _offered
-    return [*own[:most], *files_in(shipped_folder())[::-1][:most]]
+    """Session files that are here: the user's own, the last few that were kept by themselves, the shipped; newest name first.
+
+    Only names are looked at, and whether a dashboard still writes what it keeps.
+    """
+    if _offered is not None:
+        return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
+    folders = own_folder(), own_folder().with_name(KEPT), shipped_folder()
+    own, kept, shipped = (files_in(folder)[::-1][:most] for folder in folders)
+    return [*own, *[path for path in kept[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped]
 
 
 def load_model(path: Path) -> tuple[Model, bool]:

@@ -262,7 +262,9 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     gpu: GpuIndex = 0
     # a field with a Quantity is shown: as a lane of the telemetry screen and, unless it is shown later, on the strip
     gpu_power_watts: Annotated[Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1)] = None
-    gpu_utilisation: Annotated[Share | None, Quantity("util", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = None
+    gpu_utilisation: Annotated[Share | None, Quantity("kernels", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = (
+        None
+    )
     memory_utilisation: Share | None = None
     gpu_clock_mhz: Annotated[
         Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2)

@@ -159,7 +159,7 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         live.start(dashboard._experiment)
         shown = await go(pilot)
         assert "run 3 against run 1  UNCLEAR" in shown
-        assert "the same experiment again: its passes differ by -66.7 %; run it on a quiet machine" in shown
+        assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
 
 
 async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
@@ -260,7 +260,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     shown = "\n".join(row.plain for row in Verdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); repeat it at least 5 times" in shown) == (words != "UNCLEAR")
-    assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~0.01x" if words != "UNCLEAR" else "-")
+    assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:

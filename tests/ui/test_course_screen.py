@@ -99,7 +99,7 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         await pilot.resize_terminal(120, 40)
         text = await go(pilot)
         assert words.region.area and grid.region.area and "kernels/parts/blocked_tiles.py" in text
-        assert app.screen.query_one(MatrixPicture).region.area and "round 65 of 128" in text
+        assert app.screen.query_one(MatrixPicture).region.area and "round 128 of 128" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
         await go(pilot, "t")
         assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area

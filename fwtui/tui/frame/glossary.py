@@ -26,9 +26,13 @@ GLOSSARY = (
     ("H2D, D2H", "copies from host to device and from device to host; they are outside the clock"),
     ("indicative", "a time from fewer than 10 passes, or from less than half a second of them"),
     ("instrumentation", "how much longer (or shorter) the phase passes took than the clean ones"),
+    ("kernels 95 %", "share of time in which any kernel ran (NVML); not how much of the GPU it used"),
     ("kernel", "a program for the GPU that many threads carry out at once; here also the algorithm as a whole"),
     ("launch", "the start of a kernel on the GPU"),
-    ("limit", "what this device can do at most: the relaxations alone, with all numbers in registers (D on Explain measures it)"),
+    (
+        "limit, limit (probe)",
+        "what this device can do at most: the relaxations alone, with all numbers in registers (D on Explain measures it)",
+    ),
     ("model", "what a kernel says of itself: how many bytes and relaxations each of its steps needs"),
     ("multiprocessor, SM", "a part of the GPU that runs blocks of threads; a GPU has many"),
     ("n/a", "not known on this machine, or not for so short a run; it never means 0"),
@@ -61,7 +65,7 @@ GLOSSARY = (
     ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm; the other rows were not"),
     ("vs base, baseline", "how many times as fast as the baseline (b), for runs of the same n"),
     ("warp", "32 GPU threads that run together"),
-    ("within the spread", "a difference no greater than the ± of the total, so it says nothing"),
+    ("nothing measurable", "the instrumentation is no greater than the ± of the total, so it says nothing"),
 )
 
 

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common import units
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 
 SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
 
@@ -59,8 +59,10 @@ class PositionLine(Drawn[Position]):
         )
         problems = line((f"! {', '.join(p.problems)}  ", "$text-warning")) if p.problems else line("")
         room = width - left.cell_length - problems.cell_length - 4
-        source = line((f"{p.file}  ", ""), (p.origin, MUTED))
-        right = Content.assemble(problems, source.truncate(room, ellipsis=True)) if room > 10 else problems
+        parts = p.origin.split(" · ")
+        origins = (" · ".join(parts[:most]) for most in range(len(parts), 0, -1))
+        sources = [*(line((f"{p.file}  ", ""), (origin, MUTED)) for origin in origins), line(p.file)]
+        right = Content.assemble(problems, longest(sources, room).truncate(room, ellipsis=True)) if room > 10 else problems
         return [apart(left, right, width)]
 
 

@@ -234,7 +234,8 @@ class ReplayScreen(SessionScreen):
         run, playback = self.view.run, self.view.playback
         ahead = playback.player.lines[playback.player.index :] if playback is not None else ()
         later = run is not None and any(isinstance(e := line.event, events.Counters) and e.run == run.id for line in ahead)
-        counters = "its hardware counters come later in this recording" if later else "it was recorded without hardware counters"
+        told = f"they were counted after the run: {self.key_of('run.next')} goes there" if later else "it was recorded without"
+        counters = f"hardware counters would tell; {told}"
         return {COUNTERS: counters, LIMITS: "it was recorded without the CPU's limits"}
 
     def left(self) -> Widget:

@@ -170,9 +170,10 @@ def test_other_stages_light_nothing_up() -> None:
     assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
 
 
-def test_a_finished_run_shows_the_middle_of_its_work() -> None:
+def test_a_finished_run_shows_the_last_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
-    assert done.words[0] == "round 5 of 8 · rest" and len(done.targets) == 4 and len(done.sources) == 4
+    assert done.words[0] == "finished: round 8 of 8 · rest" and done.targets == (Rect(0, 0, 224, 224),)
+    assert at(run_of(KATZ, state="cancelled"), 99.0) == Scene(256, ("cancelled",)), "nobody knows how far it came"
 
 
 def test_a_race_shows_steps_while_an_eye_follows_them_and_rounds_else() -> None:

@@ -344,6 +344,18 @@ class TestShelf:
         assert not path.exists()
         assert own.undo() == ("a is back", path) and path.read_bytes() == whole
 
+    def test_what_was_kept_by_itself_becomes_ones_own_by_a_name(self, tmp_path: Path) -> None:
+        folder, kept = tmp_path / "sessions", tmp_path / "kept" / f"a{SUFFIX}"
+        kept.parent.mkdir()
+        two_runs(kept)
+        own, whole = Shelf(folder), kept.read_bytes()
+        own.annotate(kept, "a title")
+        own.undo()
+        own.delete(kept)
+        assert not kept.exists() and own.undo() == ("a is back", kept) and kept.read_bytes() == whole
+        assert own.rename(kept, "mine") == folder / f"mine{SUFFIX}" and not kept.exists()
+        assert own.undo() == ("mine is called a again", kept) and kept.read_bytes() == whole
+
     def test_only_the_last_twenty_can_come_back(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shelf, "MOST_DELETED", 3)
         for number in range(5):
