@@ -195,7 +195,7 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: Frame, mom
     view, screen = app.view, app.screen
     assert view is not None and isinstance(screen, Screen)
     view.answered = moment.marker
-    told = card(view, str)
+    told = card(view, str, roomy=False)
     answer, lines = (told.answer if told is not None else None), ()
     if answer is not None:
         screen.update(True)
