@@ -49,10 +49,12 @@ class PositionLine(Drawn[Position]):
         p = subject
         state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "
         at_end = " (end)" if p.duration and p.seconds >= p.duration and not p.live else ""
+        where = f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}"
+        usual = p.speed == 1 and width < len(state) + len(where) + len("  speed 1x") + len(p.file) + 5  # the name says more
         left = line(
             (state, f"{STRONG} $text-primary"),
-            (f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}", STRONG),
-            (f"  speed {p.speed:g}x", ""),
+            (where, STRONG),
+            ("" if usual else f"  speed {p.speed:g}x", ""),
             ("  loop" if p.loop else "", ""),
             ("  stops at ◆" if p.stops else "", ""),
             (f"  gaps ≤ {units.duration(p.gap)}" if p.gap is not None else "", ""),
