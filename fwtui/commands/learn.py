@@ -31,7 +31,7 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused(f"--list prints all steps, not {shown(given.step)} alone; leave one of the two out")
     if given.list:
         whole = not any(course.problems())
-        print("\n".join([*([course.name, ""] if whole else []), *table(listed(course))]))
+        print("\n".join([*([f"{course.name}, in about {course.minutes} minutes", ""] if whole else []), *table(listed(course))]))
         return OK if whole else WRONG
     step = step_named(course.course, given.step).name if given.step is not None else ""
     from fwtui.tui import run_dashboard

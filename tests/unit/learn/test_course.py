@@ -113,7 +113,7 @@ class TestRecorded:
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
             ("{tile} times", "{limit} times", "{limit} is not known of"),
             ("{tile} times", "{phase.base} times", "{phase.base} is not known of"),
-            ('kind = "speedup"', 'kind = "limit"', "nobody measured the limit"),
+            ('kind = "speedup"', 'kind = "limit"', "the limit of the device of"),
             ("Asks {tile}", f"{'Asks and asks. ' * 60}", "10 are the most"),
         ):
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
