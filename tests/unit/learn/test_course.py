@@ -52,6 +52,7 @@ class TestLoading:
             ("{tile} times", "32 times", "has a number or a brace of its own"),
             ("{tile} times", "{tile times", "has a number or a brace of its own"),
             ("{tile} times", "{tiles} times", "which stands for nothing"),
+            ("{tile} times", "*{tile} times", "has a single star"),
             ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
             ("[recorded]", "[live]\nn = 0\n[recorded]", "which is outside 1 to"),
             ('session = "h200-n4096-naive-blocked"', "n = 3", "does not say what a step needs"),
