@@ -17,11 +17,11 @@ from kernels.plan import WARP
 
 CLOSE = 1.25  # a guess within this factor of the answer is close
 RESOURCES = {  # in a choice: what a block can be short of
-    "registers": "registers: the threads' own numbers",
-    "shared memory": "shared memory: the block's own store",
+    "registers": "registers, the memory of each thread",
+    "shared memory": "shared memory, the memory of each block",
     "warps": "neither: as many warps as there is room for",
-    "blocks": "the most blocks that may be resident",
-    "barriers": "the number of barriers that there are",
+    "blocks": "the most blocks that fit at once",
+    "barriers": "the number of barriers",
 }
 TITLES = {"warps": "room for warps"}  # in an answer
 ASKED = ("registers", "shared memory", "warps")  # resources that every question offers
@@ -134,7 +134,7 @@ def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
 def _limit(entrant: Entrant, before: Entrant | None) -> Answer:
     limit = limit_of(entrant.model, entrant.run)
     if limit is None or limit.share is None:
-        raise Refused(f"nobody measured the limit of the device of {entrant.label}; `fwtui doctor --measure` does")
+        raise Refused(f"the limit of the device of {entrant.label} is not measured; `fwtui doctor --measure` measures it")
     words = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
     return Answer(words, limit.share)
 

@@ -95,21 +95,21 @@ class Scrolled(VerticalScroll):
 
 
 class HelpScreen(Dialog):
-    """Every key with its words, made from the bindings themselves, and what the words on the screens mean."""
+    """Every key with its words, made from the bindings themselves; what the words on the screens mean; last the glossary."""
 
     BINDINGS: ClassVar = [
         Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this"),
-        Binding("g", "words", "Words", id="help.words", show=False, tooltip="what the words mean; again: the keys"),
+        Binding("g", "words", "Words", id="help.words", show=False, tooltip="the glossary; again: the keys"),
     ]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
-        words = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
-        parts = ([row for title, rows in part for row in self._group(title, rows)] for part in (keys, words))
-        super().__init__("Keys and words", Scrolled(*parts), hint="g: what the words mean · Esc closes this")
+        *shown, glossary = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
+        parts = ([row for title, rows in part for row in self._group(title, rows)] for part in ((*keys, *shown), (glossary,)))
+        super().__init__("Keys and words", Scrolled(*parts), hint="g: the glossary · Esc closes this")
 
     def action_words(self) -> None:
-        """To the words, and from them back to the keys."""
+        """To the glossary, and from it back to the keys."""
         scrolled, (keys, words) = self.query_one(Scrolled), self.query(Hung)
         at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
         scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)

@@ -508,7 +508,7 @@ class Frame(Screen[None]):
         here = {f"place.{place.name}" for place in self.view.places}
         places = [binding for binding in rebound(bindings.TO_PLACES, self.look.keymap) if binding.id in here]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
-        about = (("What is shown here", self.WORDS), ("What the words mean", GLOSSARY))
+        about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:

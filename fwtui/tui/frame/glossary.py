@@ -18,7 +18,7 @@ GLOSSARY = (
     ("clean pass", "a pass timed as a whole, with no clock inside"),
     ("cue card", "what a lecture says at a place of a recording; T presents one after the other"),
     ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),
-    ("DRAM", "the device's own memory; in the panel, the share of its peak that GPM counted in the clean passes"),
+    ("DRAM, DRAM (GPM)", "the device's own memory; in the panel, the share of its peak that GPM counted in the clean passes"),
     ("eager, graph", "steps launched one by one, or all at once as a captured CUDA graph"),
     ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both runs (Mann-Whitney test)"),
     ("G(512, 0.3)", "random graph: 512 vertices, and each possible edge is there with probability 0.3"),

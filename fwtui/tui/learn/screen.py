@@ -82,7 +82,9 @@ class LearnScreen(Frame):
         bound("g", "guess", "Guess", "guess what the run of this step says; a digit begins a guess too", id="learn.guess"),
         bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
         hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
-        bound("r", "run_here", "Run here", "run this step's kernel on this machine, where it can be timed", id="learn.run"),
+        bound(
+            "r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator", id="learn.run"
+        ),
         bound(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
         hidden("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
         bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),

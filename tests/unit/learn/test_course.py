@@ -52,6 +52,7 @@ class TestLoading:
             ("{tile} times", "32 times", "has a number or a brace of its own"),
             ("{tile} times", "{tile times", "has a number or a brace of its own"),
             ("{tile} times", "{tiles} times", "which stands for nothing"),
+            ("{tile} times", "*{tile} times", "has a single star"),
             ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
             ("[recorded]", "[live]\nn = 0\n[recorded]", "which is outside 1 to"),
             ('session = "h200-n4096-naive-blocked"', "n = 3", "does not say what a step needs"),
@@ -113,7 +114,7 @@ class TestRecorded:
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
             ("{tile} times", "{limit} times", "{limit} is not known of"),
             ("{tile} times", "{phase.base} times", "{phase.base} is not known of"),
-            ('kind = "speedup"', 'kind = "limit"', "nobody measured the limit"),
+            ('kind = "speedup"', 'kind = "limit"', "the limit of the device of"),
             ("Asks {tile}", f"{'Asks and asks. ' * 60}", "10 are the most"),
         ):
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
