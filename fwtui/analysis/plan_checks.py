@@ -135,13 +135,20 @@ def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
         return [f"the plan has more than {MOST_STEPS:,} steps for a graph as small as this: does it ever end?"]
     if not plan:
         return ["the plan has no step, so nothing is ever computed"]
-    names = [f"{kernel.phases.get(step.phase, step.phase)} of round {r}" for r, step in kernel.rounds(plan)]
+    names = step_names(kernel, plan)
     found = _one_by_one(kernel, plan, names, shape.padded)
     if not found:
         found = _races(plan, names)
     if not found:
         found = _relaxed(kernel, plan, names, shape.padded)
     return [clean(sentence) for sentence in found]
+
+
+def step_names(kernel: Kernel, plan: Sequence[Step]) -> list[str]:
+    """What each step is called: panels of round 3; round 3 where a round has one phase."""
+    if len(kernel.phases) == 1:
+        return [f"round {number}" for number, _ in kernel.rounds(plan)]
+    return [f"{kernel.phases.get(step.phase, step.phase)} of round {number}" for number, step in kernel.rounds(plan)]
 
 
 def words(rect: Rect) -> str:
