@@ -15,6 +15,7 @@ import msgspec
 
 from fwtui.analysis import answers
 from fwtui.analysis.columns import PRINTED_HEAD, Row, printed, texts
+from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result, table
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.support.narrating import say, show_progress
@@ -31,6 +32,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.stream import Outlet
 
 ORDER = 20
+MOST_HINTS = 3  # of a run under its table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 
@@ -115,6 +117,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
     narrated(live)
     worst = OK
     rows: list[tuple[str, ...]] = [PRINTED_HEAD]
+    hinted: list[str] = []
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
@@ -132,12 +135,13 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
                 facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
                 print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
             rows.append(printed(live.model, run, given.baseline))
+            hinted += [f"run {run.id}: {hint}" for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
             print(json.dumps(result(live.model, run, given.baseline)), flush=True)
     if as_table and len(rows) > 1:
-        print("\n".join(table(rows)), flush=True)
+        print("\n".join([*table(rows), *hinted]), flush=True)
     recorded = OK if given.record is None else closed(live, given)
     return worst or recorded
 
