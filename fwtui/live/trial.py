@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -20,14 +21,17 @@ import msgspec
 from fwtui.common.child_process import LISTENS_EVERY, ChildProcess, python
 from fwtui.common.environment import worker_environment
 from fwtui.common.text import clean
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.live.child import STDERR_KEPT, epitaph
-from fwtui.stream.trials import DIED, HUNG, LOADING, Begun, Finding, TrialRequest
+from fwtui.machine import hardware
+from fwtui.stream.trials import DIED, HUNG, LOADING, OVER, Begun, Finding, TrialRequest
 
 SECONDS = 20.0  # that a case may take; on a GPU most of it goes into compiling
-LOADING_SECONDS = 60.0  # until the first word: numba may have to be read from a cold disk
+LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
+MOST_BYTES = 2**24  # of a line
 STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
+GRACE = 0.2  # seconds that it has to end after its last word
 _CHUNK = 64 * 1024
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _OURS = ("block_threads.py", "threading.py")
@@ -49,6 +53,8 @@ def trial(
     `path` is the file of a kernel of the user's own, `sizes` are graphs besides the small ones. A case that takes longer than
     `seconds`, and one in which the process dies, are findings and the last ones. Where another thread sets `stop`, it ends.
     """
+    if device.backend == "auto":
+        device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
     request = TrialRequest(
         kernel=kernel,
         path=str(path.resolve()) if path is not None else "",
@@ -60,21 +66,26 @@ def trial(
     child = _Tried(request)
     case = LOADING
     try:
-        for line in child.lines(seconds, stop):
+        for line in child.lines(stop):
             if line is None:
-                yield Finding(case=case, outcome=HUNG, sentence=_hung(case, seconds, child.stuck_at(request.path)))
+                yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
                 return
-            told = msgspec.json.decode(line, type=Finding | Begun)
+            try:
+                told = msgspec.json.decode(line, type=Finding | Begun)
+            except msgspec.MsgspecError:
+                yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it said what is no finding")
+                return
             if isinstance(told, Finding):
-                yield told
+                yield msgspec.structs.replace(told, case=clean(told.case), sentence=clean(told.sentence))
             else:
-                case = told.case
-        code = child.wait()
-        if code and not (stop is not None and stop.is_set()):
-            yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({epitaph(code)})")
+                case = clean(told.case)
+                child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds
+        if case != OVER and not (stop is not None and stop.is_set()):
+            ended = epitaph(child.end())
+            yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({ended})")
     finally:
         child.kill()
-        child.wait()
+        child.end()
 
 
 def _of(case: str) -> str:
@@ -96,29 +107,34 @@ class _Tried(ChildProcess):
         super().__init__(python("fwtui.measure.trial_target"), environment, stdin=subprocess.PIPE)
         assert self._process.stdin is not None
         self._stderr = bytearray()
-        with self._process.stdin as pipe:
+        self.limit = LOADING_SECONDS  # seconds without a word
+        with suppress(BrokenPipeError), self._process.stdin as pipe:
             pipe.write(msgspec.json.encode(request))
 
-    def wait(self) -> int:
+    def end(self) -> int:
+        """Its exit code; it has a moment to end by itself."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self.kill()
         return self._process.wait()
 
-    def lines(self, seconds: float, stop: Event | None) -> Iterator[bytes | None]:
+    def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long."""
         assert self._process.stdout is not None and self._process.stderr is not None
         told = self._process.stdout.fileno()
         half = b""
-        first = True
         with selectors.DefaultSelector() as selector:
             for stream in (self._process.stdout, self._process.stderr):
                 selector.register(stream.fileno(), selectors.EVENT_READ)
-            end = time.monotonic() + max(seconds, LOADING_SECONDS)
-            while told in selector.get_map():
+            heard = time.monotonic()
+            while told in selector.get_map() and len(half) < MOST_BYTES:
                 if stop is not None and stop.is_set():
                     return
-                if time.monotonic() >= end:
+                left = heard + self.limit - time.monotonic()
+                if left <= 0:
                     yield None
                     return
-                for key, _ in selector.select(min(LISTENS_EVERY, max(0.0, end - time.monotonic()))):
+                for key, _ in selector.select(min(LISTENS_EVERY, left)):
                     chunk = os.read(key.fd, _CHUNK)
                     if not chunk:
                         selector.unregister(key.fd)
@@ -127,7 +143,7 @@ class _Tried(ChildProcess):
                     else:
                         *whole, half = (half + chunk).split(b"\n")
                         yield from whole
-                        end, first = time.monotonic() + (seconds if not first else max(seconds, LOADING_SECONDS)), False
+                        heard = time.monotonic() if whole else heard
 
     def stuck_at(self, path: str) -> str:
         """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty where none does."""

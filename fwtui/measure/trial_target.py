@@ -9,7 +9,6 @@ from __future__ import annotations
 import faulthandler
 import os
 import random
-import re
 import signal
 import sys
 import warnings
@@ -31,6 +30,7 @@ from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
+from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.first_difference import first_difference
 from fwtui.measure.kernel_file import complaint, load
 from fwtui.measure.trial_cases import Case, ladder, tile_of
@@ -38,6 +38,7 @@ from fwtui.stream.trials import (
     BROKEN,
     LEFT_OUT,
     LOADING,
+    OVER,
     PLANNING,
     RACY,
     RIGHT,
@@ -50,18 +51,6 @@ from fwtui.stream.trials import (
 from kernels.plan import Kernel, Rect, Shape
 
 REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
-CUDA_ERRORS = {  # by the driver's name
-    "ILLEGAL_ADDRESS": "reads or writes outside its memory (illegal address)",
-    "MISALIGNED_ADDRESS": "reads or writes several cells at once where they do not begin at a multiple of their size "
-    "(misaligned address)",
-    "LAUNCH_TIMEOUT": "takes longer than the system lets it (launch timeout)",
-    "LAUNCH_OUT_OF_RESOURCES": "asks for more registers or threads than a block may have (out of resources)",
-    "INVALID_VALUE": "asks for a block or a grid that the GPU does not have (invalid value)",
-    "ILLEGAL_INSTRUCTION": "ran into an instruction that the GPU does not have (illegal instruction)",
-    "HARDWARE_STACK_ERROR": "overflowed its stack (hardware stack error)",
-    "OUT_OF_MEMORY": "needs more memory than the GPU has left (out of memory)",
-    "LAUNCH_FAILED": "failed on the GPU (launch failed)",
-}
 NAN = "there are numbers that are none (NaN), as infinity minus infinity is"
 WRAPPED = "there are numbers below 0 and no weight is, as where a sum wraps around: is the sentinel too large to be added?"
 Tell = Callable[[Finding | Begun], None]
@@ -109,7 +98,7 @@ class Trial:
             return work()
         except Refused as refusal:
             self._tell(Finding(case=case, outcome=BROKEN, sentence=str(refusal)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             sentence = clean(_said(error, Path(self._request.path) if self._request.path else None))
             where = "" if case in (LOADING, PLANNING) else f"{case}: "
             self._tell(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
@@ -235,9 +224,9 @@ class Trial:
         where = Where(
             **{**place, "cause": failed.odd or found.cause},
             step=found.step,
-            op=step.op,
+            op=clean(step.op),
             round=number,
-            phase=kernel.phases.get(step.phase, step.phase),
+            phase=clean(kernel.phases.get(step.phase, step.phase)),
             writes=writes,
             rect=next((w for w in writes if w.top <= i < w.bottom and w.left <= j < w.right), None),
             block=Rect(i // side * side, j // side * side, (i // side + 1) * side, (j // side + 1) * side) if side > 1 else None,
@@ -254,15 +243,12 @@ def _odd(raw: np.ndarray, graph: GraphInput) -> str:
     return WRAPPED if (raw < 0).any() and (graph.low is None or graph.low >= 0) else ""
 
 
-def _said(error: Exception, path: Path | None) -> str:
+def _said(error: BaseException, path: Path | None) -> str:
     """What an exception says of the kernel."""
-    words = str(error)
-    driver = re.search(r"CUDA_ERROR_(\w+)", words)
-    if driver is not None:
-        known = CUDA_ERRORS.get(driver[1], f"failed on the GPU ({driver[1].replace('_', ' ').lower()})")
-        return f"the kernel {known}"
+    if did := what_the_kernel_did(str(error)):
+        return f"the kernel {did}"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {words}"
+    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
     if isinstance(error, IndexError) and notes:
         return f"the kernel reads or writes outside its arrays{notes}: {said}"
     return f"{said}{notes}"
@@ -285,6 +271,7 @@ def main() -> None:
             pipe.flush()
 
         Trial(request, tell).run()
+        tell(Begun(OVER))
     os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
 
 

@@ -17,7 +17,7 @@ from kernels.plan import Rect
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
 BROKEN, HUNG, DIED = "broken", "hung", "died"
 FINE = (RIGHT, LEFT_OUT)
-LOADING, PLANNING = "loading", "plan"  # cases that are no graphs
+LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases that are no graphs; the last says that there are no more
 
 
 class TrialRequest(Struct, frozen=True, kw_only=True):

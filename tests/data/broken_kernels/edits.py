@@ -59,6 +59,7 @@ EDITS = {
         "to[y, x] = kept[top + y, base + x]",
         "wrong",
         r"n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*: as if d\[i, k\] were read from the graph as it was given",
+        r"n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*",
         more=(
             ("def rest(distance, p):", "def rest(distance, kept, p):"),
             (_REST, _REST.replace(")),", "), lambda args: (0, 1)),")),

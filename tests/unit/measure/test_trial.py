@@ -13,7 +13,9 @@ from in_simulator import answers
 
 from fwtui.experiment.device import DeviceId
 from fwtui.live.trial import trial
+from fwtui.measure.trial_cases import ladder
 from fwtui.stream.trials import Finding, verdict
+from kernels import registry
 from kernels.plan import Rect
 
 SIMULATOR = DeviceId("simulator")
@@ -67,6 +69,66 @@ def test_where_it_is_wrong_is_data(tmp_path: Path) -> None:
     assert tuple(np.argwhere(cells)[0]) == (where.row, where.column)
 
 
+# two matrices in turn, copies of panels, halves, another order of cells, one launch for all rounds
+SEVERAL_WAYS = ("two-matrices", "two-matrix-blocked", "look-ahead", "kleene", "staged-natural", "resident")
+LOOKING = """
+from dataclasses import replace
+import numpy as np
+from case_by_case import tell
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import fill_numpy, generate
+from fwtui.measure.first_difference import first_difference
+from kernels import registry
+from kernels.plan import Shape
+
+def longer(program):
+    load = program.load
+    program.load = lambda matrix, *more: load(np.where((matrix > 0) & (matrix < 1000), matrix + 1, matrix), *more)
+    return program
+
+def look(case):
+    kernel = registry()[case["kernel"]]
+    tile = case["tile"] or 1
+    graph = generate(Experiment(n=2 * tile + 1, dtype="int32", connected=True), fill_numpy)
+    shape = Shape(graph.n, tile, "int32", options=kernel.defaults)
+    other = replace(kernel, build=lambda *given: longer(kernel.build(*given)))
+    found = [first_difference(one, shape, graph, HostEngine.of("simulator")) for one in (kernel, other)]
+    return [difference is None for difference in found]
+
+tell(look)
+"""
+
+
+@pytest.mark.parametrize("name", SEVERAL_WAYS)
+def test_a_right_kernel_never_differs_from_its_plan(name: str) -> None:
+    tiles = registry()[name].tiles_for(True)
+    assert answers(LOOKING, [{"kernel": name, "tile": tiles[0] if tiles else 0}]) == [[True, False]], "or a wrong one does not"
+
+
+def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
+    cases = [case.name for case in ladder(registry()["katz-kider"], 32, False, (512,))]
+    assert cases[:5] == [
+        "n = 1, one vertex",
+        "n = 31, one less than a tile",
+        "n = 32, one tile",
+        "n = 33, one more than a tile",
+        "n = 81, two tiles and a bit",
+    ]
+    kinds = ("unreachable pairs", "one cycle through all vertices", "negative weights", "a negative cycle")
+    assert cases[5:9] == [f"n = 81, {kind}" for kind in kinds]
+    assert cases[9:] == [
+        "n = 33, int32",
+        "n = 81, unreachable pairs, int32",
+        "n = 33, int16",
+        "n = 81, unreachable pairs, int16",
+        "n = 512",
+    ]
+    (first, *_), last = (list(ladder(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))
+    assert first.graph.dtype == "int16" and last[-1].name == "n = 8"
+    assert not any("negative" in case.name for case in last)
+
+
 @pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
 def test_what_is_right_is_right(file: str) -> None:
     found = findings(FOLDER / file)
@@ -81,9 +143,25 @@ def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path) -> None
     assert [finding.outcome for finding in told] == ["right", "hung"]
 
 
-def test_a_kernel_that_ends_its_process_is_a_finding(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "outcome", "sentence"),
+    [
+        (
+            "import os, signal\nprint('hello')\nos.kill(os.getpid(), signal.SIGSEGV)",
+            "died",
+            "the process that ran it died (signal 11, segmentation fault)",
+        ),
+        ("import os\nos._exit(0)", "died", "the process that ran it died (exit code 0)"),
+        (
+            "import os\nfor f in range(3, 9):\n    try:\n        os.write(f, b'x\\n')\n    except OSError:\n        pass",
+            "died",
+            "the process that ran it said what is no finding",
+        ),
+        ("raise SystemExit(3)", "broken", "mine.py:1: SystemExit: 3: raise SystemExit(3)"),
+    ],
+)
+def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcome: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    path.write_text("import os, signal\nprint('hello')\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    path.write_text(text + "\n")
     (told,) = trial("mine", SIMULATOR, path=path)
-    assert (told.case, told.outcome) == ("loading", "died")
-    assert told.sentence == "the process that ran it died (signal 11, segmentation fault)"
+    assert (told.case, told.outcome, told.sentence) == ("loading", outcome, sentence)
