@@ -18,7 +18,7 @@ from fwtui.common.units import counted
 from kernels.plan import Kernel, Rect, Shape, Step
 from kernels.reference import middles, relax
 
-MOST_STEPS = 10_000  # of a plan that is looked at
+MOST_STEPS = 2_000  # of a plan that is looked at
 MOST_PAIRS = 1_000_000  # of steps that are looked at for races
 ORDERS = 5  # that lanes allow, tried at random
 GRAPHS = 10  # of which a wrong order leaves some distance too long

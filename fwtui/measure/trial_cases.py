@@ -26,11 +26,14 @@ def ladder(kernel: Kernel, tile: int, simulated: bool, asked: Sequence[int] = ()
     around = [n for n in sizes(side) if n <= most]
     first, *others = kernel.dtypes
     what = "tile" if tile > 1 else "block" if simulated else "warp"
-    names = {around[-1]: f"two {what}s and a bit", side + 1: f"one more than a {what}", side: f"one {what}"}
-    names |= {side - 1: f"one less than a {what}", 1: "one vertex"}
+    names = {around[-1]: f", two {what}s and a bit", side + 1: f", one more than a {what}", side: f", one {what}"}
+    names |= {side - 1: f", one less than a {what}"}
+    if kernel.backend == "cpu" and tile <= 1:  # no size is special
+        names = {}
+    names[1] = ", one vertex"
     for n in around:
         # few edges and long paths: what is not done shows
-        yield _case(f"n = {n}, {names[n]}", n, first, density=0.15, connected=True)
+        yield _case(f"n = {n}{names.get(n, '')}", n, first, density=0.15, connected=True)
     n = around[-1]
     yield _case(f"n = {n}, unreachable pairs", n, first, density=0.08)
     yield _case(f"n = {n}, one cycle through all vertices", n, first, density=0.0, connected=True)

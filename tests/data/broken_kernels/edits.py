@@ -138,7 +138,7 @@ EDITS = {
         "to_k = distances[i, k]",
         "broken",
         r"n = 1, one vertex: mine.py:31: NameError: name 'distances' is not defined: to_k = distances\[i, k\] \(in block .*\)",
-        r"n = 1, one vertex: mine.py:31: .*distances.*",
+        r"n = 1, one vertex: mine.py:.*distances.*",
     ),
     "compile error": Edit(
         BY_VERTEX,

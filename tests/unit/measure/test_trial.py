@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
+from threading import Event
 
 import msgspec
 import numpy as np
@@ -127,6 +129,47 @@ def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
     (first, *_), last = (list(ladder(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))
     assert first.graph.dtype == "int16" and last[-1].name == "n = 8"
     assert not any("negative" in case.name for case in last)
+
+
+ON_A_CPU = """
+import numpy as np
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel
+from kernels.programs.cpu_program import CpuProgram
+
+def relax(d, k):
+    np.minimum(d, d[:, k, None] + d[k] {more}, out=d)
+
+KERNEL = Kernel(
+    id="mine", title="Mine", backend="cpu", papers=(), summary="", lesson="", dtypes=("int32",),
+    plan=lambda shape, stepwise: by_vertex.plan(shape.n, Cost(shape.n**2, 0)),
+    build=lambda shape, target: CpuProgram(shape, {{"relax": relax}}),
+)
+"""
+
+
+def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(ON_A_CPU.format(more=""))
+    found = findings(path)
+    assert verdict(found) == "right in all 9 cases, up to n = 81"
+    assert all(finding.seconds for finding in found if finding.n)
+
+
+def test_other_answers_each_time_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(ON_A_CPU.format(more="+ np.random.default_rng().integers(0, 99)"))
+    told = findings(path)[-1]
+    assert told.outcome == "racy" and told.where is not None
+    assert re.match(r"n = 31: ran 5 times, [2-5] different answers: it races; wrong at row ", told.sentence)
+
+
+def test_a_trial_that_is_stopped_ends_without_a_finding(tmp_path: Path) -> None:
+    stop = Event()
+    stop.set()
+    begin = time.monotonic()
+    assert list(trial("mine", SIMULATOR, path=EDITS["infinite loop"].write(tmp_path), stop=stop)) == []
+    assert time.monotonic() - begin < 10, "it waited for the loop"
 
 
 @pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
