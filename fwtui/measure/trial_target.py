@@ -32,6 +32,7 @@ from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.first_difference import first_difference
+from fwtui.measure.inputs import fill_for
 from fwtui.measure.kernel_file import complaint, load
 from fwtui.measure.trial_cases import Case, ladder, tile_of
 from fwtui.stream.trials import (
@@ -138,7 +139,8 @@ class Trial:
 
     def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads, whatever was tried before
-        graph = generate(case.graph, fill_numpy)
+        n = case.graph.n
+        graph = generate(case.graph, fill_numpy if n <= FULL_CHECK["cpu"] else fill_for(engine, n))
         shape = Shape(
             n=graph.n,
             tile=tile,
