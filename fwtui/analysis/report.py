@@ -13,6 +13,7 @@ from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
+from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.reason import reason
 from fwtui.stream.model import Model
@@ -72,6 +73,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "speedup": speedup(run, against),
         "because": why.sentence() or None,
         "limited_by": why.limiter.what if why.limiter is not None else None,
+        "hints": [str(hint) for hint in hints(model, run)],
         "phases": {p.key: p.seconds for p in run.phases},
         "phase_details": [_phase(p) for p in run.phases],
         "copies": _copies(run),

@@ -15,10 +15,11 @@ import msgspec
 
 from fwtui.analysis import answers
 from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.support.narrating import say, show_progress
-from fwtui.commands.support.printing import add_forms, runs
+from fwtui.commands.support.printing import add_forms, reasons, runs
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
@@ -32,6 +33,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.stream import Outlet
 
 ORDER = 20
+MOST_HINTS = 3  # of a run under its table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 
@@ -113,6 +115,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     narrated(live)
     worst = OK
+    hinted: list[tuple[str, str]] = []
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
@@ -129,12 +132,13 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             if given.answers and run.answers is not None and run.answers.vertices:
                 facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
                 print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
+            hinted += [(f"run {run.id}", hint) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
             print(json.dumps(result(live.model, run, given.baseline)), flush=True)
     if as_table and live.model.runs:
-        print("\n".join(runs(live.model, given.baseline)), flush=True)
+        print("\n".join([*runs(live.model, given.baseline), *reasons(hinted)]), flush=True)
     recorded = OK if given.record is None else closed(live, given)
     return worst or recorded
 

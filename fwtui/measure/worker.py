@@ -23,6 +23,7 @@ from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine, HostEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
+from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.stream import codec, events, requests
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
         return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
-        return "cuda", f"the GPU reported an error: {words}; the next run gets a new worker", True
+        did = what_the_kernel_did(words)
+        said = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
+        return "cuda", f"{said}; the next run gets a new worker", True
     return "error", f"{kind.__name__}: {words}", False
 
 

@@ -32,6 +32,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.graph_kernels": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.numba_door.block_threads": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
