@@ -118,11 +118,11 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
         return [json.dumps(data(bench, live))]
     rows = [line(BENCHED, _row(heat, entrant, live)) for heat in bench.heats for entrant in heat.ranking]
-    remarks = remarks_on(bench)
+    remarks, titles = remarks_on(bench), head(BENCHED)
     if given.markdown:
         right = [column.title or "±" for column in columns_of(BENCHED) if column.right]
         return [*markdown(head(BENCHED, "±"), rows, right), "", *(f"{words}  " for words in [_machine(live), *remarks])]
-    return [*folded([_machine(live)]), "", *table([head(BENCHED), *rows]), "", *folded(remarks)]
+    return [*folded([_machine(live)]), "", *table([titles, *rows], wrapped=[titles.index("choices"), -1]), "", *folded(remarks)]
 
 
 def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:
