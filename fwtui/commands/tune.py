@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import msgspec
 
 from fwtui.analysis.columns import PICKED, TUNED, Row, columns_of, head, line
-from fwtui.analysis.report import LEAST_WORDS
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
@@ -18,6 +17,7 @@ from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
+from fwtui.common.tables import LEAST_WORDS
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
@@ -72,7 +72,7 @@ def execute(given: argparse.Namespace) -> int:
     best = [trial for problem in problems if (trial := tuner.best(problem)) is not None]
     if not given.json:  # what auto picks from now on
         rows = [head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)]
-        print("\n".join(["", *table(rows, ("rate",), [rows[0].index("choices")])]), flush=True)
+        print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
     return recorded or (OK if best else WRONG)
