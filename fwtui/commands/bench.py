@@ -7,7 +7,7 @@ import json
 import signal
 from typing import Any
 
-from fwtui.analysis.columns import BENCHED, Row, columns_of, head, line
+from fwtui.analysis.columns import BENCHED, LEAST, Row, columns_of, head, line
 from fwtui.analysis.report import markdown, result
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands.support.asking import choices_of
@@ -118,11 +118,17 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
         return [json.dumps(data(bench, live))]
     rows = [line(BENCHED, _row(heat, entrant, live)) for heat in bench.heats for entrant in heat.ranking]
-    remarks = remarks_on(bench)
+    remarks, titles = remarks_on(bench), head(BENCHED)
     if given.markdown:
         right = [column.title or "±" for column in columns_of(BENCHED) if column.right]
         return [*markdown(head(BENCHED, "±"), rows, right), "", *(f"{words}  " for words in [_machine(live), *remarks])]
-    return [*folded([_machine(live)]), "", *table([head(BENCHED), *rows]), "", *folded(remarks)]
+    return [
+        *folded([_machine(live)]),
+        "",
+        *table([titles, *rows], LEAST, wrapped=[titles.index("choices"), -1]),
+        "",
+        *folded(remarks),
+    ]
 
 
 def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:

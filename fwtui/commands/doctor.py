@@ -224,7 +224,7 @@ def limit_lines(known: events.Limits) -> list[str]:
         words = (form.title, form.instructions) if form is not None else (told.form, "-")
         rows.append((*words, units.rate(told.relaxations_per_second), clock))
     rows.append(("copy", "bytes read and written", units.bandwidth(known.copy_bytes_per_second), ""))
-    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows, ()), *filter(None, [known.note])]
+    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *filter(None, [known.note])]
 
 
 def _terminal() -> Check:

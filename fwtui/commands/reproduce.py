@@ -117,7 +117,7 @@ def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
     why = [f"{c.id} {word}: {a.reason}" for word in (REFUTED, UNTESTABLE) for c, a in rows if a.verdict == word and a.reason]
     out += folded([*why, *(f"{c.id} note: {a.note}" for c, a in rows if a.note)])
     for figure in preset.figures(results):
-        out += ["", figure.title, *table(figure.rows, ())]
+        out += ["", figure.title, *table(figure.rows)]
     return [*out, "", *folded([f"Rule: {RULE}.", *(f"Left out: {text}" for text in results.left_out)]), ""]
 
 

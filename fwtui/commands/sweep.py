@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui.analysis.columns import SWEPT, Row, head, line
+from fwtui.analysis.columns import LEAST, SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.report import result
 from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
@@ -149,7 +149,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
         rows.append((*at, *line(SWEPT, Row(owners[id(run)], run, best=found.best_rates.get(run.n)))))
-    return [*table(rows), "", *folded([*found.sentences, *left_out])]
+    return [*table(rows, LEAST), "", *folded([*found.sentences, *left_out])]
 
 
 def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:

@@ -36,7 +36,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folders = tmp_path / "own", tmp_path / "shipped"
     for folder in folders:
         folder.mkdir()
-    for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen", "fwtui.sessions.listing"):
+    for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen"):
         monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 60)

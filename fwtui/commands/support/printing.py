@@ -9,11 +9,15 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from fwtui.analysis.columns import LEAST, NONE, PRINTED, columns_of, printed
-from fwtui.analysis.report import fitted
+from fwtui.common.tables import fitted
 from fwtui.common.units import ABSENT
-from fwtui.stream.model import Model
+
+if TYPE_CHECKING:
+    from fwtui.stream.model import Model
+
+MOST_DIGITS = 6  # of a width that is believed
 
 
 def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> argparse._MutuallyExclusiveGroup:
@@ -27,7 +31,7 @@ def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") ->
 def width() -> float:
     """Cells of a line: what COLUMNS says, else the terminal; without limit where stdout is neither."""
     said = os.environ.get("COLUMNS", "")
-    if said.isascii() and said.isdecimal() and int(said):
+    if said.isascii() and said.isdecimal() and len(said) < MOST_DIGITS and int(said):
         return int(said)
     if sys.stdout.isatty():
         with contextlib.suppress(OSError):
@@ -36,9 +40,9 @@ def width() -> float:
 
 
 def table(
-    rows: Sequence[Sequence[str]], least: Sequence[str] = LEAST, wrapped: Sequence[int] = (-1,), words: bool = False
+    rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
 ) -> list[str]:
-    """Rows as lines that fit the terminal, as report.fitted() has them."""
+    """Rows as lines that fit the terminal, as tables.fitted() has them."""
     return fitted(rows, width(), least, wrapped, words)
 
 
@@ -47,7 +51,7 @@ def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
     lines: list[str] = []
     first, last = 1, len(rows[0])
     while first < len(rows[0]):
-        part = table([[row[0], *row[first:last]] for row in rows], ())
+        part = table([[row[0], *row[first:last]] for row in rows])
         if last - first > 1 and max(map(len, part)) > width():
             last -= 1
             continue
@@ -66,15 +70,17 @@ def folded(lines: Iterable[str]) -> list[str]:
 
 def reasons(told: Iterable[tuple[str, str]]) -> list[str]:
     """Below a blank line what is said of each; nothing where nothing is said of any."""
-    lines = [f"{of}: {words}" for of, words in told if words not in ("", ABSENT, NONE)]
+    lines = [f"{of}: {words}" for of, words in told if words not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 
 
 def runs(model: Model, baseline: str | None = None) -> list[str]:
     """All runs as a table, and below it why each takes its time."""
+    from fwtui.analysis.columns import LEAST, PRINTED, columns_of, printed  # most tables are not of runs
+
     place = [column.key for column in columns_of(PRINTED)].index("why")
     titles = [column.title for column in columns_of(PRINTED)]
     rows = [list(printed(model, run, baseline)) for run in model.runs.values()]
     why = reasons([(f"run {row[0]}", row.pop(place)) for row in rows])
     del titles[place]
-    return [*table([titles, *rows]), *why]
+    return [*table([titles, *rows], LEAST), *why]

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from fwtui.analysis.report import fitted
 from fwtui.commands.support import printing
+from fwtui.common.tables import fitted
 
 ROWS = [
     ["run", "kernel", "checksum", "total", "result"],
@@ -65,6 +65,6 @@ def test_columns_of_one_kind_go_on_below(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_width_is_what_columns_says_else_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for said, width in (("100", 100), ("0", math.inf), ("-5", math.inf), ("wide", math.inf)):
+    for said, width in (("100", 100), ("0", math.inf), ("-5", math.inf), ("wide", math.inf), ("9" * 5000, math.inf)):
         monkeypatch.setenv("COLUMNS", said)
         assert printing.width() == width
