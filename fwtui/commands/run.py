@@ -23,7 +23,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, shown
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -63,6 +63,7 @@ def execute(given: argparse.Namespace) -> int:
         for experiment in asked:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
         if given.baseline is not None:
+            given.baseline = kernel_named(given.baseline).id
             asked = _first(given.baseline, asked)
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
@@ -155,7 +156,11 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
-    return WRONG if run.wrong else {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+    if run.wrong:
+        return WRONG
+    if run.state == "failed" and run.fault is None:  # what is wrong in a kernel of the user's own
+        return USAGE
+    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
 def _answer(live: Live, run: int) -> None:

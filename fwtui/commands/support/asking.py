@@ -7,10 +7,12 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from itertools import product
 from typing import Any
 
+from fwtui.commands.support.own_kernel import add_own, admitted, take_options
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from kernels import registry
@@ -28,6 +30,10 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     for name, about in kernel_options().items() if only is None else ():
         group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
+    if only is None:
+        about = "an option of your own kernel; may be said several times"
+        group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
+        add_own(parser)
 
 
 def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
@@ -38,7 +44,7 @@ def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> l
 def kernel_options() -> dict[str, str]:
     """Every kernel's own options: name -> help that names its kernels and values."""
     told: dict[str, list[str]] = {}
-    for kernel in registry().values():
+    for kernel in known_kernels().values():
         for option in kernel.options:
             values = ", ".join(map(str, option.values))
             told.setdefault(option.name, []).append(f"{kernel.id}: {option.help} ({values})")
@@ -52,6 +58,7 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
     preferred = settings.load()
+    admit_asked(given)
     asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
     kernels = list(dict.fromkeys(e.kernel for e in asked))
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
@@ -60,6 +67,13 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
     return asked
+
+
+def admit_asked(given: argparse.Namespace) -> None:
+    """Let the kernels and options of the user's own that are asked for be known like all others. Raises Refused."""
+    if hasattr(given, "trust"):
+        given.field_kernel = admitted(given.field_kernel, given)
+        take_options(given, kernel_options())
 
 
 def _options(given: argparse.Namespace) -> dict[str, str]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
-from kernels import registry
 from kernels.plan import Kernel, Option
 
 OPTION = "option-"  # begins the key of a kernel's own option
@@ -181,7 +181,7 @@ class Draft(Drafted):
 
     def _option_rows(self) -> list[Row]:
         own = {o.name: o for o in self.kernel.options}
-        every = {o.name: o for kernel in registry().values() for o in kernel.options} | own
+        every = {o.name: o for kernel in known_kernels().values() for o in kernel.options} | own
         rows: list[Row] = []
         for name, option in every.items():
             there = name in own
