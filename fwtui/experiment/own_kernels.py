@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, get_type_hints
 
@@ -26,6 +27,7 @@ from kernels.peers import peers
 from kernels.plan import Kernel, Shape, Step
 
 MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
+PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it
 MOST_STEPS = 100_000  # of a plan that is asked for
 LARGEST_FILE = 2**20  # bytes
 _CALLED = ("plan", "build", "refuses", "lacks", "once", "streams")  # fields of a Kernel that are no data
@@ -115,14 +117,18 @@ def admit(path: Path) -> str:
     Whoever calls this has seen to it that the user wants the file to be run. Raises Refused, with what is wrong in it.
     """
     name = name_for(path)
-    told = _ask(Asked(str(path), name))
+    told = _ask(Asked(str(path), name), MOST_SECONDS)
     try:
         data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in told.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:
         raise Refused(f"KERNEL in {clean(path.name)} is not as it must be: {clean(str(error))}") from None
 
+    @lru_cache(maxsize=8)
+    def asked(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
+        return _ask(Asked(str(path), name, shape, stepwise), PLAN_SECONDS).steps
+
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-        return iter(_ask(Asked(str(path), name, shape, stepwise)).steps)
+        return iter(asked(shape, stepwise, code_of(name)))
 
     _known[name] = OwnKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
     return name
@@ -158,13 +164,13 @@ def _fingerprint(path: Path) -> str:
     return _codes[path][1]
 
 
-def _ask(asked: Asked) -> Told:
+def _ask(asked: Asked, seconds: float) -> Told:
     """What the file says, by a process of its own. Raises Refused."""
     file = clean(Path(asked.path).name)
     process = ChildProcess(python("fwtui.measure.own_kernel"), worker_environment("real"), stdin=-1)
-    ended = process.finish(MOST_SECONDS, msgspec.json.encode(asked))
+    ended = process.finish(seconds, msgspec.json.encode(asked))
     if ended.code is None:
-        raise Refused(f"{file} takes more than {MOST_SECONDS:g} s to say what it is; look for a loop that does not end")
+        raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
     try:
         told = msgspec.json.decode(ended.stdout, type=Told)
     except msgspec.MsgspecError:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 from typing import NamedTuple
 
+from fwtui.common.text import clean
+from fwtui.experiment.own_kernels import path_of
 from kernels import registry
+from kernels.own import files_of
 
 COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
@@ -25,8 +29,27 @@ class Source(NamedTuple):
     marked: frozenset[int]
 
 
-@cache
 def source(kernel_id: str) -> Source:
+    """What a kernel's source shows: of a rung the part that is compiled, of one of the user's own its whole file as it is now."""
+    path = path_of(kernel_id)
+    return _own(Path(path)) if path else _of_rung(kernel_id)
+
+
+def _own(path: Path) -> Source:
+    """With its relaxations marked, where it is Python that can be read."""
+    shown = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
+    try:
+        text = shown.read_text("utf-8", "replace").expandtabs(4)
+    except OSError:
+        return Source(shown.name, 1, (), frozenset())
+    marked: frozenset[int] = frozenset()
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        marked = frozenset(number for node in _compiled(text) for number in _relaxations(node))
+    return Source(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), marked)
+
+
+@cache
+def _of_rung(kernel_id: str) -> Source:
     """The part of a kernel's file that is compiled, with its relaxations marked.
 
     A kernel that has another file's program built shows that one's; where nothing is compiled at all, its own whole file.

@@ -9,6 +9,8 @@ from kernels.parts import by_vertex
 from kernels.plan import Cost, Program, Shape, Step, Target
 
 MOST_N = 32768  # whose cells an int of the kernel can count
+INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
+DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -20,7 +22,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     grid = (-(-shape.n // 32), -(-shape.n // 8))
     relax = Launch(f"relax<{number(shape)}>", block=(32, 8), grid=lambda args: grid)
-    return program(shape, target, __file__, {"relax": relax})
+    return program(shape, target, __file__, {"relax": relax}, INCLUDE, DEFINE)
 
 
 KERNEL = own(plan, build, simulates=False, max_n=MOST_N)

@@ -7,6 +7,8 @@ from kernels.parts import blocked
 from kernels.plan import Program, Shape, Target
 
 MOST_N = 32768  # whose cells an int of the kernel can count
+INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
+DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -21,6 +23,8 @@ def build(shape: Shape, target: Target) -> Program:
             "panels": Launch(f"panels<{kind}>", block, lambda args: (others, 2)),
             "rest": Launch(f"rest<{kind}>", block, lambda args: (others, others)),
         },
+        include=INCLUDE,
+        define=DEFINE,
     )
 
 

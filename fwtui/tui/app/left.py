@@ -23,6 +23,7 @@ class Left(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     usual: Experiment | None = None
     form: Experiment | None = None
+    own_files: tuple[str, ...] = ()  # kernels of the user's own that were chosen, the last one first
     course: str = ""  # name of the step that was open last
     session: str = ""  # path of the last one in which something ran
     baseline: int | None = None  # number of its run

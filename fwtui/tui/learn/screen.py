@@ -14,6 +14,7 @@ from textual.containers import Container, VerticalScroll
 from textual.events import ScreenResume
 
 from fwtui.common.errors import Refused
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.learn import real
 from fwtui.learn.course import step_named
 from fwtui.learn.course_progress import CourseProgress, Page
@@ -31,7 +32,6 @@ from fwtui.tui.learn.course_words import CourseWords, GuessScreen, Lesson
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
-from kernels import registry
 
 SECONDS = 0.6  # of one k while it plays
 OF_MATRIX = ("by", "walk", "weight", "size", "another", "compare", "kernel")
@@ -220,7 +220,7 @@ class LearnScreen(Frame):
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))
 
     def action_kernel(self, direction: int) -> None:
-        ids = list(registry())
+        ids = list(known_kernels())
         self.follow(ids[(ids.index(self.stepping.experiment.kernel) + direction) % len(ids)])
 
     def follow(self, kernel: str) -> None:
@@ -372,5 +372,5 @@ class LearnScreen(Frame):
             for step in self.progress.lessons.course:
                 title = f"Course {step.number}: {step.written.title}"
                 yield Command(title, partial(self.open_step, step.name), step.written.kernel)
-        for kernel in registry().values():
+        for kernel in known_kernels().values():
             yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)

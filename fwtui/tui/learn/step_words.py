@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.kernel_source import source
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping
@@ -99,9 +100,7 @@ class LessonWords(Drawn[Shown]):
     """What the kernel's idea is and why the hardware likes it, with its compiled source: relaxations have a bar and a colour."""
 
     def draw(self, subject: Shown, width: int) -> Sequence[Content]:
-        from kernels import registry
-
-        kernel = registry()[subject.kernel]
+        kernel = kernel_named(subject.kernel)
         rows: list[Content] = []
         if subject.whole:
             rows += [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]

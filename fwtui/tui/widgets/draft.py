@@ -14,6 +14,7 @@ from fwtui.graphs.formats import read_help
 from kernels.plan import Kernel, Option
 
 OPTION = "option-"  # begins the key of a kernel's own option
+OWN = "your own…"  # in the list of kernels: a file that is asked for
 UNITS = {"SECONDS": "s"}
 Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> whether it would run in the simulator
 Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot run here
@@ -138,6 +139,8 @@ class Draft(Drafted):
     def _row(self, field: Field, usual: Experiment) -> Row:
         text, choices = self._field_text(field), self._choices(field)
         help = self.kernel.summary if field.name == "kernel" else field.help
+        if field.name == "kernel" and choices is not None:
+            choices = (*choices, OWN)
         return Row(field.name, titled(field), help, text, choices, changed=choices != () and text != field.show(usual))
 
     def experiment(self) -> Experiment:
