@@ -158,7 +158,7 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
         return WORKER_DIED
     if run.wrong:
         return WRONG
-    if run.state == "failed" and run.fault is None:  # what is wrong in a kernel of the user's own
+    if run.state == "failed" and run.fault is None and run.experiment.code:  # what is wrong in a kernel of the user's own
         return USAGE
     return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
