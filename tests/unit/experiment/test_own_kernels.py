@@ -13,6 +13,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.own_kernels import admit, located, name_for
+from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import Stepping, stepping
 from kernels.plan import Cost, Shape
 
@@ -44,6 +45,18 @@ def test_its_experiment_has_its_fingerprint_and_no_path(tmp_path: Path) -> None:
 def test_its_plan_can_be_followed_step_by_step(tmp_path: Path) -> None:
     at: Stepping = stepping(Experiment(kernel=admit(written(tmp_path)), n=5))
     assert len(at.trace.moments) == 5
+
+
+def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    name = admit(path)
+    assert source(name).lines[0] == '"""Row by row, in NumPy."""' and not source(name).marked
+    path.write_text("@jit\ndef relax(d, k):\n\td[0, 0] = min(d[0, 0], d[0, k])\n")
+    assert source(name).marked == {3} and source(name).lines[2].startswith("    d[0, 0]")
+    path.write_text("def relax(:\n")
+    assert source(name).lines[0] == "def relax(:"
+    (tmp_path / "mine.cu").write_text("// in C++\n")
+    assert (source(name).file, source(name).lines[0]) == ("mine.cu", "// in C++")
 
 
 def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path) -> None:
