@@ -104,6 +104,6 @@ def test_what_cannot_be_written_is_not_remembered(tmp_path: Path, monkeypatch: p
 
 
 def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else() -> None:
-    files = ("/home/u/hw/mine.py",)
+    files = ("/hw/mine.py",)
     left.save(Left(usual=USUAL, form=changed(USUAL, kernel="mine"), course="tiles", session="/s", own_files=files))
     assert left.load() == Left(usual=USUAL, course="tiles", session="/s", own_files=files)

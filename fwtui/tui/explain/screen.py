@@ -196,7 +196,7 @@ class ExplainScreen(Frame):
             case "undo" if not self.is_mounted or not self.query_one(OccupancyPanel).changed:
                 return "the sliders are where they began"
             case "source" if self.view.run is None or not self.view.run.source:
-                return "no source was recorded with this run; --record-source keeps that of a kernel of your own"
+                return "no source was recorded; --record-source keeps your own kernel's"
             case "other" if len(self.model.runs) < 2:
                 return "there is no other run"
         return super().why_not(action)
