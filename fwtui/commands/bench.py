@@ -12,6 +12,7 @@ from fwtui.analysis.report import markdown, result
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="float32", metavar="TYPE,...", help="number types; default: float32")
     parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels; default: auto and the best known rungs")
     peers = ", ".join((*RUNGS, *PACKAGES))
+    add_own(parser)
     parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {peers}, or none; default: those installed")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each kernel and package; default: 3")
     parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
@@ -97,6 +99,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     base = Experiment(**changes)
     backend = auto_device(base).backend
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
+    given.kernel = admitted(given.kernel, given)
     names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else []
     if given.peers is None:
         others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]

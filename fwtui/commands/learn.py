@@ -36,7 +36,10 @@ def execute(given: argparse.Namespace) -> int:
     if given.list:
         whole = not any(course.problems())
         titles, *rows = listed(course)
-        told = [*([f"{course.name}, in about {course.minutes} minutes", ""] if whole else []), *table([titles, *rows], ("kernel", "asks", "run", "name"))]
+        told = [
+            *([f"{course.name}, in about {course.minutes} minutes", ""] if whole else []),
+            *table([titles, *rows], ("kernel", "asks", "run", "name")),
+        ]
         print("\n".join([json.dumps(dict(zip(titles, row, strict=True))) for row in rows] if given.json else told))
         return OK if whole else WRONG
     step = step_named(course.course, given.step).name if given.step is not None else ""

@@ -25,7 +25,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, shown
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -64,6 +64,7 @@ def execute(given: argparse.Namespace) -> int:
         for experiment in asked:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
         if given.baseline is not None:
+            given.baseline = kernel_named(given.baseline).id
             asked = _first(given.baseline, asked)
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
@@ -132,7 +133,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             if given.answers and run.answers is not None and run.answers.vertices:
                 facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
                 print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
-            hinted += [(f"run {run.id}", hint) for hint in hints(live.model, run)[:MOST_HINTS]]
+            hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
@@ -156,7 +157,11 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
-    return WRONG if run.wrong else {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+    if run.wrong:
+        return WRONG
+    if run.state == "failed" and run.fault is None and run.experiment.code:  # what is wrong in a kernel of the user's own
+        return USAGE
+    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
 def _answer(live: Live, run: int) -> None:

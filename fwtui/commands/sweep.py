@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.commands.support.asking import add_fields, experiments, kernel_options
+from fwtui.commands.support.asking import add_fields, admit_asked, experiments, kernel_options
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
@@ -31,7 +31,6 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
-from kernels import registry
 
 ORDER = 30
 WITHIN = 300.0
@@ -83,7 +82,9 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
     """What stays the same, and what was given of what can be swept. Raises Refused."""
+    admit_asked(given)
     plain = argparse.Namespace(**vars(given))
+    plain.option = []
     texts: dict[str, str] = {}
     for name in names():
         key = f"option_{name}" if name in kernel_options() else f"field_{name}"
@@ -94,7 +95,7 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
     kernels = [kernel_named(name) for name in read_axis("kernel", texts["kernel"], ()).values] if "kernel" in texts else []
     plain.field_kernel = kernels[0].id if kernels else None
     base = experiments(plain, gpu)[0]
-    axes = [read_axis(name, text, kernels or [registry()[base.kernel]]) for name, text in texts.items()]
+    axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
         raise Refused("nothing varies; give several values of something, like `fwtui sweep -n 256..4096 --tile all`")
     if given.field_budget is None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import kernels
+from fwtui.common.text import clean
+from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import MOST_N
 from kernels import registry
+from kernels.own import files_of
 from kernels.plan import Kernel, Shape
 
 COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
@@ -34,8 +38,27 @@ class _Function(NamedTuple):
     node: ast.FunctionDef
 
 
-@cache
 def source(kernel_id: str) -> tuple[Part, ...]:
+    """What a kernel's source shows: of a rung what is compiled, of one of the user's own its whole file as it is now."""
+    path = path_of(kernel_id)
+    return (_own(Path(path)),) if path else _of_rung(kernel_id)
+
+
+def _own(path: Path) -> Part:
+    """With its relaxations marked, where it is Python that can be read."""
+    shown = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
+    try:
+        text = shown.read_text("utf-8", "replace").expandtabs(4)
+    except OSError:
+        text = ""
+    relaxing: frozenset[int] = frozenset()
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        relaxing = frozenset(number for node in _decorated(ast.parse(text)) for number in _relaxations(node))
+    return Part(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing, frozenset(), frozenset())
+
+
+@cache
+def _of_rung(kernel_id: str) -> tuple[Part, ...]:
     """The functions of a kernel's ops in the order in which they run, each with those that it calls after it.
 
     Where nothing is compiled, as one part its whole file.
@@ -117,7 +140,11 @@ def _file(module: str) -> str:
 
 
 def _compiled(module: str) -> list[ast.FunctionDef]:
-    functions = [node for node in ast.walk(_parsed(module)) if isinstance(node, ast.FunctionDef)]
+    return _decorated(_parsed(module))
+
+
+def _decorated(tree: ast.Module) -> list[ast.FunctionDef]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return [f for f in functions if any(_called(decorator) in COMPILED for decorator in f.decorator_list)]
 
 

@@ -124,5 +124,5 @@ def _settled(experiment: Experiment) -> Experiment:
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
     wanted = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
     options = {option.name: value for option, value in wanted if value in option.values}
-    plain = changed(experiment, tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
+    plain = changed(experiment, code="", tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
     return settle(plain, kernel.backend == "cuda")

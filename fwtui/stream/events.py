@@ -32,7 +32,9 @@ FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader does not mind a newer one
 SAMPLES_TOLD = 100  # of one run at most; its RunDone counts all
+PLAN_STEPS, PLAN_RECTS = 16, 32  # of a plan in one event, and of a step's reads or writes, at most
 BINS, CELLS = 32, 48  # of a histogram, and along a side of a map of distances, at most
+Cells = tuple[Count, Count, Count, Count]
 E = TypeVar("E", bound="Event")
 
 
@@ -123,6 +125,34 @@ class Planned(Event, frozen=True, kw_only=True):
     steps: Count
     relaxations: Count
     device_bytes: Count
+
+
+class PlanStep(Struct, frozen=True):
+    """A step of a plan, or the heaviest of several; its relaxations are those of all of them. Rectangles are top, left, bottom,
+    right, whichever matrix they are in."""
+
+    round: Count
+    phase: str
+    relaxations: Count
+    reads: Annotated[tuple[Cells, ...], Meta(max_length=PLAN_RECTS)]
+    writes: Annotated[tuple[Cells, ...], Meta(max_length=PLAN_RECTS)]
+
+
+class Plan(Event, frozen=True, kw_only=True):
+    """Steps of the plan of a user's own kernel, told so that no replay needs its file; all of these events together have `of`."""
+
+    run: RunId
+    of: Count
+    steps: Annotated[tuple[PlanStep, ...], Meta(max_length=PLAN_STEPS)]
+
+
+class Source(Event, frozen=True, kw_only=True):
+    """Lines of a file of the user's own kernel, from the line `first` on; only told where that was asked for."""
+
+    run: RunId
+    file: str  # its name
+    first: Count
+    lines: tuple[str, ...]
 
 
 class Stage(Event, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, _changed, passes
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareTable, Line, cells, columns
-from fwtui.tui.frame.dialogs import PickSession
+from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.run.history import HistoryTable
 
@@ -121,7 +121,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await go(pilot, "o")
-        assert isinstance(app.screen, PickSession)
+        assert isinstance(app.screen, PickFile)
         assert app.screen.query_one(OptionList).option_count >= 2
         await go(pilot, "escape")
         screen = shown_screen(app)
@@ -138,9 +138,9 @@ async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp
 async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
     answers: list[str | None] = []
     async with app.run_test(size=WIDE) as pilot:
-        await app.push_screen(PickSession(["a[/]b", "c"]), answers.append)
+        await app.push_screen(PickFile("Another session", [("a[/]b", "a[/]b"), ("c", "c")], ""), answers.append)
         await go(pilot, "enter")
-        await app.push_screen(PickSession([]), answers.append)
+        await app.push_screen(PickFile("Another session", [], ""), answers.append)
         await pilot.pause()
         app.screen.query_one(Input).value = " /tmp/x "
         await go(pilot, "enter")

@@ -34,6 +34,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.block_threads": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
+    "kernels.programs.cuda_source": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),

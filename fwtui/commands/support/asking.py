@@ -7,10 +7,12 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from itertools import product
 from typing import Any
 
+from fwtui.commands.support.own_kernel import add_own, admitted, take_options
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from kernels import registry
@@ -30,6 +32,9 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         about = field.help + ("; several with commas" if field.name in several and only is None else "")
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     if only is None:
+        about = "an option of your own kernel; may be said several times"
+        group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
+        add_own(parser)
         _add_options(parser)
 
 
@@ -72,7 +77,7 @@ def kernel_options() -> Collection[str]:
 def _kernel_options() -> dict[str, list[tuple[str, Option]]]:
     """Every kernel's own options by name, with the kernels that have one of that name."""
     found: dict[str, list[tuple[str, Option]]] = {}
-    for kernel in registry().values():
+    for kernel in known_kernels().values():
         for option in kernel.options:
             found.setdefault(option.name, []).append((kernel.id, option))
     return found
@@ -85,6 +90,7 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
     preferred = settings.load()
+    admit_asked(given)
     asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
     kernels = list(dict.fromkeys(e.kernel for e in asked))
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
@@ -93,6 +99,13 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
     return asked
+
+
+def admit_asked(given: argparse.Namespace) -> None:
+    """Let the kernels and options of the user's own that are asked for be known like all others. Raises Refused."""
+    if hasattr(given, "trust"):
+        given.field_kernel = admitted(given.field_kernel, given)
+        take_options(given, kernel_options())
 
 
 def _options(given: argparse.Namespace) -> dict[str, str]:

@@ -193,6 +193,7 @@ class FwtuiApp(App[None]):
             view = View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson)
             if self._left is not None:
                 view.experiment, view.step = self._left.begins_with(self._experiment), self._left.course
+                view.own_files = self._left.own_files
                 view.look_back = self._look_back if self.source.recorder is None else None
             self._enter(view)
         if self._replay is not None or self.source is None:
@@ -404,7 +405,7 @@ class FwtuiApp(App[None]):
         if self._left is None or self.source is None:
             return
         view, recorder = self._views[0], self.source.recorder or self.source.keeper
-        now = replace(self._left, usual=self._experiment, form=view.experiment, course=view.step)
+        now = replace(self._left, usual=self._experiment, form=view.experiment, course=view.step, own_files=view.own_files)
         if self.source.model.runs and recorder is not None:
             now = replace(now, session=str(recorder.path.absolute()), baseline=view.baseline)
         if now != self._left:

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from fwtui.stream.events import Source
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
@@ -129,6 +130,20 @@ class HelpScreen(Dialog):
         return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
 
 
+class SourceScreen(Dialog):
+    """The source of a kernel of the user's own, as a session tells it: text, and nothing else."""
+
+    BINDINGS: ClassVar = [Binding("s", "close", "Close", id="source.close", show=False, tooltip="close this")]
+
+    def __init__(self, heading: str, parts: Iterable[Source]):
+        rows: list[Row] = []
+        for part in parts:
+            if part.first <= 1:
+                rows.append((line((part.file, STRONG)), ""))
+            rows += [(line((f"{number:>5} ", MUTED)), words) for number, words in enumerate(part.lines, part.first)]
+        super().__init__(heading, Scrolled(rows))
+
+
 class LogScreen(Dialog):
     """The whole log, and the last words of the process that died."""
 
@@ -157,17 +172,18 @@ class ChoiceScreen(Dialog):
         self.dismiss(self._choices[event.option_index][0])
 
 
-class PickSession(ChoiceScreen):
-    """Asks for a session: one that is here, or the path of another one."""
+class PickFile(ChoiceScreen):
+    """Asks for one of several files, given as ChoiceScreen's choices, or for the path of another one."""
 
-    DEFAULT_CSS = "PickSession OptionList { max-height: 12; }"
+    DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
-    def __init__(self, names: Sequence[str]):
-        super().__init__("Another session", ((name, name) for name in names), "Enter takes it, Esc closes this")
+    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
+        super().__init__(heading, choices, "Enter takes it, Esc closes this")
+        self._another = another
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
+        yield Input(placeholder=self._another, max_length=1000, compact=True, id="path")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -200,7 +216,9 @@ class EndScreen(Dialog):
 
 
 class FormScreen(Dialog):
-    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
+    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started, and "own"
+    where a kernel of the user's own is asked for.
+    """
 
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
     BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
@@ -215,6 +233,10 @@ class FormScreen(Dialog):
     def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
         event.stop()
         self.action_run()
+
+    def on_experiment_form_own_wanted(self, event: ExperimentForm.OwnWanted) -> None:
+        event.stop()
+        self.dismiss("own")
 
     def action_run(self) -> None:
         form = self.query_one(ExperimentForm)

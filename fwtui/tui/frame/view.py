@@ -71,6 +71,7 @@ class View:
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
+    own_files: tuple[str, ...] = ()  # kernels of the user's own that were chosen, the last one first
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown

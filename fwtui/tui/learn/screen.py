@@ -15,6 +15,7 @@ from textual.events import Key, ScreenResume
 from textual.widgets import Input
 
 from fwtui.common.errors import Refused
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.learn import real
 from fwtui.learn.course import step_named
 from fwtui.learn.course_progress import CourseProgress, Page
@@ -33,7 +34,6 @@ from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
 from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
 from fwtui.tui.learn.step_words import LessonWords, Place, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
-from kernels import registry
 
 DIGITS = "0123456789"
 OF_MATRIX = ("by", "walk", "weight", "size", "another", "compare", "kernel")
@@ -284,7 +284,7 @@ class LearnScreen(Frame):
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))
 
     def action_kernel(self, direction: int) -> None:
-        ids = list(registry())
+        ids = list(known_kernels())
         self.follow(ids[(ids.index(self.stepping.experiment.kernel) + direction) % len(ids)])
 
     def follow(self, kernel: str) -> None:
@@ -490,5 +490,5 @@ class LearnScreen(Frame):
             for step in self.progress.lessons.course:
                 title = f"Course {step.number}: {step.written.title}"
                 yield Command(title, partial(self.open_step, step.name), step.written.kernel, looks=True)
-        for kernel in registry().values():
+        for kernel in known_kernels().values():
             yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title, looks=True)

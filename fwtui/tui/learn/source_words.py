@@ -58,7 +58,9 @@ class SourceWords(Drawn[Running]):
 def _coloured(part: Part) -> Iterator[Content]:
     """The lines of a part, as far to the left as they go."""
     text = dedent("\n".join(part.lines))
-    yield from highlight(text, language="python", theme=_Theme).split("\n", allow_blank=True)
+    yield from highlight(text, language="python" if part.file.endswith(".py") else "cpp", theme=_Theme).split(
+        "\n", allow_blank=True
+    )
 
 
 def _numbered(number: int, code: Content, runs: bool, relaxes: bool, width: int) -> list[Content]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping
 from fwtui.tui.frame.glossary import used
@@ -92,11 +93,9 @@ class LessonWords(Drawn[str]):
     """What the idea of a kernel is, by its id, and why the hardware likes it; nothing beside the course, which says so itself."""
 
     def draw(self, subject: str, width: int) -> Sequence[Content]:
-        from kernels import registry
-
         if not subject:
             return []
-        kernel = registry()[subject]
+        kernel = kernel_named(subject)
         rows = [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
         rows += Content(kernel.lesson).wrap(width)
         terms = used(f"{kernel.summary} {kernel.lesson}")

@@ -77,7 +77,7 @@ class MatrixPicture(Widget):
                 self._motion.stop()
             self._place = 0
             self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
-        of = (run.id, run.experiment, run.n) if run is not None and run.padded else ()
+        of = (run.id, run.experiment, run.n, len(run.plan)) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
             self._film = film_of(run) if run is not None and of else None

@@ -108,7 +108,7 @@ def test_why_nothing_was_compared_is_a_sentence(monkeypatch: pytest.MonkeyPatch)
     stop.set()
     stopped = real.compare(s.trace, s.experiment, stop)
     assert not stopped.looks and stopped.reason == "not compared"
-    monkeypatch.setattr(real, "StepRequest", lambda experiment, weights: {"nothing": 1})
+    monkeypatch.setattr(real, "StepRequest", lambda *asked: {"nothing": 1})
     failed = real.compare(s.trace, s.experiment, Event())
     assert not failed.looks and "nothing" not in failed.reason and "\n" not in failed.reason and failed.reason
 
