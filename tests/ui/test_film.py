@@ -63,7 +63,6 @@ def by_hand(words: str = "words", frames: int = 3) -> Film:
         height=2,
         ground="#000000",
         dark=True,
-        name=words,
         title=words,
         origin=words,
         problems=(words,),
@@ -158,6 +157,7 @@ class TestCapture:
         before, after = film.text(asked.lines), film.text(asked.answered)
         assert "peak bandwidth" in before and asked.answer.words not in before and asked.answer.words in after
         assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
+        assert [run.run for run in film.runs] == [4, 8] and film.runs[0].begin == 0.0
         assert 0 <= film.frames[0].played < film.duration < 0.3, "the cut is all there is"
 
     def test_a_session_of_nothing(self, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ async def capture(
             # what plays says so, up to its end and, in a lecture, up to a marker
             player.playing = not (player.at_end or (moment.marker and player.stops))
             app.tick(0.0)
-            if moment is plan[-1]:
+            if moment.key:  # what people go to is right on the busiest machine
                 await settle(app, pilot)
             lines = await _screen(app, pilot, pool)
             frames.append(Frame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
@@ -121,7 +121,6 @@ async def capture(
         height=size[1],
         ground=cells.most_common(1)[0][0],
         dark=dark,
-        name=name,
         title=loaded.header.title or name,
         origin=recording.origin.removeprefix(f"{loaded.header.title} · "),
         problems=recording.problems,
@@ -129,7 +128,7 @@ async def capture(
         rows=rows,
         frames=frames,
         duration=clock.duration,
-        runs=[_stretch(model, run, clock) for run in runs[:MOST_RUNS] if run.started <= clock.end],
+        runs=[_stretch(model, run, clock) for run in runs[:MOST_RUNS] if _seen(run, clock)],
         stops=stops,
         directed=recording.marks.directed,
         head=head(PRINTED, "±"),
@@ -230,6 +229,10 @@ def _ink(style: Style) -> Ink:
         colour = blend_rgb(colour, ground, DIM)
     lines = bool(style.underline), bool(style.strike)
     return Ink(colour.hex, ground.hex, bool(style.bold), bool(style.italic), *lines)
+
+
+def _seen(run: Run, clock: Clock) -> bool:
+    return run.started <= clock.end and (run.finished is None or run.finished >= clock.begin)
 
 
 def _stretch(model: Model, run: Run, clock: Clock) -> Stretch:

@@ -83,7 +83,6 @@ class Film:
     height: int
     ground: str  # the colour behind everything
     dark: bool
-    name: str
     title: str
     origin: str
     problems: tuple[str, ...]
