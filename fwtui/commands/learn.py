@@ -6,7 +6,7 @@ import argparse
 import json
 
 from fwtui.commands.support.looking import add_look, preferred
-from fwtui.commands.support.printing import add_forms, table
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -37,7 +37,7 @@ def execute(given: argparse.Namespace) -> int:
         whole = not any(course.problems())
         titles, *rows = listed(course)
         told = [
-            *([f"{course.name}, in about {course.minutes} minutes", ""] if whole else []),
+            *(folded([f"{course.name}, in about {course.minutes} minutes", ""]) if whole else []),
             *table([titles, *rows], ("kernel", "asks", "run", "name")),
         ]
         print("\n".join([json.dumps(dict(zip(titles, row, strict=True))) for row in rows] if given.json else told))

@@ -32,7 +32,7 @@ def instead(text: str, words: Iterable[str]) -> str:
         beginnings = {len(word), len(wrong) if len(wrong) >= LEAST_BEGINNING else len(word)}
         return max(SequenceMatcher(None, wrong, word[:end].lower()).ratio() for end in beginnings)
 
-    best = max(known, key=likeness, default="")
+    best = max(known, key=lambda word: (likeness(word), -abs(len(word) - len(wrong))), default="")
     if len(known) > FEW and likeness(best) >= ALIKE:
         return f"did you mean {clean(best)}?"
     return f"choose one of {', '.join(map(clean, known))}"

@@ -121,7 +121,7 @@ def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -
     assert not [entry for entry in find() if entry.origin == "kept"], "not before it is over"
     live.close()
     (entry,) = [entry for entry in find() if entry.origin == "kept"]
-    assert (entry.runs, entry.complete, entry.own) == (1, True, False)
+    assert (entry.runs, entry.complete, entry.own) == (1, True, True)
 
 
 def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Live]) -> None:

@@ -19,7 +19,7 @@ from kernels.plan import Shape, Target
 def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels, with one more that is preferred to all others on a CPU."""
     more = {**registry(), "plain": plain("cpu", 1000)}
-    for module in ("kernels", "kernels.auto", "fwtui.solver.picking", "fwtui.experiment.experiment", "fwtui.machine.auto"):
+    for module in ("kernels", "kernels.auto", "fwtui.solver.picking", "fwtui.experiment.own_kernels", "fwtui.machine.auto"):
         monkeypatch.setattr(f"{module}.registry", lambda: more, raising=False)
     monkeypatch.setattr("fwtui.machine.tuned.load", lambda *given: ())
 
