@@ -290,7 +290,7 @@ def test_adding_a_file_adds_a_kernel(another_rung: Path) -> None:
 
 
 def test_the_readmes_example_is_a_sound_rung(another_rung: Path) -> None:
-    example, *_ = re.findall(r"```python\n(.*?)```", (Path(kernels.__path__[0]) / "README.md").read_text(), re.DOTALL)
+    *_, example = re.findall(r"```python\n(.*?)```", (Path(kernels.__path__[0]) / "README.md").read_text(), re.DOTALL)
     (another_rung / "k98_example.py").write_text(example)
     kernel = registry.__wrapped__()["square-blocks"]
     test_every_plan_is_sound(kernel)
