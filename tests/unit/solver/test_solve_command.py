@@ -118,7 +118,7 @@ class TestMistakes:
             (["--from", "a", "--to", "b", "--pairs", "p.csv"], "leave out either"),
             (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .csv, .tsv"),
             (["-o", "nowhere/out.npy"], "out.npy cannot be written: no such file"),
-            (["-o", "towns.csv"], "towns.csv is what is read, and would be overwritten; choose another name"),
+            (["-o", "towns.csv"], "towns.csv is the input, and would be overwritten; choose another name"),
             (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is what is read"),
             (["--pairs", "none.csv"], "none.csv cannot be read"),
             (["--pairs", "towns.csv", "-o", "o.npy"], "ends in none of .csv, .tsv, as which pairs"),

@@ -184,7 +184,7 @@ def test_the_same_answers_to_the_bit() -> None:
 
 def test_what_the_host_has_to_say() -> None:
     said = json.loads(in_simulator(ELSEWHERE))
-    assert said["short"] == "counted afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
+    assert said["short"] == "checked afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
     assert said["wider"] == "int32"
     for kind in ("arcs", "rows"):
         assert said[f"short, {kind}"] == said["short"] and said[f"long, {kind}"] == said["long"]

@@ -143,8 +143,8 @@ def test_arrays_on_the_device_stay_there() -> None:
             "leaves no room in int16",
             "nothing proves that they do",
             "dtype 'int8' is not one",
-            "weights of type bool are no numbers",
-            "weights of type >f8 are no numbers that a GPU has",
+            "weights of type bool are not numbers",
+            "weights of type >f8 are not numbers that a GPU has",
         ),
         strict=True,
     ):
