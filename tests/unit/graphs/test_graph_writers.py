@@ -234,9 +234,7 @@ class TestCommand:
 
     def test_a_dense_file_has_to_fit_on_the_disk(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10 * 10 * 4))
-        with pytest.raises(
-            Refused, match=r"11 vertices in float32 needs 484 B of disk space and 400 B are free; .* up to 10"
-        ):
+        with pytest.raises(Refused, match=r"11 vertices in float32 needs 484 B of disk space and 400 B are free; .* up to 10"):
             save(Experiment(n=11), str(tmp_path / "g.npz"))
         save(Experiment(n=10), str(tmp_path / "g.npz"))
 

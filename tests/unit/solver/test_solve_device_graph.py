@@ -191,7 +191,7 @@ def test_what_the_host_has_to_say() -> None:
     assert said["two words of sources"] == said["long"]
     assert said["cycle"].startswith("NegativeCycleError: the graph has a negative cycle: ")
     assert said["loop"] == "NegativeCycleError: the graph has a negative cycle: 1 -> 1"
-    assert said["infinite"].startswith("Refused: -inf is no weight")
+    assert said["infinite"].startswith("Refused: -inf is not a weight")
     assert said["zeros"].startswith("Refused: zeros off the diagonal") and "numpy.ma.array" in said["zeros"]
     assert said["no vertex"].startswith("ValueError: axis 1 index 7 exceeds")
     assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
@@ -228,7 +228,7 @@ class TestLazyGraph:
     def test_refusals_are_accepts(self) -> None:
         graph = lazy_of_object(np.array([[0, -np.inf], [1, 0]]))
         assert graph is not None
-        with pytest.raises(Refused, match="-inf is no weight"):
+        with pytest.raises(Refused, match="-inf is not a weight"):
             _ = graph.adjacency
 
 
