@@ -13,7 +13,7 @@ cuda: Any
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every task asks memory for d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
+    # every task reads d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
     asked = 4 * n * n * shape.itemsize
     # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
     cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
@@ -29,7 +29,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     @jit
     def relax(distance, k):
-        # neighbouring threads take neighbouring columns: their loads join into whole memory transactions
+        # neighbouring threads take neighbouring columns: their loads coalesce into whole memory transactions
         j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
         i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
         # a pitched row is longer than the matrix is wide
@@ -53,14 +53,14 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="One thread for each pair (i, j), one launch for each k, everything from global memory.",
     lesson=(
-        "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, and "
-        "what it costs are requests: each relaxation asks for three numbers and writes one. Neighbouring threads share d[i, k] "
-        "and caches serve row k and column k, so the model's bandwidth can exceed what the memory chips deliver, while the "
-        "chips themselves are far from full: compare it with what GPM or counters say of them. Where the arithmetic is not "
-        "full either, time goes into waiting: a thread asks, relaxes once and ends, and the next block takes its place. The "
-        "matrix may also live elsewhere: mapped memory stays in the host, so no copy is needed but every access that no cache "
-        "serves crosses the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded "
-        "so that each starts on a 128-byte boundary, and a warp's access is never split over one transaction more."
+        "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, but it "
+        "costs memory requests: each relaxation reads three numbers and writes one. Neighbouring threads share d[i, k] and "
+        "caches serve row k and column k, so the model's bandwidth can exceed what the memory chips deliver, while the chips "
+        "themselves are far from busy: compare it with GPM or the counters. If the arithmetic units are not busy either, the "
+        "time goes into waiting: a thread loads, relaxes once and ends, and the next block takes its place. The matrix may also "
+        "live elsewhere: mapped memory stays in the host, so no copy is needed, but every access that misses the caches crosses "
+        "the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded so that each "
+        "starts on a 128-byte boundary, so a warp's access never needs an extra transaction."
     ),
     options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes")),
     memories=("device", "pinned", "mapped", "managed"),

@@ -14,7 +14,7 @@ THREADS = 256
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every result asks for its three cells again, also in the same thread: a store in between may have changed them
+    # every result reads its three cells again, even in the same thread: a store in between may have changed them
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize))
 
 
@@ -37,7 +37,7 @@ def build(shape: Shape, target: Target) -> Program:
                 i = int32(top + r)
                 if i < n:
                     for c in range(results):
-                        # neighbouring threads are `results` columns apart: the larger the square, the less their accesses join
+                        # neighbouring threads are `results` columns apart: in larger squares their accesses coalesce less
                         j = int32(left + c)
                         distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
@@ -52,12 +52,11 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="Each thread computes a small square of results instead of one, still from global memory.",
     lesson=(
-        "Blocks are the idea of the next rungs; this one takes only their shape. A thread computes a square of h x h results, so "
-        "there are fewer threads to start, and row k and column k are used again by the same thread, from the nearest cache. "
-        "But k still advances by one per launch, so the matrix passes by as often as before. And neighbouring threads are "
-        "now h columns apart: one instruction of a warp touches h times as many memory segments, of which it uses a part. "
-        "With large h there are also too few threads to hide how long memory takes. A little of it may help; much of it "
-        "undoes what coalescing gave."
+        "The next rungs are about blocks; this one has only their shape. A thread computes a square of h x h results, so there "
+        "are fewer threads to start, and row k and column k are used again by the same thread, from the nearest cache. But k "
+        "still advances by one per launch, so the matrix passes by as often as before. And neighbouring threads are now h "
+        "columns apart: one instruction of a warp touches h times as many memory segments and uses only part of each. With large "
+        "h there are also too few threads to hide memory latency. A small h may help; a large one undoes the gain of coalescing."
     ),
     options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),
 )

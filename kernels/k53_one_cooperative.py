@@ -9,12 +9,12 @@ from kernels.plan import Program, Shape, Target
 
 cuda: Any
 tiles: Any
-# what a multiprocessor of every supported generation can hold at least
+# the least capacity of a multiprocessor in all supported generations
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
-    """So many that all of them are resident: a grid-wide barrier never ends if a block still waits for its place."""
+    """A grid whose blocks are all resident: a grid-wide barrier never ends if a block is still waiting for its turn."""
     results = shape.tile**2 // threads
     # a thread with more results needs more registers; the compiler is held to this number by launch_bounds
     registers = 64 if results == 1 else 80 if results <= 4 else 255
@@ -84,13 +84,13 @@ KERNEL = blocked.rung(
     summary="All three phases of all rounds in one launch, with barriers across the whole grid between them.",
     lesson=(
         "Three launches per round cost time on the host, so do all rounds in one: blocks stay on the GPU, take tile after tile, "
-        "and wait for each other at a barrier of the whole grid. That needs every block to be resident at once, so the grid "
-        "is as large as the GPU, not as large as the work. Its size suits the third phase; in the first, one block works "
-        "and all others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU "
-        "is not free either, and captured launches cost the host little: the saved launches count only where rounds are short. "
-        "In long rounds something else counts. One kernel that does all three phases needs many more registers than the third "
-        "phase alone, so fewer of its blocks are on a multiprocessor at a time, and while some of their threads wait there are "
-        "fewer others to go on with."
+        "and wait for each other at a barrier of the whole grid. That needs every block to be resident at once, so the grid is "
+        "as large as the GPU, not as large as the work. Its size suits the third phase; in the first, one block works and all "
+        "others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU is not free "
+        "either, and captured launches cost the host little: the saved launches count only where rounds are short. In long "
+        "rounds another effect dominates. One kernel that does all three phases needs many more registers than the third phase "
+        "alone, so fewer of its blocks are on a multiprocessor at a time, and while some of their threads wait there are fewer "
+        "others to go on with."
     ),
     memories=("device", "pinned"),
     off_gpu=False,

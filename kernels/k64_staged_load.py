@@ -8,7 +8,7 @@ from kernels.plan import Program, Shape, Target
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # the order of k does not matter to the result, and so each thread may have its own
+    # the order of k does not affect the result, so each thread may have its own
     return program(shape, target, cyclic=True)
 
 
@@ -17,14 +17,13 @@ KERNEL = blocked.optimized(
     title="Staged load",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
     build=build,
-    summary="As before, but each thread begins a slice at k = (i + j) mod 4 and goes round, so that no two ask the same bank.",
+    summary="Each thread begins a slice at k = (i + j) mod 4 and wraps around, so that no two access the same bank.",
     lesson=(
-        "The order in which k runs makes no difference to a tile whose panels are finished, so threads need not agree on one. "
-        "If the thread with cell (i, j) begins at k = (i + j) mod 4 and goes round, the sixteen threads of a 4x4 block ask for "
-        "sixteen different words in sixteen different banks, and on the authors' machine four turns became one. On today's "
-        "hardware threads that want the same word get it together anyway, and the natural order has an advantage of its own: "
-        "a thread's next four values lie side by side, and one instruction can load them. Compare the two, by time and by "
-        "the counter of bank conflicts."
+        "The order in which k runs makes no difference to a tile whose panels are finished, so threads need not agree on one. If "
+        "the thread with cell (i, j) begins at k = (i + j) mod 4 and wraps around, the sixteen threads of a 4x4 block read "
+        "sixteen different words from sixteen different banks, and on the authors' GPU four steps became one. On current GPUs "
+        "threads that read the same word get it together anyway, and the natural order has an advantage: a thread's next four "
+        "values are adjacent, and one instruction can load them. Compare the two, by time and by the counter of bank conflicts."
     ),
     matrices=2,
     preference=30,

@@ -5,7 +5,7 @@
 
 The rest of round p is cut in two: the *cross*, which is the next pivot's row and column of tiles, and the *bulk*, everything
 else. Once the cross is done the next pivot can be closed and its panels made, by a few multiprocessors, while all others work
-on the bulk. Two panels take turns, as the bulk still reads the old one while the new one is written.
+on the bulk. Two panels alternate, as the bulk still reads the old one while the new one is written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kernels.parts import register_tiled as tiled
 from kernels.parts.tuning import ALL, BULK, CROSS
 from kernels.plan import Program, Shape, Step, Target
 
-BESIDE, AHEAD = 0, 1  # lanes; of two that are ready the higher one goes first
+BESIDE, AHEAD = 0, 1  # lanes; the higher of two ready ones goes first
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """The steps of `register-tiled`, the rest of every round but the last in two parts."""
+    """The steps of `register-tiled`, with the rest of every round except the last in two parts."""
     last = shape.padded // shape.tile - 1
     steps: list[Step] = []
     bulk: tuple[int, ...] = ()  # where the last one stands
@@ -31,7 +31,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
             steps.append(tiled.panels_step(shape, p, AHEAD))
             steps.append(tiled.rest_step(shape, p, CROSS if p < last else ALL, AHEAD, bulk))
         if last > 1 and p < last:
-            # it needs the panels alone, but before the cross it would take the multiprocessors that the cross wants
+            # it needs only the panels, but before the cross it would take the cross's multiprocessors
             steps.append(tiled.rest_step(shape, p, BULK, BESIDE, (len(steps) - 1,)))
             bulk = (len(steps) - 1,)
     return iter(steps)
@@ -59,8 +59,8 @@ KERNEL = tiled.rung(
         "panels need only one row and one column of tiles of this round. So these are done first, and then two things run side "
         "by side: the next pivot with its panels, and the bulk of the rest, which is nearly all the work. On large graphs the "
         "first two phases vanish behind the third; on small ones the bulk is too short to hide them, and what counts is the "
-        "chain of pivot, panels and cross. The two strands are lanes of the plan, with an `after` wherever one needs what the "
-        "other made: in a captured graph they are branches, and the GPU starts whichever is ready."
+        "chain of pivot, panels and cross. The two strands are lanes of the plan, with an `after` wherever one needs the other's "
+        "result: in a captured graph they are branches, and the GPU starts whichever is ready."
     ),
     preference=60,
 )

@@ -15,7 +15,7 @@ from kernels.forms import FORMS
 
 
 def mend_shared_arrays() -> None:
-    """Give every block one shared array for each source line that asks for one, whichever thread comes first."""
+    """Give every block one shared array per source line, whichever thread comes first."""
     from numba.core import types
     from numba.cuda.simulator.kernelapi import FakeCUDAShared  # type: ignore[import-not-found]
     from numba.np import numpy_support
@@ -67,7 +67,7 @@ def spread(cell: Any) -> Any:
 
 
 class _Copies(local):
-    """One thread's copies under way: they happen as late as they may, so that a wait that is missing shows."""
+    """One thread's copies under way: they happen as late as possible, so that a missing wait shows."""
 
     def __init__(self) -> None:
         self.groups: list[list[Any]] = [[]]
