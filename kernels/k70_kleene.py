@@ -102,7 +102,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    # Volkov's shape turned over, as our rows are contiguous where his columns were; smaller for the simulator, where a
+    # Volkov's shape transposed, as our rows are contiguous where his columns were; smaller for the simulator, where a
     # thread is a real thread
     across, down, slab = (16, 8, 8) if target.backend == "simulator" else (*C_TILE, 16)
     rows_at_once = across // slab

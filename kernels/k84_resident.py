@@ -140,7 +140,7 @@ KERNEL = Kernel(
         "there are no launches in between: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. "
         "One of three barriers is saved too: instead of waiting for one block to close the pivot, each block closes it itself. "
         "That is the same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the "
-        "register-tiled kernel again, with 4 x 4 results to a thread, so that the few tiles have many threads to hide their "
+        "register-tiled kernel again, with 4 x 4 results per thread, so that the few tiles have many threads to hide their "
         "loads. Compare it with look-ahead: a captured graph starts a kernel in about the time of such a barrier, closes the "
         "next pivot meanwhile, and was faster on an H200 wherever both were measured, from a hundred vertices on."
     ),

@@ -90,7 +90,7 @@ class Tuner:
         self._live = live
         self._device = device
         self._kernels = kernels
-        self._experiment = experiment  # the graph, but for its size and number type
+        self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
         self.trials: dict[tuple[Problem, Config], Trial] = {}
         for trial in [] if fresh else tuned.load(device):

@@ -110,7 +110,7 @@ class Child(ChildProcess):
 
 
 def epitaph(exit_code: int) -> str:
-    """How a process ended, for a person: 'signal 9, killed'; 'exit code 1'."""
+    """How a process ended, in words: 'signal 9, killed'; 'exit code 1'."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:

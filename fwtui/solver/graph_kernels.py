@@ -245,7 +245,7 @@ def escaped_arcs(sources, targets, weights, sets, found):
 
 @cached_jit
 def leave(distances, out, first, n, far):
-    """Rows from `first` on, as Result has them."""
+    """Rows from `first` on, in the form of Result."""
     row = first + cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
         distance = np.float64(distances[row, column])

@@ -81,7 +81,7 @@ class HostGraph:
         return False
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
-        """(n, n) distances as Result has them: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
+        """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         if distances.itemsize == to.itemsize:
             result = _packed(distances, n).view(to)

@@ -77,7 +77,7 @@ class Evidence(NamedTuple):
     throttle: int
     integer_utilisation: float | None = None
     other_cpu: float | None = None  # share of the CPU used by other programs
-    cores: int | None = None  # logical cores of that CPU
+    cores: int | None = None  # the number of its cores
 
 
 class State(Struct, frozen=True, kw_only=True, dict=True):

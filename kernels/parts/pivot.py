@@ -4,7 +4,7 @@ threads      each keeps 4 x 4 cells of the tile in registers from the first k to
 k            the threads that hold row k and column k pass them to all others through shared memory
              barrier; every thread loads 4 + 4 words and does 16 relaxations
 k + 1        the same through another part of shared memory: late threads still find the words of k
-in the end   the tile to its place, and twice to `closed`, by columns and by rows, a word to a cell
+in the end   the tile to its place, and twice to `closed`, by columns and by rows, one word per cell
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PAPERS = (
 
 
 def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """Closes tile (p, p) and copies it twice, a word to a cell."""
+    """Closes tile (p, p) and copies it twice, one word per cell."""
     low, high = p * shape.tile, (p + 1) * shape.tile
     own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, CLOSED)
     cells = shape.tile**2

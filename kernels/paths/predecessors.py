@@ -4,7 +4,7 @@ For each i and j some v with d(i, v) + w(v, j) = d(i, j): that is one more produ
 with the arcs that may come last, whose minimum is known and whose position is wanted. So that the inner loop stays the same,
 one instruction for each relaxation, a number and its place share a word:
 
-    to[v, i]      d(i, v) * 2^shift                        turned over, as in the other products
+    to[v, i]      d(i, v) * 2^shift                        transposed, as in the other products
     middle[v, j]  w(v, j) * 2^shift + v mod 2^shift        far, unless the arc (v, j) is a strong one (short_arcs.py)
     best[i, j]    the least sum: its upper part is a length, its lower part says which v
 

@@ -2,7 +2,7 @@
 
 round p, tiles of B x B:   pivot    the tile (p, p), closed on the device by the steps of `register-tiled`
                            panels   row p, which stays on the device till the round ends, and column p, which stays there
-                                    lying on its side, as the products of products.py take their left operand
+                                    transposed, as the products of products.py take their left operand
                            rest     every other tile passes through one of three buffers:
 
     lane 1 (copies in)     | tile 3 |  tile 4 |  tile 5 | ...

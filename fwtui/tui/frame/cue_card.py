@@ -22,7 +22,7 @@ class Card(NamedTuple):
     of: int
     cue: Cue
     answer: Answer | str | None  # words where the run does not say; None until the user asks
-    key: str  # how the key is called that shows the answer
+    key: str  # the name of the key that shows the answer
     on: str  # and the one that goes on
 
 
@@ -53,7 +53,7 @@ class CueCard(Drawn["Card | None"]):
 def card(view: View, key_of: Callable[[str], str]) -> Card | None:
     """What is to be shown at the view's place in its recording; None where no marker stands.
 
-    `key_of` says how the key of a binding is called.
+    `key_of` gives the name of a binding's key.
     """
     if view.marker is None:
         return None

@@ -19,7 +19,7 @@ NUMBERS = (
     ("vs base", "how many times as fast as the baseline (b), for runs of the same n"),
     ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both (Mann-Whitney)"),
     ("= SAME, ? UNCLEAR", "within 1 % with that confidence; the measurement cannot tell: Compare says why"),
-    ("NOT COMPARED", "other work, or a time that counts for nothing: no ratio is formed"),
+    ("NOT COMPARED", "other work, or a time that does not count: no ratio is formed"),
     ("~100x", "by few passes, but too far apart for noise; rounded to one digit"),
     ("struck through", "the distances are wrong, or not checked, or there are none to be right"),
     ("indicative", "fewer than 10 passes, or less than half a second of them"),
