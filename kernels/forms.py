@@ -30,7 +30,7 @@ class Form(NamedTuple):
     instructions: str  # on the newest hardware supported
     dtypes: tuple[str, ...]  # of distances that may be computed this way; its own first
     one: str = ""  # PTX of one k: $0 = min($1 + $2, $3)
-    two: str = ""  # of two: $0 = min($1 + $2, $3 + $4, $5), where $6 is one
+    two: str = ""  # of two: $0 = min($1 + $2, $3 + $4, $5); $6 is 1
     share: int = 0
     lanes: int = 1  # relaxations in one instruction
     nonnegative: bool = False  # valid only for weights >= 0
@@ -57,7 +57,7 @@ _FLOAT = "{ .reg .f32 t; add.f32 t, $1, $2; min.f32 $0, t, $3; }"
 _INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
 _PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
 
-_INTS = ("int32", "int16")  # where there is no packed form, 16-bit distances are computed in 32-bit registers
+_INTS = ("int32", "int16")  # without a packed form, 16-bit distances are computed in 32-bit registers
 _pairs = partial(Form, dtypes=("int16",), one=_PAIR, lanes=2, nonnegative=True, capability=HOPPER)
 
 # compiled code refers to them by index

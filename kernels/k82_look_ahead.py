@@ -23,7 +23,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     """The steps of `register-tiled`, with the rest of every round except the last in two parts."""
     last = shape.padded // shape.tile - 1
     steps: list[Step] = []
-    bulk: tuple[int, ...] = ()  # where the last one stands
+    bulk: tuple[int, ...] = ()  # the index of the last one
 
     for p in range(last + 1):
         steps.append(tiled.pivot_step(shape, p, AHEAD))

@@ -78,7 +78,7 @@ class Shape:
     """Everything that decides a kernel's plan and its compiled form."""
 
     n: int  # vertices asked for
-    tile: int = 1  # 1 where the kernel has no tiles
+    tile: int = 1  # 1 for a kernel without tiles
     dtype: str = "float32"
     memory: str = "device"
     nonnegative: bool = True
@@ -158,7 +158,7 @@ class Program(Protocol):
 
     @abstractmethod
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        """Start one step; asynchronous on a GPU, where the stream may be capturing."""
+        """Start one step; asynchronous on a GPU, whose stream may be capturing."""
 
     @abstractmethod
     def unload(self, buffers: Buffers, stream: Any) -> Any:

@@ -20,7 +20,7 @@ class Course(NamedTuple):
 
     shares: tuple[float, ...]
     seconds: tuple[float, ...]
-    rounds: int  # of the plan; 0 where none are known
+    rounds: int  # of the plan; 0 if unknown
     sampled: bool
 
     @property

@@ -21,7 +21,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     return {
         # numba unpickles compiled CPU kernels, so only this user may write to their folder
         "NUMBA_CACHE_DIR": str(cache_folder()),
-        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve the others where cores are shared
+        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
         "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",

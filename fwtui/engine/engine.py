@@ -34,7 +34,7 @@ class Stretch:
 
 
 def stretches(plan: Sequence[Step]) -> list[Stretch]:
-    """The plan in serial order, cut where the phase changes."""
+    """The plan in serial order, split at changes of phase."""
     return [Stretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 

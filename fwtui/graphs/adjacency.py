@@ -77,7 +77,7 @@ class Adjacency:
 
 
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Weights in a kernel's type, its sentinel where there is no edge."""
+    """Weights in a kernel's type, its sentinel for no edge."""
     if block.dtype.kind == "f":
         no_edge = NO_EDGE[dtype.name]
         if float(block.dtype.type(no_edge)) != no_edge:

@@ -1,4 +1,4 @@
-"""Whether every distance of a graph fits the number type, and how that is known before the run."""
+"""Proves before a run that every distance of a graph fits the number type."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def proved_by_edges(graph: Facts, dtype: str) -> bool:
 
 
 def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
-    """How it is known that all distances fit the type; `distances_from` searches a graph. Raises Refused where they may not.
+    """The proof that all distances fit the type; `distances_from` searches a graph. Raises Refused if they may not.
 
     The bound is d(i, j) <= d(i, v) + d(v, j). If v does not reach every vertex and every vertex v, nothing is known
     beforehand, and verification has to check.

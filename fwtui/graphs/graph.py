@@ -35,7 +35,7 @@ class Facts:
 class GraphInput(Facts):
     """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
-    matrix: np.ndarray  # (n, n), kernels.plan.NO_EDGE where there is no edge, diagonal 0 (below 0: a negative self-loop)
+    matrix: np.ndarray  # (n, n), kernels.plan.NO_EDGE for no edge, diagonal 0 (below 0: a negative self-loop)
     negative_share: float | None = None  # of the edges
     potentials: np.ndarray | None = None  # (n,), int64 or float64, in units of the weights
     potential_range: int | float = 0  # of the potentials, if there are any

@@ -111,7 +111,7 @@ def tell(live: Session, run: int, experiment: Experiment) -> str:
 
 
 def shown(metric: Metric, values: Counters) -> str:
-    """A counter with its unit; n/a where it was not measured."""
+    """A counter with its unit; n/a if it was not measured."""
     value = values.get(metric.key)
     return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
@@ -160,7 +160,7 @@ def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | 
     if any("NVGPUCTRPERM" in words for words in (said.log, said.stderr)):
         return ncu.FORBIDDEN
     if profiled:
-        return f"ncu profiled {len(profiled)} kernels where {len(launches)} were launched, so they cannot be matched; report it"
+        return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
     own = [line for line in said.stderr.splitlines() if line.startswith("fwtui: ")]
     if own:
         return clean(own[-1].removeprefix("fwtui: "))

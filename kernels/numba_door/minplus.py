@@ -214,7 +214,7 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
 
 
 def _call(builder: Any, text: str, operands: list[Any], one: Any = None) -> Any:
-    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, where it is used, one."""
+    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, if used, one."""
     word = operands[0].type
     register = "f" if word == ir.FloatType() else "r"
     constraints = [f"={register}", *[register] * len(operands)]

@@ -109,7 +109,7 @@ def relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, de
     cell = np.dtype(np.int16) if chosen.lanes == 2 else best.dtype
     tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, chosen.lanes)
     middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, chosen.lanes)
-    # two float32 are compared by their bits, as integers, where the form says so
+    # some forms compare float32 by their bits, as integers
     compared = np.dtype(np.int32) if chosen.two and cell == np.float32 else cell
     cells = best.view(compared).reshape(rows, columns, chosen.lanes)
     cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))

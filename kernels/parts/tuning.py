@@ -22,7 +22,7 @@ UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A block's part of a product C = A x B, in words. Raises ValueError where threads cannot share it evenly."""
+    """A block's part of a product C = A x B, in words. Raises ValueError if threads cannot share it evenly."""
 
     high: int  # rows of C in a block
     wide: int  # words of C in a row of a block

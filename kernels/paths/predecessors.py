@@ -42,7 +42,7 @@ from kernels.plan import Shape
 LEAST_SHIFT, MOST_SHIFT = 4, 20  # an epoch is a slab at least
 BLOCK = 128  # cells of a block's side
 SOURCES = 1 << 14  # rows at once, at most
-FEW = 1 / 16  # the share of cells that may be arcs that come last where each is looked at; with two lanes half of it
+FEW = 1 / 16  # greatest share of cells that may be last arcs to test each singly; half of it with two lanes
 
 
 class Way(NamedTuple):
@@ -87,13 +87,13 @@ class Terms(NamedTuple):
         return 2 * int(self.slack * self.largest * self.scale) + 4 if self.slack else 0
 
     def shift(self, way: Way = SINGLE) -> int | None:
-        """The bits of a key that say which vertex; None where lengths leave too few."""
+        """The bits of a key that select the vertex; None if lengths leave too few."""
         span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2 + self.bar
         shift = min(way.bits - span.bit_length(), MOST_SHIFT)
         return shift if shift >= way.least_shift else None
 
     def way(self, cc: tuple[int, int] | None) -> Way:
-        """Two lanes where lengths are short and the GPU relaxes two with one instruction."""
+        """Two lanes if lengths are short and the GPU relaxes two with one instruction."""
         pairs = not (self.negative or self.slack) and (cc is None or cc >= HOPPER) and self.shift(PAIRS) is not None
         return PAIRS if pairs else SINGLE
 
@@ -241,7 +241,7 @@ class Search:
         return getattr(self._functions, name)[rows, THREADS, self._stream]
 
     def _listed(self, ends: np.ndarray, arrays: int, function: Any, given: tuple[Any, ...], terms: tuple[Any, ...]) -> list[Any]:
-        """What a function that writes so many lists of arcs makes: where those into each vertex begin, and the lists."""
+        """The output of a function that writes so many lists of arcs: the start of each vertex's arcs, and the lists."""
         first = cuda.to_device(ends, stream=self._stream)
         lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
         taken = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
