@@ -52,7 +52,7 @@ class Limiter(NamedTuple):
         """The same in words: rest is limited by shared memory: 95 % busy (counters)."""
         if self.what == UNKNOWN:
             return f"what limits {subject} is not known: {self.because}"
-        how = "is limited by latency, no unit is near its limit" if self.what == LATENCY else f"is limited by {self.what}"
+        how = f"is limited by {self.what}"
         return f"{subject} {how}: {self.because}" if self.because else f"{subject} {how}"
 
 
@@ -152,7 +152,7 @@ def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> L
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
-        return Limiter("too little parallel work", f"{count} for {known.multiprocessors} SM")
+        return Limiter("parallelism", f"{count} for {known.multiprocessors} SM")
     return counted or _by_telemetry(evidence) or _by_roofs(cuda, line, evidence)
 
 

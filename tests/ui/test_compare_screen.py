@@ -259,7 +259,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     pair = Pair(entrant, baseline, compare(entrant, baseline))
     shown = "\n".join(row.plain for row in Verdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
-    assert ("about 100x (one pass); repeat it at least 5 times" in shown) == (words != "UNCLEAR")
+    assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
     assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~0.01x" if words != "UNCLEAR" else "-")
 
 

@@ -99,8 +99,8 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
             "unknown: device memory 2 % of its bandwidth (model), arithmetic 5 % of its limit",
         ),
         (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launches: 3,000 of 3.33 us"),
-        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too little parallel work: 1 tile for 132 SM"),
-        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too little parallel work: 60 tiles for 132 SM"),
+        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "parallelism: 1 tile for 132 SM"),
+        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "parallelism: 60 tiles for 132 SM"),
         (
             part("rest", 0.01, 128, 10**10, 10**9),
             1e14,

@@ -47,7 +47,7 @@ BETTER = {  # a pattern in lower case, from the start of a word -> plain words f
     "one and the same": "the same",
     r"for ever\b": "forever",
     "mend (?:that|this)": "correct that",
-    "too little at once": "too little parallel work",
+    "too little at once": "parallelism",
     "is what is read": "is the input",
     "as many as there are": "all",
     "what (?:came|comes) of it": "the outcome",
@@ -82,7 +82,7 @@ BETTER = {  # a pattern in lower case, from the start of a word -> plain words f
     "is kept by itself": "is kept automatically",
 }
 # between two words: white space, the end of a literal and the start of the next one, or the sign of a comment
-GAP = re.compile(r"""(?:\s|["']\s*\n\s*f?["']|\n\s*\#)+""")
+GAP = re.compile(r"""(?:\n\s*\#|["']\s*\n\s*f?["']|\s)+""")
 PATTERNS = {re.compile(phrase): better for phrase, better in BETTER.items()}
 
 
