@@ -3,6 +3,7 @@
 # make learn    open the course
 # make test     set up, then the whole test suite (no GPU needed)
 # make check    lint, format, types, import contracts, tests
+# make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
 # make slow     the tests that make test leaves out: the same again in other sizes, layouts and themes (minutes)
 PYTHON ?= python3
 VENV   := .venv
@@ -12,7 +13,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # on all cores, where pip would take one; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 
-.PHONY: run demo learn test check slow clean
+.PHONY: run demo learn test check browser slow clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -43,6 +44,9 @@ check: $(VENV)/dev.stamp
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(TESTED)
+
+browser: $(VENV)/test.stamp
+	$(PYTEST) tests/browser
 
 slow: $(VENV)/test.stamp
 	$(PYTEST) -n 3 -m "slow and not gpu" tests

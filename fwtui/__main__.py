@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import signal
 import sys
 from typing import NoReturn
 
 from fwtui import __version__
-from fwtui.commands import helps, names
+from fwtui.commands import add_command, helps, names
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
 from fwtui.common.streams import ready_streams, unwritten
-from fwtui.common.text import clean
+from fwtui.common.text import clean, instead, shown
 
 
 class _Versions(argparse.Action):
@@ -28,25 +27,40 @@ class _Versions(argparse.Action):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Refused(f"{message}; see `{self.prog} --help`")
+        more = f"`{self.prog} --help`"
+        raise Refused(f"{message} {more} lists them all" if message.endswith("?") else f"{message}; see {more}")
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            offered = instead(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"{shown(str(value))} is not offered; {offered}")
+
+    def refuse_unknown(self, words: list[str]) -> NoReturn:
+        """Raises Refused for words that nothing takes."""
+        option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
+        meant = instead(option, self._option_string_actions) if option else ""
+        unknown = "unrecognized arguments: " + " ".join(words)
+        self.error(f"{unknown}; {meant}" if meant.endswith("?") else unknown)
 
 
-def parser(command: str = "") -> argparse.ArgumentParser:
-    """The command line of one command, and nothing but that command is imported; without one that of --help and --version."""
+def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
+    """The command line of one command, and nothing but that command is imported; without one that of --help and --version.
+
+    `called` is what a mistake calls the command, by default its name.
+    """
     root = _Parser(
         prog="fwtui",
-        description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the dashboard.",
+        description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the "
+        "dashboard, with the options of `fwtui dashboard`.",
         epilog=EXIT_CODES,
     )
     root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
     parsers = root.add_subparsers(metavar="COMMAND", dest="command")
     for name, about in helps(command).items():
         sub = parsers.add_parser(name, help=about, description=about, epilog=EXIT_CODES)
+        sub.prog = called or sub.prog
         if command:
-            module = importlib.import_module(f"fwtui.commands.{name}")
-            module.add_arguments(sub)
-            sub.set_defaults(execute=module.execute)
-            root.prog = sub.prog  # whose help says more about words that are too many
+            add_command(sub, name)
     return root
 
 
@@ -57,10 +71,15 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     ready_streams()
     words = _joined(words)
-    if not words or words[0] not in ("-h", "--help", "--version", *names()):
+    alone = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"))
+    if alone:
         words = ["dashboard", *words]
     try:
-        given = parser(words[0] if words[0] in names() else "").parse_args(words)
+        if not words[0].startswith("-") and words[0] not in names():
+            raise Refused(f"there is no command {shown(words[0])}; {_commands_like(words[0])}")
+        given, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if alone else "").parse_known_args(words)
+        if unknown:
+            given.parser.refuse_unknown(unknown)
         gc_pause.wake()
         return given.execute(given)
     except Refused as refusal:
@@ -70,6 +89,11 @@ def main(arguments: list[str] | None = None) -> int:
         return unwritten(error)
     except KeyboardInterrupt:
         return SIGNALLED + signal.SIGINT
+
+
+def _commands_like(word: str) -> str:
+    meant = instead(word, names())
+    return meant if meant.endswith("?") else "`fwtui --help` lists all of them"
 
 
 def _joined(words: list[str]) -> list[str]:

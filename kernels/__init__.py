@@ -25,7 +25,12 @@ def registry() -> Mapping[str, Kernel]:
 @cache
 def rungs() -> Mapping[str, int]:
     """The number that every kernel of the registry has in its file's name, by its id."""
-    return {kernel: int(name[1:3]) for kernel, name in zip(registry(), _files(), strict=True)}
+    return {kernel: int(name[1:3]) for kernel, name in files().items()}
+
+
+def files() -> Mapping[str, str]:
+    """The name of every kernel's file, without its suffix, by the kernel's id."""
+    return dict(zip(registry(), _files(), strict=True))
 
 
 def _files() -> list[str]:

@@ -48,8 +48,8 @@ KERNEL = Kernel(
     summary="Three nested loops on one core, in place.",
     lesson=(
         "For each vertex k, every pair (i, j) asks whether going through k is shorter. The order of the loops is the whole "
-        "algorithm: k must be outermost. The inner loop walks along two rows, which is what a CPU's caches and vector "
-        "units like; what it lacks is reuse: for every k the whole matrix passes through the core once."
+        "algorithm: k must be outermost. The inner loop walks along two rows, which suits a CPU's caches and vector units. What "
+        "it lacks is reuse: for every k the whole matrix passes through the core once."
     ),
     preference=10,
 )

@@ -176,12 +176,13 @@ KERNEL = Kernel(
     summary="Three phases of tiles that fit the cache, on all cores, with vector instructions; each can be switched off.",
     lesson=(
         "The serial loop drags the whole matrix through the cache for every k. Tiles change the order: `tile` values of k are "
-        "taken at once, so three tiles stay in the cache while tile x tile x tile relaxations use them. First the pivot tile, "
-        "which depends on itself alone; then its row and column, which depend on it; then all the rest, whose tiles are "
-        "independent of each other, so every core takes some. A vector instruction does several relaxations of a row at once; "
-        "four rows by two vectors of results stay in registers through all k of a tile, so that a loaded vector serves four "
-        "times and nothing is stored in between. Stored tile by tile, a tile's rows are adjacent instead of a whole matrix row "
-        "apart, which saves page lookups and cache conflicts; but tiles are copied before use, so little is left to gain."
+        "taken at once. So three tiles stay in the cache while tile x tile x tile relaxations use them. First comes the pivot "
+        "tile, which depends on itself alone, then its row and column, which depend on it. Last comes the rest; its tiles are "
+        "independent of each other, so every core takes some. A vector instruction does several relaxations of a row at once. "
+        "Four rows by two vectors of results stay in registers through all k of a tile. So a loaded vector serves four times, "
+        "and nothing is stored in between. Stored tile by tile, a tile's rows lie side by side instead of a whole row of the "
+        "matrix apart. That spares page lookups and cache conflicts; but tiles are copied before use, so little is left to "
+        "gain."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,

@@ -53,14 +53,14 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="One thread for each pair (i, j), one launch for each k, everything from global memory.",
     lesson=(
-        "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, but it "
-        "costs memory requests: each relaxation reads three numbers and writes one. Neighbouring threads share d[i, k] and "
-        "caches serve row k and column k, so the model's bandwidth can exceed what the memory chips deliver, while the chips "
-        "themselves are far from busy: compare it with GPM or the counters. If the arithmetic units are not busy either, the "
-        "time goes into waiting: a thread loads, relaxes once and ends, and the next block takes its place. The matrix may also "
-        "live elsewhere: mapped memory stays in the host, so no copy is needed, but every access that misses the caches crosses "
-        "the bus; managed memory moves to the GPU page by page when it is first touched. Pitched rows are padded so that each "
-        "starts on a 128-byte boundary, so a warp's access never needs an extra transaction."
+        "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, and "
+        "what it costs are requests: each relaxation asks for three numbers and writes one. Neighbouring threads share d[i, k], "
+        "and caches serve row k and column k. So the bandwidth by model can exceed what the memory delivers, while the memory "
+        "is far from busy: compare GPM or counters. Where the arithmetic is not full either, time goes into waiting. A thread "
+        "asks, relaxes once and ends, and the next block takes its place. The matrix may also live elsewhere. Mapped memory "
+        "stays in the host: no copy is needed, but every access that no cache serves crosses the bus. Managed memory moves to "
+        "the GPU page by page when it is first touched. Pitched rows are padded so that each starts on a 128-byte boundary, and "
+        "a warp's access is never split over one transaction more."
     ),
     options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes")),
     memories=("device", "pinned", "mapped", "managed"),

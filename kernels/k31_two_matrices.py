@@ -43,12 +43,12 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="The naive kernel, reading one matrix and writing the other; they swap after each k.",
     lesson=(
-        "A parallel loop that overwrites its own input looks dangerous, so a library call that maps an input to an output takes "
-        "two matrices and swaps them. Here this caution is not needed: in step k neither row k nor column k changes as long as "
-        "there is no negative cycle, so working in place gives the same distances. The second matrix doubles the memory, the "
-        "caches have to hold both, and each task computes two addresses instead of one. Each task's memory requests stay the "
-        "same, so with a matrix too large for the caches both rungs perform much alike. With a smaller one this rung falls "
-        "behind; GPM shows its integer units busier."
+        "A parallel loop that overwrites its own input looks dangerous. So a library call that maps an input to an output takes "
+        "two matrices and swaps them. Here the caution is not needed. Without a negative cycle neither row k nor column k "
+        "changes in step k, so working in place gives the same distances. The second matrix doubles the memory, the caches have "
+        "to hold both, and each task computes two addresses where one would do. It does not change how much each task asks for, "
+        "so where the matrix is too large for the caches both rungs perform much alike. Where it fits, this one falls behind; "
+        "GPM shows its integer units busier."
     ),
     matrices=2,
 )

@@ -52,11 +52,12 @@ KERNEL = by_vertex.rung(
     build=build,
     summary="Each thread computes a small square of results instead of one, still from global memory.",
     lesson=(
-        "The next rungs are about blocks; this one has only their shape. A thread computes a square of h x h results, so there "
-        "are fewer threads to start, and row k and column k are used again by the same thread, from the nearest cache. But k "
+        "Blocks are the idea of the next rungs; this one takes only their shape. A thread computes a square of h x h results, "
+        "so there are fewer threads to start. The same thread uses row k and column k again, from the nearest cache. But k "
         "still advances by one per launch, so the matrix passes by as often as before. And neighbouring threads are now h "
-        "columns apart: one instruction of a warp touches h times as many memory segments and uses only part of each. With large "
-        "h there are also too few threads to hide memory latency. A small h may help; a large one undoes the gain of coalescing."
+        "columns apart: one instruction of a warp touches h times as many memory segments, of which it uses a part. With large "
+        "h there are also too few threads to hide how long memory takes. A little of it may help; much of it undoes what "
+        "coalescing gave."
     ),
     options=(Option("results", (1, 2, 4, 8, 16, 32), 4, "side of the square of results of one thread"),),
 )

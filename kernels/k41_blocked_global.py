@@ -63,8 +63,8 @@ KERNEL = blocked.rung(
     summary="The panels are in shared memory, but the tile that they update is read and written in global memory for each k.",
     lesson=(
         "This is a blocked kernel with one thing left undone. The two panel tiles sit in shared memory, so reading them is "
-        "cheap; the tile being updated does not, so each of the `tile` steps loads it from global memory and stores it back. No "
-        "other thread reads those values in between, so the trips are wasted. A cache shortens the loads, but every store still "
-        "goes out. The next rungs fetch the tile once and write it once."
+        "cheap. The tile that is improved does not: each of the `tile` steps loads it from global memory and stores it back. No "
+        "other thread looks at those values in between, so the trips are for nothing. A cache shortens the loads, but every "
+        "store still has to be sent on its way. The next rungs fetch the tile once and write it once."
     ),
 )

@@ -54,11 +54,11 @@ KERNEL = blocked.rung(
     build=build,
     summary="In the third phase the threads of a block form a line; each computes row and column of its cells by division.",
     lesson=(
-        "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only decode the number "
-        "differently. So the same thread does the same work here, and the difference is in the arithmetic: row and column come "
-        "from a division and a remainder. Division of integers is slow on a GPU, which has no instruction for it. The tile's "
-        "width is a power of two that the compiler knows, so it can use shifts and masks; a few such instructions remain beside "
-        "each relaxation, which itself is only an addition and a minimum. The first two phases are those of the next rungs, so a "
-        "comparison shows this one change."
+        "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only say how to read the "
+        "number. So the same thread does the same work here, and the difference is in the arithmetic: row and column come from "
+        "a division and a remainder. Division of integers is slow on a GPU, which has no instruction for it. The tile's width "
+        "is a power of two that the compiler knows, so it can use shifts and masks. A few such instructions remain beside each "
+        "relaxation, which itself is only an addition and a minimum. The first two phases are the next rungs', so that this one "
+        "change is what a comparison shows."
     ),
 )

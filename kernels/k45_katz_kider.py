@@ -48,9 +48,9 @@ KERNEL = blocked.rung(
     build=build,
     summary="Three phases of tiles, each loaded into shared memory once and used `tile` times.",
     lesson=(
-        "Shared memory is small and close. A block of threads loads three tiles into it and then does tile x tile x tile "
-        "relaxations without asking global memory again: the traffic falls by a factor of `tile`. Of every round's three "
-        "phases only the last has work for the whole GPU; the pivot occupies a single multiprocessor."
+        "Shared memory is small and close. A block of threads loads three tiles into it. Then it does tile x tile x tile "
+        "relaxations without asking global memory again: the traffic falls by a factor of `tile`. Of every round's three phases "
+        "only the last has work for the whole GPU. The pivot occupies a single multiprocessor."
     ),
     tiles=(2, 4, 8, 16, 32),
     memories=("device", "pinned"),

@@ -151,10 +151,10 @@ KERNEL = blocked.rung(
     summary="Three tiles in shared memory, 16-bit distances, and each load or store moves four of them.",
     lesson=(
         "Shared memory hands each thread a 32-bit word at a time by default, and a 16-bit distance fills only half of it. Here "
-        "a thread takes four neighbouring distances with one 64-bit load, adds the same first leg to all four, and stores four "
-        "minima at once: a quarter of the loads and stores for the same relaxations, and a quarter of the loop around them. "
-        "The additions and minima themselves are still done one by one. The price is that a tile has work for only a quarter "
-        "as many threads, so large blocks want large tiles."
+        "a thread takes four neighbouring distances with one 64-bit load. It adds the same first leg to all four, and stores "
+        "four minima at once. That is a quarter of the loads and stores for the same relaxations, and a quarter of the loop "
+        "around them. The additions and minima themselves are still done one by one. The price is that a tile has work for only "
+        "a quarter as many threads, so large blocks want large tiles."
     ),
     dtypes=("int16",),
     tiles=(8, 16, 32, 64),

@@ -72,10 +72,10 @@ KERNEL = blocked.rung(
     summary="The blocked algorithm reading from one matrix and writing to another; they swap after each round.",
     lesson=(
         "A negative result, kept because it teaches. Two matrices look cleaner: nothing is overwritten that may still be read. "
-        "But the order of the blocked algorithm's phases already makes working in place safe. The second matrix only adds "
-        "footprint: a tile is read from one address and written to another, so the caches hold twice the data, and a matrix that "
-        "fits the second-level cache once may not fit it twice. Relaxations and requested bytes are exactly those of the "
-        "in-place version."
+        "But the phases of the blocked algorithm already are in an order that makes working in place safe. What the second "
+        "matrix adds is footprint. A tile is read from one address and written to another, so the caches hold twice the data. A "
+        "matrix that fits the second-level cache once may not fit it twice. The relaxations and the bytes asked for are exactly "
+        "those of the version in place."
     ),
     memories=("device", "pinned"),
     matrices=2,

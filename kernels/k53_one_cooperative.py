@@ -83,14 +83,14 @@ KERNEL = blocked.rung(
     build=build,
     summary="All three phases of all rounds in one launch, with barriers across the whole grid between them.",
     lesson=(
-        "Three launches per round cost time on the host, so do all rounds in one: blocks stay on the GPU, take tile after tile, "
-        "and wait for each other at a barrier of the whole grid. That needs every block to be resident at once, so the grid is "
-        "as large as the GPU, not as large as the work. Its size suits the third phase; in the first, one block works and all "
-        "others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU is not free "
-        "either, and captured launches cost the host little: the saved launches count only where rounds are short. In long "
-        "rounds another effect dominates. One kernel that does all three phases needs many more registers than the third phase "
-        "alone, so fewer of its blocks are on a multiprocessor at a time, and while some of their threads wait there are fewer "
-        "others to go on with."
+        "Three launches per round cost time on the host, so do all rounds in one. Blocks stay on the GPU, take tile after tile, "
+        "and wait for each other at a barrier of the whole grid. That needs every block to be on the GPU at once, so the grid "
+        "is as large as the GPU, not as large as the work. Its size suits the third phase. In the first, one block works and "
+        "all others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU is not "
+        "free either, and captured launches cost the host little. The saved launches count only where rounds are short. In long "
+        "rounds something else counts. One kernel that does all three phases needs many more registers than the third phase "
+        "alone. So fewer of its blocks fit on a multiprocessor, and while some of their threads wait there are fewer others to "
+        "go on with."
     ),
     memories=("device", "pinned"),
     off_gpu=False,

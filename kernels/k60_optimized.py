@@ -72,11 +72,12 @@ KERNEL = blocked.optimized(
     build=build,
     summary="Katz-Kider again, 256 threads and three tiles, with fewer instructions that are not relaxations.",
     lesson=(
-        "Count what a Katz-Kider thread does besides relaxing. Its arrays are two-dimensional, and Python's indices may be "
-        "negative, so it computes its addresses again for every k; it loads its own cells from shared memory and stores them "
-        "again; and the loop over k counts in 64 bits. Here arrays are one-dimensional and indices are unsigned 32-bit numbers, "
-        "so an address is a base plus a constant known at compile time. The compiler does the rest: it unrolls the loop over k, "
-        "loads four neighbours of the column panel with one instruction, and, as no other thread touches a thread's four cells, "
-        "keeps them in registers from the first k to the last. The algorithm has not changed at all."
+        "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, "
+        "so for every k it works out anew where its numbers are. It fetches its own cells from shared memory and stores them "
+        "again, and the loop over k counts in 64 bits. Here arrays are lines of cells, and indices are unsigned and 32 bits "
+        "wide. So an address is a number that stays plus one that is known when the kernel is compiled. The compiler does the "
+        "rest. It lays the loop over k out flat and fetches four neighbours of the column panel with one instruction. No other "
+        "thread touches a thread's four cells, so it carries them in registers from the first k to the last. The algorithm has "
+        "not changed at all."
     ),
 )

@@ -18,10 +18,11 @@ KERNEL = blocked.optimized(
     build=build,
     summary="The tile being updated is in registers; shared memory keeps only the two panel tiles.",
     lesson=(
-        "The two panel tiles are read by many threads and belong in shared memory. A cell of the tile is read and written by one "
-        "thread alone, and a multiprocessor has more room in registers than in shared memory, so that is where it goes: a block "
-        "now needs two tiles instead of three. Registers have no addresses, so the small array works only if every index is "
-        "known at compile time. Using less shared memory pays only if it limits the number of blocks on a multiprocessor; the "
-        "authors expected no gain from this step alone, because on their machine two tiles still left room for just one block."
+        "The two panel tiles are read by many threads and belong in shared memory. A cell that is being updated is read and "
+        "written by one thread alone. A multiprocessor has more room in registers than in shared memory, so that is where it "
+        "goes: a block now needs two tiles instead of three. Registers have no addresses, so the little array works only if "
+        "every index into it is known when the kernel is compiled. Needing less pays only where shared memory limits the number "
+        "of blocks on a multiprocessor. The authors expected no gain from this step alone, because on their machine two tiles "
+        "still left room for just one block."
     ),
 )

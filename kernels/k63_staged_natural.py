@@ -98,12 +98,12 @@ KERNEL = blocked.optimized(
     build=build,
     summary="The matrix is stored as 32x32 tiles of 4x4 blocks, so four rows and four columns both consist of whole blocks.",
     lesson=(
-        "Cut every tile into 4x4 blocks and store each block in one piece: now four columns of a tile are eight whole blocks, "
+        "Cut every tile into 4x4 blocks and store each block in one piece. Now four columns of a tile are eight whole blocks, "
         "and so are four rows, and neither wastes a byte on the way. The matrix is rearranged once before the run and once "
         "after. Sixteen threads work on one block, so for a given k they want only four different words from each slice, each "
-        "word for four threads. On the authors' GPU only one word at a time could go to several threads, so such a load took "
-        "four steps. Today shared memory broadcasts any number of words, as long as they are in different banks: the conflict "
-        "that the next rung avoids may no longer exist."
+        "word for four threads. On the authors' machine only one word at a time could go to several threads, so they counted "
+        "four turns for such a load. Today shared memory hands a word to all threads that want it, if different words are in "
+        "different banks. So the conflict that the next rung avoids may no longer be there."
     ),
     matrices=2,
 )

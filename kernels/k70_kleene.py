@@ -238,12 +238,12 @@ KERNEL = Kernel(
     build=build,
     summary="The matrix is halved again and again: two smaller problems and six min-plus multiplies, all in place.",
     lesson=(
-        "Cut the vertices into two halves. Close the first half by the same method, carry its paths over to the second with "
-        "three min-plus multiplies, close the second, and carry back with three more. Nearly all the work becomes "
-        "multiplication, which a GPU does well: in a wide multiply each thread keeps 16 results in registers, and every number "
-        "it loads serves many times. The two halves cannot run at the same time: the second needs the results of the first. At "
-        "the bottom are blocks narrower than beta (twice the tile), closed one after the other by one block of threads, while "
-        "the rest of the GPU waits: a larger beta means fewer launches, but more work in these single blocks."
+        "Cut the vertices into two halves. Close the first half by the same method and carry its paths over to the second with "
+        "three min-plus multiplies. Then close the second, and carry back with three more. Nearly all the work becomes "
+        "multiplication, which a GPU does well. In a wide multiply each thread keeps 16 results in registers, and every number "
+        "it loads serves many times. The two halves cannot run at the same time: the second needs what the first found out. At "
+        "the bottom are blocks narrower than beta (twice the tile). One block of threads closes them one after the other, while "
+        "the rest of the GPU waits. A larger beta means fewer launches, but more work in these lonely blocks."
     ),
     tiles=(4, 8, 16, 32),
     default_tile=16,

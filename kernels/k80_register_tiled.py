@@ -28,13 +28,13 @@ KERNEL = register_tiled.rung(
     build=build,
     summary="Phases two and three are one product of tiles: 64 results per thread in registers, while the next slab is copied.",
     lesson=(
-        "Shared memory can deliver about one number per relaxation, so a kernel whose threads load two per relaxation waits for "
-        "it. Here a thread keeps 8 x 8 words of the result in registers: with 16 loaded numbers it does 64 relaxations, and the "
-        "arithmetic is the limit. The operands arrive in slabs of k, copied past the registers into shared memory while the "
-        "previous slab is in use. What remains is the number of instructions: on Hopper an addition and a minimum of integers "
-        "are one instruction, and that one can do two 16-bit relaxations at once; float32 distances that are not negative take "
-        "three instructions for two relaxations, as their bits are ordered like integers. The second phase does not depend on "
-        "the order of k either: with the pivot closed it is the same product as the third."
+        "Shared memory can bring about one number for each relaxation, so a kernel whose threads load two for each relaxation "
+        "waits for it. Here a thread keeps 8 x 8 words of the result in registers: with 16 loaded numbers it does 64 "
+        "relaxations, and the arithmetic is the limit. The tile's operands come a slab of k at a time, copied past the "
+        "registers into shared memory while the slab before is in use. What is left to win is instructions. On Hopper an "
+        "addition and a minimum of integers are one instruction, and it can do two 16-bit relaxations at once. Float32 "
+        "distances that are not negative take three instructions for two relaxations, as their bits are ordered like integers. "
+        "The second phase needs no order of k either: with the pivot closed it is the same product as the third."
     ),
     preference=50,
 )

@@ -56,11 +56,11 @@ KERNEL = tiled.rung(
     summary="The next round's pivot and panels are made while the bulk of this round's rest is still running.",
     lesson=(
         "Closing the pivot occupies one multiprocessor, the panels a few dozen; all others wait. But the next pivot and its "
-        "panels need only one row and one column of tiles of this round. So these are done first, and then two things run side "
-        "by side: the next pivot with its panels, and the bulk of the rest, which is nearly all the work. On large graphs the "
-        "first two phases vanish behind the third; on small ones the bulk is too short to hide them, and what counts is the "
-        "chain of pivot, panels and cross. The two strands are lanes of the plan, with an `after` wherever one needs the other's "
-        "result: in a captured graph they are branches, and the GPU starts whichever is ready."
+        "panels need only one row and one column of tiles of this round. So these, the cross, are done first. Then two things "
+        "run side by side: the next pivot with its panels, and the bulk of the rest, which is nearly all the work. On large "
+        "graphs the first two phases vanish behind the third. On small ones the bulk is too short to hide them, and what counts "
+        "is the chain of pivot, panels and cross. The two strands are lanes of the plan, with an `after` wherever one needs "
+        "what the other made. In a captured graph they are branches, and the GPU starts whichever is ready."
     ),
     preference=60,
 )

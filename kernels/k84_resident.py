@@ -136,13 +136,13 @@ KERNEL = Kernel(
     build=build,
     summary="For small graphs: one launch, two barriers of the grid in a round, and every block closes the pivot itself.",
     lesson=(
-        "Up to about two thousand vertices the arithmetic of a round takes less time than moving from one phase to the next. So "
-        "there are no launches in between: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. "
-        "One of three barriers is saved too: instead of waiting for one block to close the pivot, each block closes it itself. "
-        "That is the same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the "
-        "register-tiled kernel again, with 4 x 4 results per thread, so that the few tiles have many threads to hide their "
-        "loads. Compare it with look-ahead: a captured graph starts a kernel in about the time of such a barrier, closes the "
-        "next pivot meanwhile, and was faster on an H200 wherever both were measured, from a hundred vertices on."
+        "Up to some two thousand vertices the arithmetic of a round takes less time than getting from one phase to the next. So "
+        "the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. One of three "
+        "barriers goes as well: each block closes the pivot for itself instead of waiting for another one to do it. That is the "
+        "same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the register-tiled "
+        "kernel again. It has 4 x 4 results per thread, so that the few tiles there are have many threads to hide their loads. "
+        "Compare it with look-ahead. A captured graph starts a kernel in about the time of such a barrier and closes the next "
+        "pivot meanwhile. On an H200 it was faster wherever both were measured, from a hundred vertices on."
     ),
     tiles=(32, 64),
     default_tile=64,

@@ -11,6 +11,8 @@ from fwtui.common.environment import worker_environment
 for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY"):
     os.environ.setdefault(name, worker_environment("cpu")[name])
 
+os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help would keep to
+
 
 def pytest_collection_finish() -> None:
     """Every screen leaves cycles behind; to look through all modules each time costs a fifth of the tests of screens."""

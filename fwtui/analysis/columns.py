@@ -241,6 +241,12 @@ _ALL = (
     Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
 )
 COLUMNS = {column.key: column for column in _ALL}
+# what a printed table that is too wide goes without, the first of these first
+_DISPENSABLE = (
+    *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "on", "from", "to", "spread", "tile", "of limit"),
+    *("whole type", "choices", "of best", "rate", "vs"),
+)
+LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 
 
 def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:

@@ -91,12 +91,12 @@ class Comparison(NamedTuple):
 
     @property
     def gained(self) -> str:
-        """The speed-up in words: 8.12x, ~100x from few passes; empty if there is no estimate."""
+        """The speed-up in words: 8.12x, ~100x from few passes, ~1/100; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
         if isinstance(self.ratio, Rough):
-            return f"~{gain:.0f}x" if gain >= 1 else f"~{gain:.1g}x"
+            return f"~{gain:.0f}x" if gain >= 1 else f"~1/{1 / gain:.0f}"
         return units.gain(gain)
 
 
@@ -158,7 +158,7 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rou
     if disturbed:
         return UNCLEAR, f"{words}, but {' and '.join(disturbed)}", found
     if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
-        return UNCLEAR, f"the same experiment again: its passes differ by {span}; run it on a quiet machine", found
+        return UNCLEAR, f"the same experiment again {_again(found)}: the machine's doing; run it on a quiet machine", found
     if not (high < 1 / (1 + MATTERS) or low > 1 + MATTERS):
         return UNCLEAR, f"{words}; more passes would show whether it exceeds {units.percent(MATTERS)}", found
     noise = max(repeated(e.model, e.run) for e in (entrant, baseline))
@@ -177,6 +177,11 @@ def speedup(run: Run, against: Run | None) -> float | None:
     assert run.seconds and against.seconds
     found = ratio(run.passes, against.passes)
     return against.seconds / run.seconds if found is None else 1 / found.estimate
+
+
+def sure(run: Run, against: Run) -> bool:
+    """Whether both have passes enough for an interval."""
+    return ratio(run.passes, against.passes) is not None
 
 
 def repeated(model: Model, run: Run) -> float:
@@ -267,6 +272,19 @@ def _too_few(run: Run, base: Run) -> str:
     fewest = min(len(run.passes), len(base.passes))
     few = f"{fewest} pass{'es' * (fewest != 1)} per run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; repeat it at least {ENOUGH} times"
+
+
+def _again(found: Interval | Rough) -> str:
+    """How much longer or shorter the same took."""
+    low, high = sorted((found.low, found.high))
+    if isinstance(found, Rough):
+        return f"took {'less' if high < 1 else 'more'} time, {found.words}"
+    if not (high < 1 or low > 1):
+        return f"took between {units.percent(1 - low)} less and {units.percent(high - 1)} more time"
+    if low >= 2:
+        return f"took {units.times(low)} the time"
+    ends = dict.fromkeys(units.percent(abs(end - 1)) for end in sorted((low, high), key=lambda end: abs(end - 1)))
+    return f"took {' to '.join(ends)} {'less' if high < 1 else 'more'} time"
 
 
 def _change(multiple: float) -> str:

@@ -46,7 +46,7 @@ def instrumentation(run: Run) -> list[str]:
         return []
     extra = done.instrumentation
     if run.seconds and done.spread is not None and abs(extra) <= done.spread * run.seconds:
-        return ["instrumentation within the spread"]
+        return ["instrumentation: nothing measurable"]
     share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
     told = f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
     return [told, *["the phases' shares are approximate"] * bool(phases_doubt(run))]

@@ -22,6 +22,7 @@ from kernels.plan import ITEMSIZE
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
 ALIKE = 0.1  # two units whose shares differ by at most this limit together
 INTEGER_BUSY = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
+MOSTLY_IDLE = 0.1  # below this busy share the caches serve nearly every request
 MOST_FEW = 0.3  # of the possible resident warps: fewer can hardly hide latency
 MOSTLY = 0.8  # of the run's time: telemetry of the whole run then represents the phase
 LAUNCH_SECONDS = 3e-6  # roughly the time to start an empty kernel on current GPUs
@@ -37,6 +38,7 @@ class Roofs(NamedTuple):
     form: str = ""  # the instructions of that measurement
     shared_bytes_per_second: float | None = None
     multiprocessors: int | None = None
+    l2_bytes: int | None = None
 
 
 class Limiter(NamedTuple):
@@ -95,7 +97,9 @@ def roofs(model: Model, run: Run) -> Roofs:
         told = model.measured.get(run.device)
         return Roofs(told and told.copy_bytes_per_second, rate, form)
     gpu = model.gpu_of(run)
-    return Roofs(gpu and gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu and gpu.multiprocessors)
+    if gpu is None:
+        return Roofs(None, rate, form)
+    return Roofs(gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu.multiprocessors, gpu.l2_bytes)
 
 
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
@@ -153,7 +157,7 @@ def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> L
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
         return Limiter("parallelism", f"{count} for {known.multiprocessors} SM")
-    return counted or _by_telemetry(evidence) or _by_roofs(cuda, line, evidence)
+    return counted or _by_telemetry(evidence) or _by_roofs(run, known, line, evidence)
 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:
@@ -195,8 +199,9 @@ def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
     return None
 
 
-def _by_roofs(cuda: bool, line: Line, evidence: Evidence | None) -> Limiter:
+def _by_roofs(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> Limiter:
     """The limiter that the roofs prove; a share above 1 means that operands came from a nearer memory."""
+    cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
     if by_work is not None and by_work >= NEAR:
         return Limiter("instructions", f"{_whole(by_work)} of the measured limit")
@@ -208,9 +213,18 @@ def _by_roofs(cuda: bool, line: Line, evidence: Evidence | None) -> Limiter:
     told = [f"{memory} {_whole(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
     dram = evidence.dram_utilisation if evidence is not None else None
     if by_bytes is not None and dram is not None:
-        told = [f"{memory} is {_whole(dram)} busy (GPM)"]
+        told = [f"{memory} is {_whole(dram)} busy (GPM){_in_l2(run, known, dram)}"]
     told += [f"arithmetic {_whole(by_work)} of its limit"] if by_work is not None else []
     return Limiter(UNKNOWN, ", ".join(told) or "this device's limits are not measured")
+
+
+def _in_l2(run: Run, known: Roofs, dram: float) -> str:
+    """Why device memory is idle: the whole matrix fits in the L2 cache; empty where it does not, or where memory is in use."""
+    matrix = run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
+    if dram >= MOSTLY_IDLE or not known.l2_bytes or not 0 < matrix <= known.l2_bytes:
+        return ""
+    sizes = units.scaled(matrix, "B"), units.scaled(known.l2_bytes, "B")
+    return f" because the matrix of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 
 def _whole(share: float) -> str:

@@ -6,18 +6,20 @@ The plan is data, so the film of a recorded run is rebuilt from its experiment, 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, reduce
 from itertools import islice
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named, settle
+from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
-from kernels.plan import Kernel, Rect, Shape, Step
+from kernels.plan import Cost, Kernel, Rect, Shape, Step
 
 MOST_FRAMES = 2048
+MOST_TOLD = 512  # in a session, of a kernel of the user's own
 SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a round
 MOST_STEPS = 250_000  # of a plan; a longer one has no film
 
@@ -39,16 +41,35 @@ class Film:
     Copies of tiles for later steps are not in the picture.
     """
 
-    def __init__(self, kernel: Kernel, shape: Shape):
-        self.side = shape.padded
+    def __init__(self, side: int, rounds: Iterator[tuple[int, Step]], places: Callable[[Iterable[Rect]], tuple[Rect, ...]]):
+        """Of steps with their rounds; `places` are those rectangles that are places of the matrix."""
+        self.side = side
         self.rounds = 0
         self.relaxations = 0
         self.complete = False
         self._frames: list[Frame] = []
         self._every = 1  # steps that share a frame
         self._taken = 0  # steps of the plan processed so far
-        self._places = kernel.places
-        self._left: Iterator[tuple[int, Step]] = kernel.rounds(kernel.plan(shape, True))
+        self._places = places
+        self._left = rounds
+
+    @classmethod
+    def of(cls, kernel: Kernel, shape: Shape) -> Film:
+        """Of the kernel's plan."""
+        return cls(shape.padded, kernel.rounds(kernel.plan(shape, True)), kernel.places)
+
+    def told(self) -> tuple[events.PlanStep, ...]:
+        """The frames of a complete film as a session records them; none if one has too many rectangles."""
+        frames = self._frames
+        while len(frames) > MOST_TOLD:
+            frames = [reduce(_heavier, frames[place : place + 2]) for place in range(0, len(frames), 2)]
+        ends = [*(frame.first for frame in frames[1:]), self.relaxations]
+        if any(len(cells) > events.PLAN_RECTS for frame in frames for cells in (frame.sources, frame.targets)):
+            return ()
+        return tuple(
+            events.PlanStep(f.round, f.phase, end - f.first, tuple(r[:4] for r in f.sources), tuple(r[:4] for r in f.targets))
+            for f, end in zip(frames, ends, strict=True)
+        )
 
     def develop(self, steps: int = MOST_STEPS) -> bool:
         """Process so many more steps of the plan; return whether it is complete."""
@@ -108,6 +129,8 @@ def _heavier(first: Frame, second: Frame) -> Frame:
 
 def film_of(run: Run) -> Film | None:
     """The film of a run, not yet developed; None if its experiment has none (or is not known yet)."""
+    if run.experiment.code:
+        return _as_told(run)
     try:
         experiment = settle(run.experiment, run.simulated)
         kernel = kernel_named(experiment.kernel)
@@ -119,9 +142,23 @@ def film_of(run: Run) -> Film | None:
     return None if kernel.refuses(shape) else _film(kernel.id, shape)
 
 
+def _as_told(run: Run) -> Film | None:
+    """The film of a kernel of the user's own, from the session alone."""
+    steps = [step for part in run.plan for step in part.steps]
+    if not steps or len(steps) != run.plan[0].of:
+        return None
+    rounds: list[tuple[int, Step]] = []
+    for told in steps:
+        reads, writes = (tuple(Rect(*cells) for cells in rects) for rects in (told.reads, told.writes))
+        if not all(r.top < r.bottom <= run.padded and r.left < r.right <= run.padded for r in (*reads, *writes)):
+            return None
+        rounds.append((told.round, Step("", told.phase, (), Cost(told.relaxations, 0), reads, writes)))
+    return Film(run.padded, iter(rounds), tuple)
+
+
 @lru_cache(maxsize=8)
 def _film(kernel: str, shape: Shape) -> Film:
-    return Film(kernel_named(kernel), shape)
+    return Film.of(kernel_named(kernel), shape)
 
 
 class Scene(NamedTuple):
@@ -150,7 +187,7 @@ def scene(film: Film, run: Run, now: float) -> Scene:
 
     A warm-up reports its steps. A clean pass reports nothing while it runs, so its round is estimated from the time of a
     pass, and the text says "about". Passes too short to see show the share of the work done; a finished run shows its
-    middle round.
+    last round, and one that ended early no round.
     """
     if run.state == "running":
         known = _progress(run, now)
@@ -164,7 +201,9 @@ def scene(film: Film, run: Run, now: float) -> Scene:
             return Scene(film.side, (doing(run.stage),))
         share = min(run.progress.done, 1.0)
         return Scene(film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
-    return _lit(film, film.heaviest(film.relaxations // 2), run, "")
+    if run.state != "done":
+        return Scene(film.side, (run.state,))
+    return _lit(film, film.heaviest(film.relaxations), run, "finished: ")
 
 
 def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
@@ -204,4 +243,4 @@ def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
     short = f"{frame.round}/{film.rounds}"
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
-    return Scene(film.side, words if film.rounds > 1 else (phase,), frame.sources, frame.targets)
+    return Scene(film.side, words if film.rounds > 1 else (f"{about}{phase}", phase), frame.sources, frame.targets)

@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, compare
 from fwtui.analysis.ledger import UNKNOWN, Limiter, counters_of, ledger, slowest_line
+from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from kernels.plan import ITEMSIZE
 
 CHANGED = 1.25  # ratio from which a quantity counts as changed
 MOST_CHANGES = 2
+ABOUT = 0.05  # a tile of 32 is used 32 times, but the few on the diagonal and beside it are not loaded as often
+HALF = 0.5  # of the limit: a unit that is busy does much else below it
 COUNTED = {"instructions": "integer instructions per relaxation", "shared": "bytes of shared memory read per relaxation"}
 COUNTERS, LIMITS = "counters", "limits"  # what would show more
 
@@ -27,6 +30,7 @@ class Reason(NamedTuple):
     limiter: Limiter | None = None  # of the phase that takes longest
     phase: str = ""  # its title and share, if there are several
     missing: str = ""  # COUNTERS or LIMITS, if they would show what limits it
+    beside: str = ""  # how units can be busy far below the limit, if they are
 
     def sentence(self, ask: str = "") -> str:
         """The whole sentence; `ask` says how to get missing data."""
@@ -50,7 +54,11 @@ def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
     phase = ""
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
         phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
-    return Reason(_against(compare(entrant, baseline)) if baseline is not None else "", limiter, phase, missing)
+    limit = limit_of(model, run)
+    busy = limiter is not None and "instructions" in limiter.what and " busy " in limiter.because
+    far = busy and limit is not None and limit.share is not None and limit.share < HALF
+    beside = "busy counts loads and addresses too, the limit only relaxations" if far else ""
+    return Reason(_against(compare(entrant, baseline)) if baseline is not None else "", limiter, phase, missing, beside)
 
 
 def changes(found: Comparison) -> tuple[str, ...]:
@@ -97,7 +105,10 @@ def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, st
     ]
     if all(asked) and run.bandwidth and base.bandwidth:
         gain = asked[0] / asked[1]
-        often = f"{_count(gain)} times as often" if gain > 1 else f"1/{_count(1 / gain)} as often"
+        tiles = max(base.experiment.tile, 1) / max(run.experiment.tile, 1)
+        told = 1 / tiles if tiles < 1 and abs(gain * tiles - 1) <= ABOUT else gain
+        nearly = "about " * (_count(told) != _count(gain))
+        often = f"{nearly}{_count(told)} times as often" if gain > 1 else f"1/{_count(1 / gain)} as often"
         rates = f"requests to memory: {units.bandwidth(base.bandwidth)} there, {units.bandwidth(run.bandwidth)} here"
         yield gain, f"each number loaded is used {often}; {rates}"
     theirs, ours = (_counted(one) for one in (baseline, entrant))

@@ -1,4 +1,4 @@
-"""A run as plain data, and rows as tables."""
+"""A run as plain data, and rows as Markdown."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import Entrant, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
+from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.reason import reason
 from fwtui.stream.model import Model
@@ -68,6 +69,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "speedup": speedup(run, against),
         "because": why.sentence() or None,
         "limited_by": why.limiter.what if why.limiter is not None else None,
+        "hints": [str(hint) for hint in hints(model, run)],
         "phases": {p.key: p.seconds for p in run.phases},
         "phase_details": [_phase(p) for p in run.phases],
         "copies": _copies(run),
@@ -118,18 +120,6 @@ def _copies(run: Run) -> dict[str, Any]:
         rate = stage.bytes / stage.seconds if stage.bytes and stage.seconds else None
         told[name] = {"seconds": stage.seconds, "bytes": stage.bytes, "bytes_per_second": rate}
     return told
-
-
-def table(rows: Sequence[Sequence[str]], words: bool = False) -> list[str]:
-    """Rows as lines with aligned columns; numbers are right-aligned, except in columns with text."""
-    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    right = [i for i in range(len(widths)) if not words and any(c.isdigit() for r in rows[1:] for c in r[i][:1])]
-    return [
-        "  ".join(
-            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, widths, strict=True))
-        ).rstrip()
-        for r in rows
-    ]
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str] = ()) -> list[str]:

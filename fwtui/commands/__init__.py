@@ -7,6 +7,8 @@ code; Refused and NoGpu are reported by its caller.
 
 from __future__ import annotations
 
+import argparse
+import importlib
 from collections.abc import Collection
 
 from fwtui.common.outline import Outline, module_files, outlines
@@ -21,3 +23,10 @@ def helps(command: str = "") -> dict[str, str]:
     """The help of one command or of all, in the order of `fwtui --help`; none of them is imported."""
     told = [Outline(command, module_files(__path__)[command])] if command else outlines(__path__, Outline)
     return {o.name: o.about[:1].lower() + o.about[1:].removesuffix(".") for o in told}
+
+
+def add_command(parser: argparse.ArgumentParser, name: str) -> None:
+    """Give a parser the options of that command, and what carries it out; only this command is imported."""
+    module = importlib.import_module(f"fwtui.commands.{name}")
+    module.add_arguments(parser)
+    parser.set_defaults(execute=module.execute, parser=parser)

@@ -7,15 +7,17 @@ import json
 import signal
 from typing import Any
 
-from fwtui.analysis.columns import BENCHED, Row, columns_of, head, line
-from fwtui.analysis.report import markdown, result, table
+from fwtui.analysis.columns import BENCHED, LEAST, Row, columns_of, head, line
+from fwtui.analysis.report import markdown, result
 from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.own_kernel import add_own, admitted
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
@@ -40,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="float32", metavar="TYPE,...", help="number types; default: float32")
     parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels; default: auto and the best known rungs")
     peers = ", ".join((*RUNGS, *PACKAGES))
+    add_own(parser)
     parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {peers}, or none; default: those installed")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each kernel and package; default: 3")
     parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
@@ -47,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=300.0, help=about)
     for field in (field for field in FIELDS if field.name in GRAPH):
         parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    form = add_forms(parser, "one JSON object")
     form.add_argument("--markdown", action="store_true", help="a Markdown table on stdout")
     add_recording(parser)
     parser.set_defaults(telemetry_hz=2.0)
@@ -97,6 +99,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     base = Experiment(**changes)
     backend = auto_device(base).backend
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
+    given.kernel = admitted(given.kernel, given)
     names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else []
     if given.peers is None:
         others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]
@@ -104,7 +107,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
         others = [] if given.peers == "none" else [word.strip() for word in given.peers.split(",")]
     for name in others:
         if not is_peer(name):
-            raise Refused(f"there is no peer {shown(name)}; choose from {', '.join((*RUNGS, *PACKAGES))}, or none")
+            raise Refused(f"there is no peer {shown(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
     names = [name for name in names if name not in others]
     return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
 
@@ -118,11 +121,17 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
         return [json.dumps(data(bench, live))]
     rows = [line(BENCHED, _row(heat, entrant, live)) for heat in bench.heats for entrant in heat.ranking]
-    remarks = remarks_on(bench)
+    remarks, titles = remarks_on(bench), head(BENCHED)
     if given.markdown:
         right = [column.title or "±" for column in columns_of(BENCHED) if column.right]
         return [*markdown(head(BENCHED, "±"), rows, right), "", *(f"{words}  " for words in [_machine(live), *remarks])]
-    return [_machine(live), "", *table([head(BENCHED), *rows]), "", *remarks]
+    return [
+        *folded([_machine(live)]),
+        "",
+        *table([titles, *rows], LEAST, wrapped=[titles.index("choices"), -1]),
+        "",
+        *folded(remarks),
+    ]
 
 
 def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:

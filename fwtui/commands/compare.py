@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fwtui.analysis.columns import COMPARED_HEAD, compared
+from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
 from fwtui.analysis.reason import changes
-from fwtui.analysis.report import table
 from fwtui.commands.support.narrating import say_incomplete
+from fwtui.commands.support.printing import add_forms, folded, reasons, table
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "the baseline, then what is compared with it; one session alone: its runs with the first verified one; "
     about += "two whole sessions: every experiment that both hold"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
-    parser.add_argument("--json", action="store_true", help="one JSON object per comparison on stdout")
+    add_forms(parser, "one JSON object per comparison")
     parser.add_argument("--phases", action="store_true", help="also the change of every phase and of what is outside the clock")
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
@@ -35,16 +35,20 @@ def execute(given: argparse.Namespace) -> int:
     if given.json:
         print("\n".join(json.dumps(data(*made)) for made in chosen), flush=True)
     else:
-        rows, last, why = [COMPARED_HEAD], None, dict[str, None]()
+        last, why = None, dict[str, None]()
+        titles, *rows = [COMPARED_HEAD]
+        because: list[tuple[str, str]] = []
         for entrant, baseline, found in chosen:
             if baseline is not last:
                 rows.append(compared(baseline, None))
             if found.verdict == NOT_COMPARED:  # the reason is mostly that of many, and stands below
                 why[f"not compared: {found.why}"], found = None, found._replace(why="")
             rows.append(compared(entrant, found))
+            because.append((entrant.label, rows[-1][-1]))
             last = baseline
         below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
-        print("\n".join([*table(rows), *why, *below]), flush=True)
+        cells = [row[:-1] for row in (titles, *rows)]  # without the reasons, which are sentences
+        print("\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *below]), flush=True)
     return WRONG if given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen) else OK
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from fwtui.analysis.report import table
+from fwtui.commands.support.printing import add_forms, table
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.machine import settings
@@ -15,8 +15,7 @@ ORDER = 220
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    form = add_forms(parser, "one JSON object")
     form.add_argument("--path", action="store_true", help="only where the file is, or would be")
 
 
@@ -32,7 +31,9 @@ def execute(given: argparse.Namespace) -> int:
     if given.json:
         values: dict[str, dict[str, str]] = {}
         for name, v in found.everything():
-            values[name] = {"value": v.text, "origin": v.origin, "where": v.where, "variable": about.get(name, ("", ""))[0]}
+            variable, words = about.get(name, ("", ""))
+            said = {"value": v.text, "origin": v.origin, "where": v.where}
+            values[name] = {**said, "variable": variable, "about": words}
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
     print(f"file: {clean(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")
@@ -40,5 +41,5 @@ def execute(given: argparse.Namespace) -> int:
     for name, value in found.everything():
         variable, words = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
         rows.append((name, value.text or "-", value.where if value.origin == "environment" else value.origin, variable, words))
-    print("\n".join(table(rows)))
+    print("\n".join(table(rows, ("variable",), [rows[0].index(title) for title in ("value", "about")], words=True)))
     return OK

@@ -7,9 +7,9 @@ import json
 
 import msgspec
 
-from fwtui.analysis.report import table
 from fwtui.commands.support.asking import add_fields, experiments
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, folded, side_by_side
 from fwtui.common.exit_codes import NO_GPU, OK, USAGE
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.counters import METRICS, PROFILED, Counters, measure, shown
@@ -21,7 +21,7 @@ ORDER = 180
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object per kernel on stdout")
+    add_forms(parser, "one JSON object per kernel")
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -50,9 +50,10 @@ def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object
 
 
 def words(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
-    """A heading, and a table with a column for each op."""
+    """A heading, and a table with a column for each op, or several tables where all have no room beside each other."""
     what = experiment.file or f"n {experiment.n}"
     tile = f", tile {experiment.tile}" if experiment.tile else ""
-    rows = [("", *found)]
-    rows += [(metric.title, *(shown(metric, values) for values in found.values())) for metric in METRICS]
-    return [f"{experiment.kernel}, {what}{tile}, {experiment.dtype}: one launch of each op, {PROFILED}", *table(rows)]
+    rows = [["", *found]]
+    rows += [[metric.title, *(shown(metric, values) for values in found.values())] for metric in METRICS]
+    heading = f"{experiment.kernel}, {what}{tile}, {experiment.dtype}: one launch of each op, {PROFILED}"
+    return [*folded([heading]), *side_by_side(rows)]

@@ -7,6 +7,7 @@ import argparse
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.environment import compiled_before
+from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
 
@@ -14,14 +15,27 @@ ORDER = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "replays and the course only: nothing is run, recorded, saved or changed; `fwtui serve` shows this to others"
+    parser.add_argument("--read-only", action="store_true", help=about)
+    about = "with --read-only: a session of your own that may be replayed too; may be repeated, and the first one is shown first"
+    parser.add_argument("--offer", action="append", default=[], metavar="SESSION", help=about)
+    parser.add_argument("--served", action="store_true", help=argparse.SUPPRESS)  # to a web page, which the user has allowed
     add_recording(parser)
     add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
-    from fwtui.tui import run_dashboard
+    from fwtui.tui import run_dashboard, run_read_only
 
+    if given.offer and not given.read_only:
+        raise Refused("--offer names sessions for --read-only; give that too, or open one with `fwtui replay`")
+    if given.read_only and given.record is not None:
+        raise Refused("--read-only records nothing; leave out --record, or --read-only")
     settings = preferred(given)
+    if given.read_only:
+        from fwtui.sessions.library import resolve  # which the first frame does not wait for
+
+        return run_read_only([resolve(name).absolute() for name in given.offer], settings)
     gpu = hardware.driver_present()
     experiment = settings.experiment(defaults(gpu, compiled_before()), lambda kernel: kernel.backend == "cuda" and not gpu)
-    return run_dashboard(live_session(given), experiment, settings)
+    return run_dashboard(live_session(given), experiment, settings, served=given.served)

@@ -10,7 +10,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from fwtui.commands import render
+from fwtui.commands import export, render
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.readme_parts import READMES, ROOT, rewrite, update
 from fwtui.common.errors import Refused, why
@@ -19,7 +19,7 @@ from fwtui.common.text import shown
 from fwtui.sessions import schema
 
 ORDER = 200
-_COMMENT = re.compile(r"^<!-- picture: fwtui render (.+) -->$", re.MULTILINE)
+_COMMENT = re.compile(r"^<!-- picture: fwtui (render|export) (.+) -->$", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,20 +46,27 @@ def redraw(readme: Path, check: bool = False) -> list[str]:
     """Draw every picture again and return the names of those that were not the same bytes; with `check` nothing is written.
 
     A picture is made by the command in the comment before it: <!-- picture: fwtui render NAME --at 12.5 -o picture.svg -->.
-    Files are beside the README. Raises Refused for a comment that is no command, and for what cannot be drawn or written.
+    Of one that moves, which takes long to draw, `check` looks at the last screen alone. Files are beside the README.
+    Raises Refused for a comment that is no command, and for what cannot be drawn or written.
     """
-    parser = argparse.ArgumentParser(prog="fwtui render", exit_on_error=False)
-    render.add_arguments(parser)
     different: list[str] = []
-    for words in _COMMENT.findall(readme.read_text(encoding="utf-8")):
+    for command, words in _COMMENT.findall(readme.read_text(encoding="utf-8")):
+        module = {"render": render, "export": export}[command]
+        parser = argparse.ArgumentParser(prog=f"fwtui {command}", exit_on_error=False)
+        module.add_arguments(parser)
         try:
             given = parser.parse_args(shlex.split(words))
         except (argparse.ArgumentError, SystemExit, ValueError):
-            raise Refused(f"{readme.name} has a picture made by {shown(words)}, which is no command; see fwtui render") from None
-        target = readme.parent / given.out
+            raise Refused(
+                f"{readme.name} has a picture made by {shown(words)}, which is no command; see fwtui {command}"
+            ) from None
+        target = readme.parent / (given.out or "")
+        if check and module is export:
+            different += [target.name] * (not export.still_true(given, target))
+            continue
         with tempfile.TemporaryDirectory() as folder:
             given.out = str(Path(folder) / target.name)
-            render.execute(given)
+            module.execute(given)
             drawn = Path(given.out).read_bytes()
         if target.is_file() and target.read_bytes() == drawn:
             continue

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TextIO
 
 from fwtui.analysis import limits
-from fwtui.analysis.report import table
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, table
 from fwtui.common import units
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WORKER_DIED, WRONG
 from fwtui.common.text import clean
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
@@ -27,7 +29,7 @@ from kernels.probes import probe_forms
 ORDER = 210
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
-NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs")
+NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs", "shtab")
 SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
 GPM = {
@@ -37,7 +39,8 @@ GPM = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
+    form = add_forms(parser, "one JSON object per line of the report")
+    form.add_argument("--extra", action="store_true", help="print only the CUDA extra that fits this machine, if any")
     about = "measure what this CPU and GPU can do at most: relaxations per second in every form, and copying; half a minute, "
     parser.add_argument("--measure", action="store_true", help=f"{about}on an idle machine; kept for later runs")
 
@@ -47,8 +50,10 @@ def execute(given: argparse.Namespace) -> int:
         print(hardware.cuda_extra(hardware.gpus()) or "")
         return OK
     if given.measure:
+        if given.json:
+            raise Refused("--measure prints tables; leave --json out, or give it without --measure")
         return measure()
-    return print_report(sys.stdout)
+    return print_report(sys.stdout, given.json)
 
 
 def measure() -> int:
@@ -102,11 +107,14 @@ def report() -> list[Check]:
     ]
 
 
-def print_report(stream: TextIO) -> int:
-    """Write the report as aligned lines; 1 where the program cannot run at all, else 0."""
+def print_report(stream: TextIO, as_json: bool = False) -> int:
+    """Write the report as aligned lines, or as JSON lines; 1 where the program cannot run at all, else 0."""
     checks = report()
     width = max(len(check.name) for check in checks)
     for check in checks:
+        if as_json:
+            print(json.dumps(asdict(check)), file=stream)
+            continue
         print(f"{check.name:{width}}  {check.state:7}  {clean(check.found)}", file=stream)
         if check.fix:
             print(f"{'':{width}}  {'':7}  -> {clean(check.fix)}", file=stream)

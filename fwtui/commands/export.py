@@ -1,24 +1,34 @@
-"""Write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet."""
+"""Write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet; or its replay as one web page
+(talk.html), as an animated picture (talk.svg) or for asciinema (talk.cast).
+"""
 
 from __future__ import annotations
 
 import argparse
 import io
+import math
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from fwtui.analysis import export
 from fwtui.analysis.export import FORMATS, TABLES, Row
-from fwtui.commands.support.narrating import say_incomplete
+from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
+from fwtui.commands.support.narrating import say, say_incomplete, show_progress
+from fwtui.common import units
 from fwtui.common.atomic_file import new_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
+from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.reader import Loaded, load
+from fwtui.tui.film import KINDS
+
+if TYPE_CHECKING:
+    from fwtui.tui.film.film import Cut, Film
 
 ORDER = 100
 WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
@@ -26,28 +36,53 @@ WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
     "jsonl": export.write_json_lines,
     "md": export.write_markdown,
 }
+LEAST_RATE, MOST_RATE = 0.1, 10  # pictures a second
+USUAL_GAP = 1.0
+OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "ascii", "presenter")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
-    parser.add_argument("what", nargs="?", choices=TABLES, default="runs", help="which table; default: runs")
+    parser.add_argument("what", nargs="?", choices=TABLES, help="which table; default: runs")
     parser.add_argument("--format", choices=tuple(FORMATS), help="default: what the name of the file says, else csv")
-    parser.add_argument("-o", "--out", metavar="FILE", help="a new file; default: standard output")
+    endings = ", ".join([*FORMATS.values(), *KINDS])
+    parser.add_argument("-o", "--out", metavar="FILE", help=f"a new file ({endings}); default: standard output, no replay")
+    group = parser.add_argument_group("replay (.html, .cast, .svg)")
+    add_screen(group)
+    group.add_argument("--from", dest="start", type=float, metavar="SECONDS", help="default: where something happens")
+    group.add_argument("--to", dest="stop", type=float, metavar="SECONDS", help="default: the end")
+    group.add_argument("--speed", type=float, metavar="TIMES", help="how fast it plays, 0.25 to 64; default: 1")
+    rates = ", ".join(f"{kind.rate:g} in {suffix}" for suffix, kind in KINDS.items())
+    group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures a second, up to {MOST_RATE}; default: {rates}")
+    about = f"the longest time in which nothing happens; default: {USUAL_GAP:g}; 0: as long as it was"
+    group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
+    add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
+    suffix = Path(given.out or "").suffix
+    if suffix in KINDS and given.format is None:
+        return _replay(given, suffix)
+    for name in OF_A_REPLAY:
+        if getattr(given, name):
+            option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
+            endings = " or ".join(KINDS)
+            raise Refused(f"--{option} is for a replay, and this is a table; give -o a name that ends in {endings}")
     form = _format(given)
     in_parquet = export.parquet_writer() if form == "parquet" else None
     path = resolve(given.session)
     loaded = load(path)
-    rows = export.human_rows(loaded) if (form, given.what) == ("md", "runs") else export.rows_of(loaded, given.what)
+    what = given.what or "runs"
+    rows = export.human_rows(loaded) if (form, what) == ("md", "runs") else export.rows_of(loaded, what)
     if in_parquet is not None:
         os.close(new_file(given.out))
         in_parquet(rows, given.out)
     elif given.out is None:
         WRITERS[form](rows, sys.stdout)
     else:
-        _write(given.out, WRITERS[form], rows)
+        whole = io.StringIO()
+        WRITERS[form](rows, whole)
+        _write(given.out, whole.getvalue().encode())
     if not loaded.complete:
         say_incomplete(path)
     return OK if loaded.complete else WRONG
@@ -62,16 +97,87 @@ def _format(given: argparse.Namespace) -> str:
     for name, ending in FORMATS.items():
         if out.suffix == ending:
             return name
-    raise Refused(f"{shown(out.name)} ends in none of {', '.join(FORMATS.values())}; choose one of them or give --format")
+    raise Refused(
+        f"{shown(out.name)} ends in none of {', '.join([*FORMATS.values(), *KINDS])}; choose one of them or give --format"
+    )
 
 
-def _write(name: str, writer: Callable[[list[Row], TextIO], None], rows: list[Row]) -> None:
-    whole = io.StringIO()
-    writer(rows, whole)
+def _replay(given: argparse.Namespace, suffix: str) -> int:
+    """Write the session's replay into a file of that kind, and say how much of it is there."""
+    from fwtui.tui.film.writing import written
+
+    if given.what is not None:
+        raise Refused(f"{shown(Path(given.out).name)} holds the whole replay and not one table; leave out {given.what!r}")
+    if os.path.lexists(given.out):  # before the work
+        new_file(given.out)
+    path, loaded, whole = _filmed(given, _cut(given, KINDS[suffix].rate))
+    content, kept = written(whole, suffix)
+    _write(given.out, content)
+    told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
+    say(f"{Path(given.out).name} is {KINDS[suffix].title}: {told}")
+    if len(kept.frames) < len(whole.frames):
+        most = KINDS[suffix].most / 1e6
+        say(f"{len(whole.frames) - len(kept.frames):,} pictures are left out, or it would be larger than {most:g} MB")
+    for words in kept.left_out:
+        say(f"it shows only {words}")
+    if not loaded.complete:
+        say_incomplete(path)
+    return OK if loaded.complete else WRONG
+
+
+def still_true(given: argparse.Namespace, out: Path) -> bool:
+    """Whether the animated picture that is there ends with the screen that would be drawn today."""
+    from fwtui.tui.film.animation import holds
+
+    if not out.is_file():
+        return False
+    _, _, last = _filmed(given, _cut(given, KINDS[".svg"].rate), last=True)
+    return holds(out.read_text(encoding="utf-8"), last)
+
+
+def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Path, Loaded, Film]:
+    """The session and its film, or the end of that alone."""
+    from fwtui.tui import filmed
+
+    screen, size = screen_of(given)
+    look = preferred(given, Settings(Path()))  # flags alone, as in a picture
+    path = resolve(given.session)
+    loaded = load(path)
+    if cut.begin > loaded.duration:
+        raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
+    if last:
+        cut = cut._replace(begin=min(cut.end, loaded.duration))
+    on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
+
+    def tell(share: float) -> None:
+        if on_terminal:
+            show_progress(f"drawing the replay {100 * share:3.0f} %" if share < 1 else "")
+
+    return path, loaded, filmed(path, loaded, size, cut, screen, look, tell)
+
+
+def _cut(given: argparse.Namespace, rate: float) -> Cut:
+    from fwtui.tui import check_gap, check_speed
+    from fwtui.tui.film.film import Cut
+
+    start, stop = given.start or 0.0, math.inf if given.stop is None else given.stop
+    if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
+        raise Refused(f"from {start:g} to {stop:g} is no stretch of seconds; give something like --from 10 --to 20")
+    rate = rate if given.fps is None else given.fps
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise Refused(f"{rate:g} pictures a second is outside {LEAST_RATE} to {MOST_RATE}; give something like --fps 5")
+    speed = 1.0 if given.speed is None else given.speed
+    check_speed(speed)
+    gap = USUAL_GAP if given.max_gap is None else given.max_gap or None
+    check_gap(gap)
+    return Cut(start, stop, rate, gap, speed)
+
+
+def _write(name: str, content: bytes) -> None:
     descriptor = new_file(name)
     try:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(whole.getvalue())
+        with open(descriptor, "wb") as file:
+            file.write(content)
     except OSError as error:
         os.unlink(name)
         raise Refused(f"{clean(name)} cannot be written: {why(error)}; choose another place") from None

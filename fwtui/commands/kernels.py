@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping
 
-from fwtui.analysis.report import table
+from fwtui.commands.support.printing import add_forms, table
 from fwtui.common.exit_codes import OK
 from kernels import registry
 from kernels.plan import Kernel
@@ -15,7 +15,7 @@ ORDER = 110
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object per kernel")
+    add_forms(parser, "one JSON object per kernel")
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -24,7 +24,8 @@ def execute(given: argparse.Namespace) -> int:
             print(json.dumps(_data(kernel)))
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
-    print("\n".join(table([names, *(cells(kernel, *names) for kernel in registry().values())])))
+    rows = [cells(kernel, *names) for kernel in registry().values()]
+    print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 
-from fwtui.analysis.report import table
 from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.printing import add_forms, table
 from fwtui.commands.support.recording import add_recording, live_session
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -21,6 +22,7 @@ ORDER = 60
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: where you were last")
     parser.add_argument("--list", action="store_true", help="print the steps, and what each of them is missing here")
+    add_forms(parser, "with --list: one JSON object per step", "with --list: a table on stdout, as without --json")
     add_recording(parser)
     add_look(parser)
 
@@ -29,9 +31,16 @@ def execute(given: argparse.Namespace) -> int:
     course = lessons()
     if given.list and given.step is not None:
         raise Refused(f"--list prints all steps, not {shown(given.step)} alone; leave one of the two out")
+    if (given.json or given.table) and not given.list:
+        raise Refused("--json and --table are forms of --list; give it too, or leave them out")
     if given.list:
         whole = not any(course.problems())
-        print("\n".join([*([course.name, ""] if whole else []), *table(listed(course))]))
+        titles, *rows = listed(course)
+        told = [
+            *([f"{course.name}, in about {course.minutes} minutes", ""] if whole else []),
+            *table([titles, *rows], ("kernel", "asks", "run", "name")),
+        ]
+        print("\n".join([json.dumps(dict(zip(titles, row, strict=True))) for row in rows] if given.json else told))
         return OK if whole else WRONG
     step = step_named(course.course, given.step).name if given.step is not None else ""
     from fwtui.tui import run_dashboard

@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import json
 
+from fwtui.commands.support.printing import add_forms, table
 from fwtui.common.exit_codes import OK
-from fwtui.sessions.listing import ORDERS, print_list
+from fwtui.common.text import clean
+from fwtui.sessions.folders import own_folder
+from fwtui.sessions.library import Entry, find
+from fwtui.sessions.listing import COLUMNS, ORDERS, cells, matching, ordered
 
 ORDER = 80
+LEAST = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", help="only sessions with all these words in name, title, machine, kernels, state ...")
     parser.add_argument("--sort", choices=tuple(ORDERS), default="date", help="default: newest first")
+    add_forms(parser, "one JSON object per session")
 
 
 def execute(given: argparse.Namespace) -> int:
-    print_list(sys.stdout, " ".join(given.words), given.sort)
+    words, entries = " ".join(given.words), find()
+    found = ordered(matching(entries, words), given.sort)
+    if given.json:
+        for entry in found:
+            print(json.dumps(data(entry)))
+    elif found:
+        rows = [[told[name] for name in COLUMNS] for told in map(cells, found)]
+        print("\n".join(table([COLUMNS, *rows], LEAST)))
+    elif entries:
+        print(f"None of {len(entries)} sessions matches {clean(words)!r}.")
+    else:
+        print(f"There are no sessions yet; recordings go to {clean(str(own_folder()))}.")
     return OK
+
+
+def data(entry: Entry) -> dict[str, object]:
+    """What is known of a session under stable names; seconds, bytes, relaxations per second, None where not known."""
+    return {
+        "name": entry.name,
+        "from": entry.origin,
+        "path": str(entry.path),
+        "title": entry.title,
+        "created": entry.created or None,
+        "machine": entry.machine or None,
+        "gpu": entry.gpu or None,
+        "runs": entry.runs,
+        "kernels": entry.kernels,
+        "n": entry.sizes,
+        "best_relaxations_per_second": entry.best_rate,
+        "seconds": entry.condition.duration,
+        "bytes": entry.size,
+        "complete": entry.complete,
+        "problem": entry.problem,
+    }

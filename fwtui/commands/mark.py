@@ -1,47 +1,76 @@
-"""Write a session with further markers in it; sessions/README.md says how one points at a panel and asks a question."""
+"""Write a session with further markers or other cue cards in it, or its cue cards as a text; sessions/README.md says how."""
 
 from __future__ import annotations
 
 import argparse
-import math
-import re
+import os
 
 from fwtui.commands.merge import told
-from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.commands.support.narrating import say
+from fwtui.common.atomic_file import new_file
+from fwtui.common.errors import Refused, why
+from fwtui.common.exit_codes import OK
+from fwtui.common.text import clean, shown
+from fwtui.common.units import counted
+from fwtui.learn import notes
 from fwtui.sessions.library import resolve
+from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
+from fwtui.stream.events import Marker
 
 ORDER = 140
-MOST_WORDS = 200  # as the dashboard's own markers
-_RUN = re.compile(r"(run|end) +(\d{1,9})", re.ASCII)
-_SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
-    about = "seconds (12.5), 'run 3' for where that run begins or 'end 3' for where it ends, and the words; may be repeated"
-    parser.add_argument("--at", nargs=2, action="append", required=True, metavar=("PLACE", "WORDS"), help=about)
-    parser.add_argument("--title", default="", help="title of the new session; default: as it was")
-    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
+    what = parser.add_mutually_exclusive_group(required=True)
+    about = "a place (12.5s, 'run 3' for where that run begins, 'run 3 end'), and the words; may be repeated"
+    what.add_argument("--at", nargs=2, action="append", metavar=("PLACE", "WORDS"), help=about)
+    about = "take all cue cards from this text, instead of the markers that are there"
+    what.add_argument("--from", dest="notes", metavar="FILE", help=about)
+    what.add_argument("--to", metavar="FILE", help="write the cue cards that are there as such a text, a new file")
+    parser.add_argument("--title", default="", help="title of the new session; default: that of the text, else as it was")
+    parser.add_argument("-o", "--out", metavar="FILE", help="a new session; not with --to")
 
 
 def execute(given: argparse.Namespace) -> int:
-    markers = [(_place(place), _words(words)) for place, words in given.at]
-    written = mark(resolve(given.session), markers, given.out, given.title)
-    return told(written, given.out, "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are")
+    if given.to is not None:
+        if given.out is not None or given.title:
+            raise Refused("--to writes a text and no session; leave --out and --title away")
+        return _write(resolve(given.session), given.to)
+    if given.out is None:
+        raise Refused("--out is missing; say where the new session goes, such as -o talk.fwt.jsonl")
+    if given.notes is None:
+        title, markers = given.title, [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in given.at]
+        what = "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are"
+    else:
+        title, markers = notes.read(given.notes)
+        title, what = given.title or title, f"{counted(len(markers), 'cue card')} {'is' if len(markers) == 1 else 'are'}"
+    written = mark(resolve(given.session), markers, given.out, title, instead=given.notes is not None)
+    return told(written, given.out, what)
+
+
+def _write(session: str | os.PathLike[str], out: str) -> int:
+    text, descriptor = notes.written(load(session)), new_file(out)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        os.unlink(out)
+        raise Refused(f"{clean(out)} cannot be written: {why(error)}; choose another place") from None
+    say(f"the cue cards are in {clean(out)}")
+    return OK
 
 
 def _place(text: str) -> Mark:
-    run = _RUN.fullmatch(text.strip().lower())
-    if run is not None:
-        return Mark(run=int(run[2]), end=run[1] == "end")
-    if not _SECONDS.fullmatch(text.strip()) or not math.isfinite(float(text)):
-        raise Refused(f"{shown(text)} is no place in a session; give seconds (12.5), 'run 3' or 'end 3'")
-    return Mark(seconds=float(text))
+    found = notes.place(text)
+    if found is None:
+        raise Refused(f"{shown(text)} is no place in a session; give {notes.PLACES}")
+    return found
 
 
 def _words(text: str) -> str:
-    if not 1 <= len(text.strip()) <= MOST_WORDS:
-        raise Refused(f"a marker of {len(text.strip())} characters is outside 1 to {MOST_WORDS}; say it in a line")
-    return text.strip()
+    words = clean(text).strip()
+    if not 1 <= len(words) <= notes.MOST_WORDS:
+        raise Refused(f"a marker of {len(words)} characters is outside 1 to {notes.MOST_WORDS}; say it in a line")
+    return words

@@ -6,10 +6,10 @@ import argparse
 import json
 import sys
 
-from fwtui.analysis.columns import PRINTED_HEAD, printed
-from fwtui.analysis.report import result, table
+from fwtui.analysis.report import result
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
+from fwtui.commands.support.printing import add_forms, runs
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import load_model, resolve
@@ -25,12 +25,12 @@ PIPE = "-"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "a file, the name of a session that `fwtui list` shows, or - for what `fwtui run --stream` writes"
     parser.add_argument("session", help=about)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
-    form.add_argument("--table", action="store_true", help="a table of the runs on stdout")
+    add_forms(parser, "one JSON object per run", "a table of the runs on stdout")
     parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
     parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
+    about = "the cue cards of a lecture one by one, in large; nothing else moves (sessions/README.md)"
+    parser.add_argument("--present", action="store_true", help=about)
     add_look(parser)
 
 
@@ -43,12 +43,15 @@ def execute(given: argparse.Namespace) -> int:
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     on_screen = as_table and not given.table
     how = {"speed": given.speed, "start": given.at, "max_gap": given.max_gap}
+    if given.present and (given.session == PIPE or given.json or given.table):
+        other = "a session that still comes" if given.session == PIPE else "results that are printed"
+        raise Refused(f"--present does not go with {other}; give it a recorded session alone")
     if given.session == PIPE:
         inlet = piped(sys.stdin.fileno())
         return run_stream(inlet, settings=preferred(given), **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(given.session)
-    if on_screen:
-        return run_replay(path, settings=preferred(given), **how)
+    if on_screen or given.present:
+        return run_replay(path, settings=preferred(given), present=given.present, **how)
     model, complete = load_model(path)
     if as_table:
         _print_table(model)
@@ -84,7 +87,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
 
 
 def _print_table(model: Model) -> None:
-    print("\n".join(table([PRINTED_HEAD, *(printed(model, run) for run in model.runs.values())])))
+    print("\n".join(runs(model)))
 
 
 def _print_result(model: Model, run: Run) -> None:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.campaign import Performer, held
 from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
@@ -15,6 +14,7 @@ from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import Preset, Row, Scale
 from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands.support.narrating import say, say_incomplete
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED
@@ -32,7 +32,7 @@ SAMPLING_HZ = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("document", choices=(*DOCUMENTS, ALL), metavar="NAME", help=f"{', '.join(DOCUMENTS)} or {ALL}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
-    parser.add_argument("--json", action="store_true", help="one JSON object per claim on stdout")
+    add_forms(parser, "one JSON object per claim")
     parser.add_argument("--counters", action="store_true", help="also hardware counters, profiled apart by ncu where it may")
     about = "answer from a recorded session instead of running; further ones are compared with it where a claim is about that"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
@@ -109,13 +109,16 @@ def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
     """Everything that a person is shown of one document."""
     where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
     cells = [COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)]
-    out = [f"{preset.title}, here: {where}", "", *table(cells, words=True)]
-    for word in (REFUTED, UNTESTABLE):
-        out += [f"{c.id} {word}: {a.reason}" for c, a in rows if a.verdict == word and a.reason]
-    out += [f"{c.id} note: {a.note}" for c, a in rows if a.note]
+    out = [
+        f"{preset.title}, here: {where}",
+        "",
+        *table(cells, ("document",), [COLUMNS.index(title) for title in ("claim", "here")], words=True),
+    ]
+    why = [f"{c.id} {word}: {a.reason}" for word in (REFUTED, UNTESTABLE) for c, a in rows if a.verdict == word and a.reason]
+    out += folded([*why, *(f"{c.id} note: {a.note}" for c, a in rows if a.note)])
     for figure in preset.figures(results):
         out += ["", figure.title, *table(figure.rows)]
-    return [*out, "", f"Rule: {RULE}.", *(f"Left out: {text}" for text in results.left_out), ""]
+    return [*out, "", *folded([f"Rule: {RULE}.", *(f"Left out: {text}" for text in results.left_out)]), ""]
 
 
 def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:

@@ -14,16 +14,18 @@ import sys
 import msgspec
 
 from fwtui.analysis import answers
-from fwtui.analysis.columns import PRINTED_HEAD, Row, printed, texts
-from fwtui.analysis.report import result, table
+from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.hints import hints
+from fwtui.analysis.report import result
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
 from fwtui.commands.support.narrating import say, show_progress
+from fwtui.commands.support.printing import add_forms, reasons, runs
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, shown
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -31,6 +33,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.stream import Outlet
 
 ORDER = 20
+MOST_HINTS = 3  # of a run under its table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 
 
@@ -42,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
     about = "after each run what its distances say: diameter, radius, components, histogram, map"
     parser.add_argument("--answers", action="store_true", help=about)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="one JSON object per run on stdout")
-    form.add_argument("--table", action="store_true", help="a table, also where stdout is not a terminal")
+    form = add_forms(parser, "one JSON object per run", "a table, also where stdout is not a terminal")
     form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
     add_recording(parser)
 
@@ -63,6 +64,7 @@ def execute(given: argparse.Namespace) -> int:
         for experiment in asked:
             live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
         if given.baseline is not None:
+            given.baseline = kernel_named(given.baseline).id
             asked = _first(given.baseline, asked)
         # the program that reads a pipe shows what goes wrong, and may do so on this very terminal
         piped = outlet is not None and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
@@ -114,7 +116,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     narrated(live)
     worst = OK
-    rows: list[tuple[str, ...]] = [PRINTED_HEAD]
+    hinted: list[tuple[str, str]] = []
     for experiment in asked:
         before = live.model.current
         code = _run_one(live, experiment, outlet)
@@ -131,13 +133,13 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             if given.answers and run.answers is not None and run.answers.vertices:
                 facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
                 print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
-            rows.append(printed(live.model, run, given.baseline))
+            hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
             print(json.dumps(result(live.model, run, given.baseline)), flush=True)
-    if as_table and len(rows) > 1:
-        print("\n".join(table(rows)), flush=True)
+    if as_table and live.model.runs:
+        print("\n".join([*runs(live.model, given.baseline), *reasons(hinted)]), flush=True)
     recorded = OK if given.record is None else closed(live, given)
     return worst or recorded
 
@@ -155,7 +157,11 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
     run = live.model.run
     if run is None or run.id == before:
         return WORKER_DIED
-    return WRONG if run.wrong else {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
+    if run.wrong:
+        return WRONG
+    if run.state == "failed" and run.fault is None and run.experiment.code:  # what is wrong in a kernel of the user's own
+        return USAGE
+    return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
 def _answer(live: Live, run: int) -> None:

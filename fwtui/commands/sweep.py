@@ -9,15 +9,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui.analysis.columns import SWEPT, Row, head, line
+from fwtui.analysis.columns import LEAST, SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
-from fwtui.analysis.report import result, table
+from fwtui.analysis.report import result
 from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
-from fwtui.commands.support.asking import add_fields, experiments, kernel_options
+from fwtui.commands.support.asking import add_fields, admit_asked, experiments, kernel_options
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -30,7 +31,6 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
-from kernels import registry
 
 ORDER = 30
 WITHIN = 300.0
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
     about = "recorded sessions of this machine; what they hold is not run again"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
-    parser.add_argument("--json", action="store_true", help="one JSON object per cell and one of what they say together")
+    add_forms(parser, "one JSON object per cell and one of what they say together")
     add_recording(parser)
     parser.epilog = (
         "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
@@ -82,7 +82,9 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
     """What stays the same, and what was given of what can be swept. Raises Refused."""
+    admit_asked(given)
     plain = argparse.Namespace(**vars(given))
+    plain.option = []
     texts: dict[str, str] = {}
     for name in names():
         key = f"option_{name}" if name in kernel_options() else f"field_{name}"
@@ -93,7 +95,7 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
     kernels = [kernel_named(name) for name in read_axis("kernel", texts["kernel"], ()).values] if "kernel" in texts else []
     plain.field_kernel = kernels[0].id if kernels else None
     base = experiments(plain, gpu)[0]
-    axes = [read_axis(name, text, kernels or [registry()[base.kernel]]) for name, text in texts.items()]
+    axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
         raise Refused("nothing varies; give several values of something, like `fwtui sweep -n 256..4096 --tile all`")
     if given.field_budget is None:
@@ -148,7 +150,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
         rows.append((*at, *line(SWEPT, Row(owners[id(run)], run, best=found.best_rates.get(run.n)))))
-    return [*table(rows), "", *found.sentences, *left_out]
+    return [*table(rows, LEAST), "", *folded([*found.sentences, *left_out])]
 
 
 def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:

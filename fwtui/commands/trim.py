@@ -7,7 +7,7 @@ import math
 
 from fwtui.commands.merge import told
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, Cut, trim
 
@@ -46,7 +46,7 @@ def _cut(given: argparse.Namespace) -> Cut:
 
 def _kind(text: str) -> str:
     if text.strip() not in PASSING:
-        raise Refused(f"{shown(text)} cannot be left out; choose from {', '.join(PASSING)}")
+        raise Refused(f"{shown(text)} cannot be left out; {instead(text.strip(), PASSING)}")
     return text.strip()
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from collections.abc import Sequence
 
 import msgspec
 
 from fwtui.analysis.columns import PICKED, TUNED, Row, columns_of, head, line
-from fwtui.analysis.report import table
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
+from fwtui.common.tables import LEAST_WORDS
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
@@ -28,6 +30,7 @@ from kernels.plan import Kernel
 ORDER = 170
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
+WORDS = ("choices", "remark")  # columns that may take several lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
     parser.add_argument("--seconds", type=float, default=120.0, help="stop after so long; the next time it goes on from there")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
-    parser.add_argument("--json", action="store_true", help="one JSON object per trial on stdout")
+    add_forms(parser, "one JSON object per trial")
     add_recording(parser)
     parser.set_defaults(telemetry_hz=1.0)
 
@@ -68,7 +71,8 @@ def execute(given: argparse.Namespace) -> int:
         recorded = closed(live, given)
     best = [trial for problem in problems if (trial := tuner.best(problem)) is not None]
     if not given.json:  # what auto picks from now on
-        print("\n".join(["", *table([head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)])]), flush=True)
+        rows = [head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)]
+        print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
     return recorded or (OK if best else WRONG)
@@ -93,8 +97,15 @@ def _shown(trial: Trial, best: bool) -> None:
 
 def _print(texts: Sequence[str]) -> None:
     """A line of a table that is not whole yet: what a cell may take is known from its column."""
-    cells = zip(columns_of(TUNED), texts, strict=True)
-    print("  ".join(text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in cells).rstrip(), flush=True)
+    columns, room = columns_of(TUNED), width()
+    cells = {c.key: text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in zip(columns, texts, strict=True)}
+    if sum(c.cells for c in columns) + 2 * len(columns) <= room:
+        print("  ".join(cells.values()).rstrip(), flush=True)
+        return
+    words = "; ".join(filter(None, (cells.pop(key).strip() for key in WORDS)))  # at the end, where they may take several lines
+    before = "  ".join(cells.values()) + "  "
+    first, *more = textwrap.wrap(words, max(int(room) - len(before), LEAST_WORDS)) or [""]
+    print("\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + part for part in more)]), flush=True)
 
 
 def _json(trial: Trial, best: bool) -> None:

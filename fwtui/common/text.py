@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 MAX_LENGTH = 2000
 QUOTED = 40
+FEW = 5  # words that are sooner read than guessed at
+ALIKE = 0.65  # from here on (0..1) a word was probably meant
+LEAST_BEGINNING = 4  # characters of a longer name that may stand for it
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
 _UNSAFE = (  # compiled on first use, so that `--help` need not wait
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
@@ -16,6 +20,22 @@ _UNSAFE = (  # compiled on first use, so that `--help` need not wait
 def shown(text: str) -> str:
     """A user's own text for a sentence: quoted, safe and shortened."""
     return repr(brief(text))
+
+
+def instead(text: str, words: Iterable[str]) -> str:
+    """What to write instead of a text that is none of the words: the one that was probably meant, else any of them."""
+    from difflib import SequenceMatcher  # only a mistake waits for it
+
+    known, wrong = list(dict.fromkeys(words)), text[:QUOTED].strip().lower()
+
+    def likeness(word: str) -> float:
+        beginnings = {len(word), len(wrong) if len(wrong) >= LEAST_BEGINNING else len(word)}
+        return max(SequenceMatcher(None, wrong, word[:end].lower()).ratio() for end in beginnings)
+
+    best = max(known, key=likeness, default="")
+    if len(known) > FEW and likeness(best) >= ALIKE:
+        return f"did you mean {clean(best)}?"
+    return f"choose one of {', '.join(map(clean, known))}"
 
 
 def brief(text: str) -> str:

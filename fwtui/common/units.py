@@ -78,8 +78,8 @@ def counted(number: int, noun: str, more: str = "") -> str:
 
 
 def gain(ratio: float) -> str:
-    """A speed-up: 5.10x, 0.0033x."""
-    return f"{ratio:.2g}x" if 0 < ratio < 0.0995 else f"{digits(ratio)}x"
+    """A speed-up: 5.10x, 0.25x, 1/204."""
+    return f"1/{1 / ratio:,.0f}" if 0 < ratio < 0.0995 else f"{digits(ratio)}x"
 
 
 def times(ratio: float) -> str:

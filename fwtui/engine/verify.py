@@ -155,7 +155,8 @@ def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources:
         return None
     if _beyond_range(graph, got, expected):
         return Finding("out of range", _out_of_range(graph), got.size)
-    there = f"({sources[row]}, {column}): {_shown(got[row, column].item())}, expected {_shown(expected[row, column].item())}"
+    came, wanted = (number_words(cells[row, column].item()) for cells in (got, expected))
+    there = f"({sources[row]}, {column}): {came}, expected {wanted}"
     return Finding("wrong", f"wrong at {there}; " + ("1 cell differs" if count == 1 else f"{count:,} cells differ"), got.size)
 
 
@@ -186,13 +187,13 @@ def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:
         bad = no_distance(block)
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
-            return f"wrong at ({row + rows.start}, {column}): {_shown(block[row, column].item())}"
+            return f"wrong at ({row + rows.start}, {column}): {number_words(block[row, column].item())}"
     off = np.flatnonzero(distances.diagonal() != 0)
     return _wrong_diagonal(distances, int(off[0])) if off.size and graph.exact_sums else None
 
 
 def _wrong_diagonal(distances: np.ndarray, vertex: int) -> str:
-    return f"wrong at ({vertex}, {vertex}): {_shown(distances[vertex, vertex].item())}, expected 0"
+    return f"wrong at ({vertex}, {vertex}): {number_words(distances[vertex, vertex].item())}, expected 0"
 
 
 def _beyond_range(graph: GraphInput, got: np.ndarray, expected: np.ndarray) -> bool:
@@ -229,7 +230,7 @@ def _agreement(graph: GraphInput) -> str:
     return "equal" if graph.exact_sums else f"are within {graph.n} units in the last place (weights off the 1/256 grid) of"
 
 
-def _shown(number: int | float) -> str:
+def number_words(number: int | float) -> str:
     if number == NO_DISTANCE:
         return "not a whole number"
     return "no path" if number in (NO_PATH, float("inf")) else f"{number:.9g}" if isinstance(number, float) else str(number)

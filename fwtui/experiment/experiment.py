@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import DeviceId
+from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
-from kernels import registry
 from kernels.auto import AUTO
 from kernels.peers import peers
 from kernels.plan import Kernel, Shape
@@ -26,7 +26,7 @@ MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
 # fields of an Experiment: those that decide the graph, those that decide how distances are computed, and the rest
 GENERATED = ("n", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
-HOW_COMPUTED = ("kernel", "dtype", "tile", "options", "launch", "memory")
+HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
 
@@ -38,6 +38,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """One thing to run. Zero means the kernel's own tile in `tile`, and until stable in `repeats`."""
 
     kernel: str = "tiled-cpu"
+    code: str = ""  # of a kernel of the user's own: the fingerprint of its files, never where they are
     n: _Int = 512
     file: str = ""
     density: _Float = 0.3
@@ -85,15 +86,19 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 
 def kernel_named(name: str) -> Kernel:
-    """The kernel with that id. Raises Refused with the known ids."""
+    """The kernel with that id, or from that file if admitted. Raises Refused with the known ids. Loads no file."""
     if name == AUTO.id:
         return AUTO
     if name in peers():
         return peers()[name]
+    known = known_kernels()
     try:
-        return registry()[name]
+        return known[name_of_file(name) if is_path(name) else name]
     except KeyError:
-        raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*registry(), AUTO.id))}") from None
+        if is_path(name):
+            raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*known, AUTO.id))}") from None
+        own = "one of your own is named by its file, like ./mine.py"
+        raise Refused(f"there is no kernel {shown(name)}; {instead(name, (*known, AUTO.id))}; {own}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
@@ -115,7 +120,8 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
     tile = experiment.tile or usual if usual else 0
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
-    settled = changed(experiment, tile=tile, options=options, launch=experiment.launch or modes[-1])
+    code = code_of(kernel.id) and (experiment.code or code_of(kernel.id))
+    settled = changed(experiment, code=code, tile=tile, options=options, launch=experiment.launch or modes[-1])
     _check_choices(settled, kernel, simulated, experiment.options)
     _check_numbers(settled, kernel, simulated)
     if not settled.file and (sentence := kernel.refuses(settled.shape(settled.n))):

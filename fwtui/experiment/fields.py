@@ -14,8 +14,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
-from kernels import registry
 from kernels.auto import AUTO
 from kernels.plan import Kernel
 
@@ -104,6 +104,10 @@ def _repeats(text: str) -> float:
     return 0 if text.strip() == UNTIL_STABLE else _number("repeats", 0, 1000)(text)
 
 
+def _kernel(text: str) -> str:
+    return kernel_named(text).id
+
+
 def _flag(name: str, title: str, help: str) -> Field:
     def parse(text: str) -> bool:
         if text.lower() not in ("yes", "no", "true", "false", "1", "0"):
@@ -123,10 +127,13 @@ def _checked(check: Callable[[str], object]) -> Parse:
     return parse
 
 
-_WHICH = "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known"
+_WHICH = (
+    "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known; "
+    "./mine.py: your own (`fwtui new` writes one)"
+)
 
 FIELDS: tuple[Field, ...] = (
-    Field("kernel", "Kernel", _WHICH, _checked(kernel_named), "ID", "k", lambda k, s: (*registry(), AUTO.id)),
+    Field("kernel", "Kernel", _WHICH, _kernel, "ID", "k", lambda k, s: (*known_kernels(), AUTO.id)),
     Field("n", "Vertices", "size of the graph, 1 to 65536", _number("n", 1, 65536), "N", "n"),
     Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
     Field("density", "Density", "probability of each edge: 0..1 or a percentage like 30%", _share("density", 1), "P", "d"),

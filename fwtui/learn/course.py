@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, instead, shown
 from fwtui.learn import placeholders
 from fwtui.learn.questions import KINDS, Kind
 from fwtui.learn.trace import MOST_N
@@ -29,6 +29,7 @@ MOST_AFTERWARDS = 4  # lines of the words after the answer
 MOST_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
 _DIGIT = re.compile(r"\d")
+TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
 Text = Annotated[str, Meta(max_length=2000)]
 Size = Annotated[int, Meta(ge=0, le=65536)]
 
@@ -113,8 +114,9 @@ def step_named(course: Course, name: str) -> Step:
     for step in course:
         if name.strip().lower() in (step.name, str(step.number)):
             return step
-    offered = ", ".join(f"{s.number} {s.name}" for s in course)
-    raise Refused(f"there is no step {shown(name)} in the course; choose one of {offered}")
+    meant = instead(name, (s.name for s in course))
+    offered = meant if meant.endswith("?") else f"choose one of {', '.join(f'{s.number} {s.name}' for s in course)}"
+    raise Refused(f"there is no step {shown(name)} in the course; {offered}")
 
 
 def paragraphs(text: str) -> list[str]:
@@ -166,6 +168,8 @@ def _check(written: Written, file: str) -> None:
         unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)
         if unknown is not None:
             raise Refused(f"{file} has {{{unknown}}} in it, which stands for nothing; choose of {', '.join(placeholders.FILLED)}")
+        if "*" in TERM.sub("", text):
+            raise Refused(f"{file} has a single star in its words; put two around a term, as *warp*")
         plain = placeholders.NAMED.sub("", text)
         found = _DIGIT.search(plain) or re.search("[{}]", plain)
         if found is not None:

@@ -11,7 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import Step
 from fwtui.learn.lessons import Lessons
-from fwtui.learn.questions import Answer, Choice, Kind, parse_guess, verdict
+from fwtui.learn.questions import Answer, Choice, Kind, numbered, parse_guess, pick, verdict
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -45,6 +45,11 @@ class Page(NamedTuple):
     climbed: tuple[Rung, ...] = ()  # at the end of the course
     problem: str = ""
 
+    @property
+    def hint(self) -> str:
+        """What a guess looks like."""
+        return numbered(self.choices) if self.choices else self.kind.hint if self.kind is not None else ""
+
 
 class CourseProgress:
     """Where the user is in the course; guesses are kept for as long as the program runs."""
@@ -76,15 +81,24 @@ class CourseProgress:
         return True
 
     def guess(self, text: str) -> None:
-        """Take a guess: a choice's key, or a number as it was typed; an empty one only shows the answer. Raises Refused."""
-        guess: Guess = text.strip() or None
-        if guess is not None and self.step.kind.hint:
-            guess = parse_guess(self.step.kind, text)
+        """Take a guess as it was typed; an empty one only shows the answer. Raises Refused."""
+        guess: Guess = None
+        if text.strip():
+            choices = self.lessons.choices(self.step)
+            guess = pick(choices, text) if choices else parse_guess(self.step.kind, text)
         self._guesses[self.step.name] = guess
 
+    def runs(self, gpu: bool) -> tuple[Experiment, ...]:
+        """What the open step runs on this machine. Raises Refused where it cannot run here."""
+        return self.lessons.here(self.step, gpu)
+
+    def simulates(self, gpu: bool) -> bool:
+        """Whether the open step runs in the simulator on this machine. Raises Refused where it cannot run here."""
+        return self.runs(gpu)[0].device_id.simulated
+
     def plan(self, gpu: bool) -> None:
-        """Have the open step's runs made on this machine, by next_run(). Raises Refused where nothing can be timed."""
-        self._waiting = list(self.lessons.here(self.step, gpu))
+        """Have the open step's runs made on this machine, by next_run(). Raises Refused where it cannot run here."""
+        self._waiting = list(self.runs(gpu))
         self._begun, self._for = [], self.step.name
 
     def next_run(self, model: Model) -> Experiment | None:
@@ -144,6 +158,8 @@ def _here(step: Step, model: Model, runs: Sequence[Run | None], more: bool) -> H
         return Here(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
     if not _usable(run):
         return Here(run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances")
+    if run.simulated:
+        return Here(run.n, None, "every distance is right; the simulator runs each GPU thread in Python, so nothing is timed")
     before = Entrant(model, runs[0]) if len(runs) > 1 and runs[0] is not None else None
     try:
         return Here(run.n, step.kind.answer(Entrant(model, run), before))

@@ -1,4 +1,4 @@
-"""What a marker of a lecture asks for: `@panel ?kind words` points at a panel and asks a question that the run answers."""
+"""What a cue card of a lecture says. A marker's text `@panel ?kind words` points at a panel and asks what the run answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fwtui.learn.questions import KINDS, Kind
+from fwtui.stream.events import Marker
 
 PANELS: Mapping[str, str] = {
     "total": "the total and its rate",
@@ -23,26 +24,41 @@ _ASKED = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
 
 
 class Cue(NamedTuple):
-    """A marker's words in parts. A question without a kind is answered by the reader alone."""
+    """A marker in parts. A question without a kind has the answer that is written with it, if any."""
 
     words: str
     panel: str = ""
     asks: bool = False
     kind: Kind | None = None
+    title: str = ""
+    answer: str = ""
 
     @property
     def directed(self) -> bool:
         """Whether it is more than a few words at a place."""
-        return bool(self.panel) or self.asks
+        return bool(self.panel or self.title) or self.asks
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer to show."""
+        return self.kind is not None or (self.asks and bool(self.answer))
 
     @property
     def said(self) -> str:
-        """The panel by its name, and the words."""
-        return f"{PANELS[self.panel]}: {self.words}" if self.panel else self.words
+        """The panel by its name, and the words, else the title."""
+        words = self.words or self.title
+        return f"{PANELS[self.panel]}: {words}" if self.panel else words
+
+    @property
+    def text(self) -> str:
+        """What cue() makes these parts of, without title and answer."""
+        pointed = f"@{self.panel} " * bool(self.panel)
+        asked = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
+        return f"{pointed}{asked}{self.words}".strip()
 
 
-def cue(text: str) -> Cue:
-    """The parts of a marker's text; what is no panel or no kind of question stays words.
+def cue(text: str, title: str = "", answer: str = "") -> Cue:
+    """The parts of a marker; what is no panel or no kind of question stays words.
 
     A question in the very words of a kind is of that kind.
     """
@@ -52,7 +68,12 @@ def cue(text: str) -> Cue:
         panel, rest = pointed[1], rest[pointed.end() :]
     asked = _ASKED.match(rest)
     if asked is None or asked[1] not in ("", *KINDS):
-        return Cue(rest, panel)
+        return Cue(rest, panel, title=title, answer=answer)
     words = rest[asked.end() :].strip()
     kind = KINDS.get(asked[1]) or next((kind for kind in KINDS.values() if kind.ask.lower() == words.lower()), None)
-    return Cue(words or (kind.ask if kind is not None else ""), panel, True, kind)
+    return Cue(words or (kind.ask if kind is not None else ""), panel, True, kind, title, answer)
+
+
+def cue_of(marker: Marker) -> Cue:
+    """The cue card that a marker is."""
+    return cue(marker.text, marker.title, marker.answer)

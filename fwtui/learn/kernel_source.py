@@ -1,70 +1,174 @@
-"""A kernel's own file as a lesson: its text, and the lines of compiled code in which a relaxation happens."""
+"""A kernel's own source as a lesson: the compiled functions that each of its ops runs, and the lines that relax."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
 from typing import NamedTuple
 
+import kernels
+from fwtui.common.text import clean
+from fwtui.experiment.own_kernels import path_of
+from fwtui.learn.trace import MOST_N
 from kernels import registry
+from kernels.own import files_of
+from kernels.plan import Kernel, Shape
 
 COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
+APART = ("kernels.numba_door", "kernels.programs")  # how a kernel is compiled and launched, which is no part of its algorithm
 
 
-class Source(NamedTuple):
-    """The lines of a file from `first` on (counted from 1), and the numbers of those that matter."""
+class Part(NamedTuple):
+    """A compiled function: its lines in its file, from `first` on, those of them that relax, and the ops that run it."""
 
     file: str
-    first: int
+    first: int  # counted from 1
     lines: tuple[str, ...]
-    marked: frozenset[int]
+    relaxing: frozenset[int]
+    own: frozenset[str]  # ops whose function it is
+    ops: frozenset[str]  # and those that call it
+
+
+class _Function(NamedTuple):
+    module: str
+    node: ast.FunctionDef
+
+
+def source(kernel_id: str) -> tuple[Part, ...]:
+    """What a kernel's source shows: of a rung what is compiled, of one of the user's own its whole file as it is now."""
+    path = path_of(kernel_id)
+    return (_own(Path(path)),) if path else _of_rung(kernel_id)
+
+
+def _own(path: Path) -> Part:
+    """With its relaxations marked, where it is Python that can be read."""
+    shown = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
+    try:
+        text = shown.read_text("utf-8", "replace").expandtabs(4)
+    except OSError:
+        text = ""
+    relaxing: frozenset[int] = frozenset()
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        relaxing = frozenset(number for node in _decorated(ast.parse(text)) for number in _relaxations(node))
+    return Part(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing, frozenset(), frozenset())
 
 
 @cache
-def source(kernel_id: str) -> Source:
-    """The part of a kernel's file that is compiled, with its relaxations marked.
+def _of_rung(kernel_id: str) -> tuple[Part, ...]:
+    """The functions of a kernel's ops in the order in which they run, each with those that it calls after it.
 
-    A kernel that has another file's program built shows that one's; where nothing is compiled at all, its own whole file.
+    Where nothing is compiled, as one part its whole file.
     """
-    build = registry()[kernel_id].build
-    texts = {module: _text(module) for module in _modules(build)}
-    module = next((module for module, text in texts.items() if _compiled(text)), build.__module__)
-    text, name = texts[module], f"{module.replace('.', '/')}.py"
-    lines, compiled = text.split("\n"), _compiled(text)
-    if not compiled:
-        return Source(name, 1, tuple(lines), frozenset())
-    first = min(min(d.lineno for d in node.decorator_list) for node in compiled)
-    last = max(node.end_lineno or node.lineno for node in compiled)
-    marked = frozenset(line for node in compiled for line in _relaxations(node))
-    return Source(name, first, tuple(lines[first - 1 : last]), marked)
+    kernel = registry()[kernel_id]
+    modules = list(_modules(kernel.build.__module__))
+    functions = [_Function(module, node) for module in modules for node in _compiled(module)]
+    runs: dict[_Function, set[str]] = {}
+    own: dict[_Function, set[str]] = {}
+    for op, phase in _ops(kernel):
+        begin = _named(op, functions) or _named(phase, functions)
+        if begin is not None:
+            own.setdefault(begin, set()).add(op)
+            for function in _called_by(begin, functions):
+                runs.setdefault(function, set()).add(op)
+    if not runs:
+        module = modules[0]
+        return (Part(_file(module), 1, tuple(_text(module).split("\n")), frozenset(), frozenset(), frozenset()),)
+    return tuple(_part(function, frozenset(own.get(function, ())), frozenset(ops)) for function, ops in runs.items())
 
 
-def _modules(build: Callable[..., object]) -> Iterator[str]:
-    """The file that a kernel is built in, and those of the kernels that its `build` calls a function of or imports."""
-    assert isinstance(build, FunctionType)
-    yield build.__module__
-    for name in build.__code__.co_names:
-        called = build.__globals__.get(name)
-        module = called.__module__ if isinstance(called, FunctionType) else name
-        if module.startswith("kernels."):
-            yield module
+def _named(name: str, functions: list[_Function]) -> _Function | None:
+    """The nearest function of that name, or that is given it: of `name = a if ... else b` that is a."""
+    for module in dict.fromkeys(function.module for function in functions):
+        names = {name}
+        for node in ast.walk(_parsed(module)):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp) and _bare(node.targets[0]) == name:
+                names.add(_bare(node.value.body))
+        found = next((f for f in functions if f.module == module and f.node.name in names), None)
+        if found is not None:
+            return found
+    return None
 
 
+def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
+    """Each op with its phase, in the order of a small plan; then what only larger plans have."""
+    tiles = kernel.tiles_for(kernel.backend == "cuda")
+    shape = Shape(MOST_N, tile=tiles[0] if tiles else 1, options=kernel.defaults)
+    ops = {step.op: step.phase for step in kernel.plan(shape, True)}
+    return {**ops, **{phase: phase for phase in kernel.phases if phase not in ops.values()}}.items()
+
+
+def _modules(begin: str) -> Iterator[str]:
+    """A kernel's module, and those of other kernels and parts that it imports, the nearest first."""
+    found, waiting = {begin}, [begin]
+    while waiting:
+        module = waiting.pop(0)
+        yield module
+        for imported in _imported(module):
+            if imported not in found and not imported.startswith(APART):
+                found.add(imported)
+                waiting.append(imported)
+
+
+def _imported(module: str) -> Iterator[str]:
+    for node in ast.walk(_parsed(module)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.partition(".")[0] == "kernels":
+            names = (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+            yield from (name for name in names if _path(name).is_file())
+
+
+def _path(module: str) -> Path:
+    """Where a module is, without importing it or what it is in: that may bring numba."""
+    return Path(kernels.__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+
+
+@cache
 def _text(module: str) -> str:
-    """A module's source, without importing it: it may bring numba."""
-    found = find_spec(module)
-    assert found is not None and found.origin is not None
-    return Path(found.origin).read_text(encoding="utf-8")
+    return _path(module).read_text(encoding="utf-8")
 
 
-def _compiled(text: str) -> list[ast.FunctionDef]:
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+@cache
+def _parsed(module: str) -> ast.Module:
+    return ast.parse(_text(module))
+
+
+def _file(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
+
+
+def _compiled(module: str) -> list[ast.FunctionDef]:
+    return _decorated(_parsed(module))
+
+
+def _decorated(tree: ast.Module) -> list[ast.FunctionDef]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return [f for f in functions if any(_called(decorator) in COMPILED for decorator in f.decorator_list)]
+
+
+def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Function]:
+    """A function, and the compiled ones that it calls, as deep as they go; of one name that of the same file."""
+    found, waiting = {begin}, [begin]
+    while waiting:
+        function = waiting.pop(0)
+        yield function
+        names = [_called(node) for node in ast.walk(function.node) if isinstance(node, ast.Call)]
+        called: list[_Function] = []
+        for name in dict.fromkeys(names):
+            named = [f for f in functions if f.node.name == name]
+            near = [f for f in named if f.module == function.module]
+            called += [f for f in (near or named)[:1] if f not in found]
+        found.update(called)
+        waiting = called + waiting
+
+
+def _part(function: _Function, own: frozenset[str], ops: frozenset[str]) -> Part:
+    node = function.node
+    first, last = min(d.lineno for d in node.decorator_list), node.end_lineno or node.lineno
+    lines = _text(function.module).split("\n")[first - 1 : last]
+    return Part(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), own, ops)
 
 
 def _relaxations(function: ast.FunctionDef) -> Iterator[int]:
@@ -72,9 +176,17 @@ def _relaxations(function: ast.FunctionDef) -> Iterator[int]:
     for node in ast.walk(function):
         relaxes = isinstance(node, ast.If) and _keeps_smaller(node)
         if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr):
-            relaxes = any(isinstance(inner, ast.Call) and _called(inner).startswith(RELAXING) for inner in ast.walk(node))
+            relaxes = any(_takes_smaller(inner) for inner in ast.walk(node))
         if relaxes and isinstance(node, ast.stmt):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _takes_smaller(node: ast.AST) -> bool:
+    """A call of min or the like, or `there if there < here else here`."""
+    if isinstance(node, ast.IfExp) and isinstance(node.test, ast.Compare):
+        sides = {ast.dump(side) for side in (node.test.left, *node.test.comparators)}
+        return isinstance(node.test.ops[0], ast.Lt | ast.Gt) and sides == {ast.dump(node.body), ast.dump(node.orelse)}
+    return isinstance(node, ast.Call) and _called(node).startswith(RELAXING)
 
 
 def _keeps_smaller(choice: ast.If) -> bool:
@@ -88,6 +200,8 @@ def _keeps_smaller(choice: ast.If) -> bool:
 
 def _called(node: ast.expr) -> str:
     """The bare name of what is called: `cuda.jit(...)` is jit."""
-    if isinstance(node, ast.Call):
-        node = node.func
+    return _bare(node.func if isinstance(node, ast.Call) else node)
+
+
+def _bare(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from math import ceil
 from pathlib import Path
 
 from fwtui.analysis.climb import Rung, climb
 from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
 from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
 from fwtui.learn.questions import Answer, Choice
+from fwtui.learn.stepping import FIRST, PLAYED_SECONDS, stepping
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
@@ -22,6 +24,8 @@ from fwtui.stream.run import Run
 from kernels import registry
 
 BUDGET = 2.0  # seconds of timed passes of a step's run on this machine
+WORDS_PER_SECOND = 200 / 60  # that a student reads
+QUESTION_SECONDS = 30.0  # for a guess, and for what the run says to it
 
 
 class Lessons:
@@ -78,13 +82,34 @@ class Lessons:
         return step.kind.answer(self.cited(step), self.before(step) if step.kind.compares else None)
 
     def here(self, step: Step, gpu: bool) -> tuple[Experiment, ...]:
-        """What to run on this machine, the run that it is compared with first. Raises Refused where nothing can be timed."""
-        n = step.written.live.n if step.written.live is not None else self.cited(step).run.n
+        """What to run on this machine, the run that it is compared with first; a GPU's kernel without one in the simulator.
+
+        Raises Refused where it cannot run here.
+        """
+        own = registry()[step.written.kernel]
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
-        for one in steps:
-            if registry()[one.written.kernel].backend == "cuda" and not gpu:
-                raise Refused(f"{one.written.kernel} needs a GPU, and none is here; the recorded run answers")
+        lacking = [s.written.kernel for s in steps if registry()[s.written.kernel].backend == "cuda" and not gpu]
+        if own.id in lacking and own.simulates:
+            tile = own.simulator_tiles[0] if own.tiles else 0
+            return (Experiment(kernel=own.id, n=step.written.follow, tile=tile, device="simulator"),)
+        if lacking:
+            raise Refused(f"{lacking[0]} needs a GPU, and none is here; the recorded run answers")
+        n = step.written.live.n if step.written.live is not None else self.cited(step).run.n
         return tuple(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile) for s in steps)
+
+    def seconds(self, step: Step) -> float:
+        """How long a student takes for a step: reading, the question, the matrix played once, and the runs made here."""
+        written = step.written
+        said = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
+        words = sum(len(text.split()) for text in said)
+        played = stepping(changed(FIRST, kernel=written.kernel, n=written.follow)).trace.moments
+        runs = BUDGET * (1 + step.kind.compares)
+        return words / WORDS_PER_SECOND + QUESTION_SECONDS + PLAYED_SECONDS * len(played) + runs
+
+    @cached_property
+    def minutes(self) -> int:
+        """How long a student takes for all steps."""
+        return ceil(sum(map(self.seconds, self.course)) / 60)
 
     def problems(self) -> Iterator[tuple[Step, str]]:
         """What is wrong with the steps beside their recordings; nothing where all is well."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ from kernels.plan import WARP
 
 CLOSE = 1.25  # a guess within this factor of the answer is close
 RESOURCES = {  # in a choice: what a block can be short of
-    "registers": "registers: the threads' own numbers",
-    "shared memory": "shared memory: the block's own store",
+    "registers": "registers, the memory of each thread",
+    "shared memory": "shared memory, the memory of each block",
     "warps": "neither: as many warps as there is room for",
-    "blocks": "the most blocks that may be resident",
-    "barriers": "the number of barriers that there are",
+    "blocks": "the most blocks that fit at once",
+    "barriers": "the number of barriers",
 }
 TITLES = {"warps": "room for warps"}  # in an answer
 ASKED = ("registers", "shared memory", "warps")  # resources that every question offers
@@ -134,7 +134,7 @@ def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
 def _limit(entrant: Entrant, before: Entrant | None) -> Answer:
     limit = limit_of(entrant.model, entrant.run)
     if limit is None or limit.share is None:
-        raise Refused(f"nobody measured the limit of the device of {entrant.label}; `fwtui doctor --measure` does")
+        raise Refused(f"the limit of the device of {entrant.label} is not measured; `fwtui doctor --measure` measures it")
     words = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
     return Answer(words, limit.share)
 
@@ -175,6 +175,19 @@ def parse_guess(kind: Kind, text: str) -> float:
         raise Refused(f"{shown(text)} is no guess here; give {kind.hint}")
     number = float(found[1]) * _FACTORS.get(found[2] or "", 1.0)
     return number / 100 if kind.say is units.percent else number
+
+
+def pick(choices: Sequence[Choice], text: str) -> str:
+    """The key of the choice that a guess names by its number, from 1. Raises Refused."""
+    typed = text.strip()
+    if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed[:3]) <= len(choices)):
+        raise Refused(f"{shown(text)} is no guess here; give {numbered(choices)}")
+    return choices[int(typed) - 1].key
+
+
+def numbered(choices: Sequence[Choice]) -> str:
+    """The numbers that name a choice, in words."""
+    return f"a number from 1 to {len(choices)}"
 
 
 def verdict(kind: Kind, guess: float | str, answer: Answer) -> str:

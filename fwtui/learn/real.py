@@ -11,6 +11,7 @@ import numpy as np
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.environment import worker_environment
 from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import Trace
 from fwtui.stream.requests import DistancesAfter, StepRequest
 
@@ -35,7 +36,9 @@ def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
 
 def _compared(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     weights = trace.distances[0]
-    request = StepRequest(experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights))
+    request = StepRequest(
+        experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights), path_of(experiment.kernel)
+    )
     environment = worker_environment("simulator" if trace.kernel.backend == "cuda" else "real")
     process = ChildProcess(python("fwtui.measure.step_target"), environment, stdin=subprocess.PIPE)
     ended = process.finish(MOST_SECONDS, msgspec.json.encode(request), stop)

@@ -13,6 +13,7 @@ from fwtui.learn.trace import Cell, Moment, Trace, trace
 
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
 MOST_WEIGHT = 999
+PLAYED_SECONDS = 0.6  # of one k while it plays
 MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the same for each of its types
 
 
@@ -123,5 +124,5 @@ def _settled(experiment: Experiment) -> Experiment:
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
     wanted = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
     options = {option.name: value for option, value in wanted if value in option.values}
-    plain = changed(experiment, tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
+    plain = changed(experiment, code="", tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
     return settle(plain, kernel.backend == "cuda")

@@ -20,6 +20,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.own_kernels import path_of
 from fwtui.live import ncu
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
@@ -130,7 +131,7 @@ def _refusal(experiment: Experiment) -> str | None:
 
 def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
     asked = {metric.key: metric.names.split() for metric in METRICS if metric.names}
-    program = python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)))
+    program = python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)), path_of(experiment.kernel))
     while True:
         names = [left[0] for left in asked.values() if left]
         said = ncu.run(tool, names, program, worker_environment("real"), stop)

@@ -19,6 +19,7 @@ from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, epitaph
 from fwtui.live.protocols import beginning
 from fwtui.live.sampling import Sampling
@@ -57,6 +58,7 @@ class Live:
         self._worker_kind = ""
         self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
         self._identify = identify
+        self.record_source = False  # whether runs of the user's own kernels tell their source
         self._counting: Counting | None = None
         self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1
@@ -103,7 +105,7 @@ class Live:
         run = self._next_run
         self._next_run += 1
         self.asked[run] = experiment
-        self._ask(requests.Start(run, experiment, device.index, brief), device)
+        self._ask(requests.Start(run, experiment, device.index, brief, path_of(experiment.kernel), self.record_source), device)
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
@@ -138,7 +140,8 @@ class Live:
         if reason:
             raise Refused(reason)
         assert known.verdict is not None
-        self._ask(requests.Answer(run, self.asked[run], known.verdict.checksum, known.device.index), known.device)
+        asked = self.asked[run]
+        self._ask(requests.Answer(run, asked, known.verdict.checksum, known.device.index, path_of(asked.kernel)), known.device)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""

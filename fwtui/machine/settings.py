@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import platformdirs
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
 from kernels import registry
@@ -80,7 +80,7 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
         words = dict.fromkeys(word for k in registry().values() for s in (False, True) for word in offered(k, s))
         changes = one.read(text)
         if text not in words:
-            raise Refused(f"{one.name} {shown(text)} is offered by no kernel; choose one of {', '.join(words)}")
+            raise Refused(f"{one.name} {shown(text)} is offered by no kernel; {instead(text, words)}")
         return changes
 
     return read
@@ -92,6 +92,7 @@ def all_keys() -> dict[str, Key]:
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
         Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", ("no", "yes"))),
+        Key("kernel_folder", "", "a folder whose kernel files the form offers, besides those chosen before", str),
         Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
     ]
     usual = Experiment()
@@ -220,7 +221,7 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
     for key, value in tables.items():
         name = before + key
         if before == "" and name not in (*all_keys(), EXPERIMENT[:-1], KEYMAP[:-1]):
-            raise Refused(f"{clean(path.name)}: there is no {shown(name)}; `fwtui config` lists what can be set")
+            raise Refused(f"{clean(path.name)}: there is no {shown(name)}; {_settings_like(name)}")
         match value:
             case dict() if name in (EXPERIMENT[:-1], KEYMAP[:-1]) or before == KEYMAP:  # panel.up = "w", its name not in quotes
                 yield from _flat(value, path, f"{name}.")
@@ -232,13 +233,19 @@ def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[t
                 raise Refused(f"{clean(path.name)}: {clean(name)} is neither text, number nor true or false; write one of these")
 
 
+def _settings_like(name: str) -> str:
+    """What to write instead of a name that is no setting."""
+    found = instead(name.rpartition(".")[2], (key.rpartition(".")[2] for key in all_keys()))
+    return found if found.endswith("?") else "`fwtui config` lists what can be set"
+
+
 def _checked(name: str, text: str, where: str) -> str:
     """The text without terminal control characters. Raises Refused with the source of the setting."""
     text = clean(text)
     if name.startswith(KEYMAP):
         return text
     if name not in all_keys():
-        raise Refused(f"{where} is not a setting; `fwtui config` lists what can be set")
+        raise Refused(f"{where} is not a setting; {_settings_like(name)}")
     try:
         all_keys()[name].read(text)
     except Refused as refusal:

@@ -1,6 +1,6 @@
 """The target of a profiler: one launch of each of a kernel's operations between cuProfilerStart and cuProfilerStop.
 
-`python -P -m fwtui.measure.profile_target EXPERIMENT`, the experiment as JSON.
+`python -P -m fwtui.measure.profile_target EXPERIMENT OWN`, the experiment as JSON and the file of its kernel, or nothing.
 A line on stdout before each such launch describes it.
 """
 
@@ -16,14 +16,16 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from fwtui.common.streams import reported
 from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, changed
+from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.phases import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 from kernels.numba_door.rectangles import checked
 
 
-def count(experiment: Experiment) -> None:
+def count(experiment: Experiment, own: str) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
+    admit_here(experiment.kernel, own, experiment.code)
     engine = CudaEngine(experiment.device_id.on("cuda"))
     passes = Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine)
     passes.restore()
@@ -42,7 +44,7 @@ def count(experiment: Experiment) -> None:
 
 def main() -> int:
     experiment = msgspec.json.decode(sys.argv[1], type=Experiment)
-    return reported(lambda: count(experiment), "the memory of this machine is exhausted; choose a smaller n")
+    return reported(lambda: count(experiment, sys.argv[2]), "the memory of this machine is exhausted; choose a smaller n")
 
 
 if __name__ == "__main__":

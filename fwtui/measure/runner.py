@@ -14,14 +14,16 @@ from fwtui.common.errors import Refused
 from fwtui.engine.engine import Cancelled, Check, Engine
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
+from fwtui.experiment.own_kernels import path_of
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure import answering, statistics
 from fwtui.measure.inputs import Inputs, Key
 from fwtui.measure.job import Job
+from fwtui.measure.own_kernel import plan_told, source_lines
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
-from kernels import registry
+from kernels.peers import peers
 
 MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
 
@@ -36,10 +38,13 @@ class Runner:
         self._verifier = Verifier()
         self._kept: answering.Distances | None = None  # of the last run, until the next one begins
 
-    def run(self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False) -> None:
+    def run(
+        self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False, source: bool = False
+    ) -> None:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
-        `brief` leaves out the phase passes, and the warm-up unless something compiles.
+        `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` also sends the source of
+        a user's own kernel.
         """
         job = self._job(run, experiment, engine, check, self._emit)
         job.tell(
@@ -50,6 +55,9 @@ class Runner:
             phases=tuple(events.PhaseName(key, title) for key, title in job.kernel.phases.items()),
             gpu=engine.device.index,
         )
+        if source and experiment.code:
+            for part in source_lines(Path(path_of(experiment.kernel))):
+                job.tell(events.Source, **part)
         samples = statistics.Samples()
         by_phase = self._kept = None
         outcome, message = "done", ""
@@ -147,6 +155,9 @@ class Runner:
             relaxations=sum(s.cost.relaxations for s in plan),
             device_bytes=sum(s.cost.device_bytes for s in plan),
         )
+        if job.experiment.code:
+            for part in plan_told(kernel, shape):
+                job.tell(events.Plan, **part)
         program = kernel.build(shape, engine.target)
         with job.stage("allocate"):
             buffers = program.allocate()
@@ -173,8 +184,7 @@ class Runner:
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
         # programs of other packages may return their own buffers, which later passes overwrite
-        own = experiment.kernel in registry()
-        if own and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
+        if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
             self._kept = answering.of_run(job.run, distances, graph, finding.checksum)
 
 

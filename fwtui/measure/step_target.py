@@ -17,6 +17,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import kernel_named
 from fwtui.graphs.canonical import canonical, no_path
 from fwtui.graphs.graph import graph_of
+from fwtui.measure.own_kernel import admit_here
 from fwtui.stream.requests import DistancesAfter, StepRequest
 from kernels.plan import NO_EDGE
 
@@ -24,6 +25,7 @@ from kernels.plan import NO_EDGE
 def look(request: StepRequest) -> None:
     """Run the plan and send the distances. Raises Refused if the kernel does not take the graph."""
     experiment = request.experiment
+    admit_here(experiment.kernel, request.own, experiment.code)
     kernel = kernel_named(experiment.kernel)
     matrix = _matrix(request.weights, experiment.dtype)
     graph = graph_of(matrix, integer=True)

@@ -16,13 +16,17 @@ import threading
 import time
 import traceback
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine, HostEngine
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import kernel_named
+from fwtui.experiment.experiment import changed, kernel_named
+from fwtui.measure.cuda_words import what_the_kernel_did
+from fwtui.measure.own_kernel import admit_here, own_words
 from fwtui.stream import codec, events, requests
 
 if TYPE_CHECKING:
@@ -61,6 +65,10 @@ class Worker:
                 self._serve(request)
             except BaseException as error:
                 code, sentence, lost = _diagnosis(error)
+                own = "" if isinstance(request, requests.Probe) else own_words(error, request.experiment.kernel)
+                if own and code == "error":  # the user's mistake, and no damage to this process
+                    self.tell(requests.last_word(request, self.now(), "failed", own))
+                    continue
                 run = request.run if isinstance(request, requests.Start) else None
                 where = traceback.format_exc()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
@@ -79,11 +87,26 @@ class Worker:
 
             self._runner = Runner(self.tell, self.now)
         check = partial(self._check, request.run)
-        engine = self._engine(DeviceId(kernel_named(request.experiment.kernel).backend, request.gpu))
+        experiment = request.experiment
+        try:
+            admit_here(experiment.kernel, request.own, experiment.code)
+        except Refused as refusal:
+            if isinstance(request, requests.Start):
+                self.tell(self._begun(request))
+            self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
+            return
+        engine = self._engine(DeviceId(kernel_named(experiment.kernel).backend, request.gpu))
         if isinstance(request, requests.Answer):
-            self._runner.answer(request.run, request.experiment, engine, request.checksum, check)
+            self._runner.answer(request.run, experiment, engine, request.checksum, check)
         else:
-            self._runner.run(request.run, request.experiment, engine, check, request.brief)
+            self._runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
+
+    def _begun(self, request: requests.Start) -> events.RunStarted:
+        """The beginning of a run whose kernel could not be loaded."""
+        asked = changed(request.experiment, file=Path(request.experiment.file).name)
+        parts = (events.PhaseName("all", "all rounds"),)
+        told = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.gpu}
+        return events.RunStarted(**told, title=asked.kernel, backend="cuda", phases=parts)
 
     def _listen(self) -> None:
         for line in sys.stdin.buffer:
@@ -131,7 +154,9 @@ def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
         return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
     if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
-        return "cuda", f"the GPU reported an error: {words}; the next run gets a new worker", True
+        did = what_the_kernel_did(words)
+        said = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
+        return "cuda", f"{said}; the next run gets a new worker", True
     return "error", f"{kind.__name__}: {words}", False
 
 

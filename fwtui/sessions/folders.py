@@ -8,6 +8,7 @@ from pathlib import Path
 import platformdirs
 
 SUFFIX = ".fwt.jsonl"
+KEPT = "kept"  # the folder beside the user's own
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -18,7 +19,7 @@ def own_folder() -> Path:
 
 def kept_folder() -> Path:
     """Where the dashboard automatically keeps its last sessions; it need not exist yet."""
-    return own_folder().with_name("kept")
+    return own_folder().with_name(KEPT)
 
 
 def shipped_folder() -> Path:

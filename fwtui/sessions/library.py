@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean
-from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
+from fwtui.common.text import clean, instead
+from fwtui.sessions.folders import KEPT, SUFFIX, files_in, own_folder, shipped_folder
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import Model, State
 
 _MOST_NAMED = 12
+_KEPT_OFFERED = 5
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
-SHIPPED, OWN, KEPT = "shipped", "own", "kept"
+SHIPPED, OWN = "shipped", "own"  # or KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +59,12 @@ class Entry(Summary):
     @property
     def own(self) -> bool:
         """It belongs to the user and may be changed."""
-        return self.origin == OWN
+        return self.origin != SHIPPED
 
     @property
     def stays(self) -> str:
         """Why the user cannot change it, if so."""
-        kept = "is kept automatically, until newer ones replace it"
-        return "" if self.own else kept if self.origin == KEPT else "came with fwtui and cannot be changed"
+        return "" if self.own else "came with fwtui and cannot be changed"
 
     @property
     def complete(self) -> bool:
@@ -81,6 +81,15 @@ class Entry(Summary):
         return clean(_stem(self.path))
 
 
+_offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
+
+
+def offer_only(paths: Sequence[Path]) -> None:
+    """From now on find and open only these sessions and the shipped ones, for any given path."""
+    global _offered
+    _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
+
+
 Known = MutableMapping[tuple[Path, int, int], Entry]  # by path, size and time of change
 
 
@@ -94,7 +103,9 @@ def find(known: Known | None = None) -> list[Entry]:
 
 def resolve(name: str) -> Path:
     """The file for a path, a session's name, or a unique beginning of a name."""
-    if "/" in name or Path(name).is_file():
+    if _offered is None and ("/" in name or Path(name).is_file()):
+        return Path(name)
+    if Path(name) in (path for path, _ in _files()):
         return Path(name)
     known = {_stem(path): path for path, _ in _files()}
     wanted = name.removesuffix(SUFFIX)
@@ -107,12 +118,24 @@ def resolve(name: str) -> Path:
         raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
         raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {clean(name)!r}; give a path or choose one of {some(sorted(known, reverse=True))}")
+    raise Refused(f"there is no session {clean(name)!r}; {_instead(wanted, known)}")
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    meant = instead(name, known)
+    return meant if meant.endswith("?") else f"give a path or choose one of {some(sorted(known, reverse=True))}"
 
 
 def paths(most: int = 50) -> list[Path]:
-    """Session files, the user's own before the shipped ones, newest name first; only names are read."""
-    return [path for folder in (own_folder(), shipped_folder()) for path in files_in(folder)[::-1][:most]]
+    """Session files: the user's own, the last few kept automatically, the shipped ones; newest name first.
+
+    Only names are read, and whether a dashboard still writes its kept session.
+    """
+    if _offered is not None:
+        return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
+    folders = own_folder(), own_folder().with_name(KEPT), shipped_folder()
+    own, kept, shipped = (files_in(folder)[::-1][:most] for folder in folders)
+    return [*own, *[path for path in kept[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped]
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
@@ -131,6 +154,8 @@ def model_of(loaded: Loaded) -> Model:
 
 def _files() -> list[tuple[Path, str]]:
     folders = ((shipped_folder(), SHIPPED), (own_folder(), OWN), (own_folder().with_name(KEPT), KEPT))
+    if _offered is not None:
+        return [*((path, SHIPPED) for path in files_in(shipped_folder())), *((path, OWN) for path in _offered)]
     there = [(path, origin) for folder, origin in folders for path in files_in(folder)]
     return [(path, origin) for path, origin in there if origin != KEPT or not in_use(path)]
 

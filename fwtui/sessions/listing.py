@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TextIO
+from typing import Any
 
 from fwtui.common import units
-from fwtui.common.text import clean, shortened
-from fwtui.sessions.folders import own_folder
-from fwtui.sessions.library import Entry, find, some
+from fwtui.common.text import shortened
+from fwtui.sessions.library import Entry, some
 
 COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
 RIGHT = frozenset({"runs", "best", "length", "size"})  # right-aligned
@@ -56,23 +55,6 @@ def matching(entries: Iterable[Entry], words: str) -> list[Entry]:
     """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
     wanted = words.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in wanted)]
-
-
-def print_list(out: TextIO, words: str = "", by: str = "date") -> None:
-    """The sessions that match the words, in aligned columns and in that order."""
-    entries = find()
-    if not entries:
-        print(f"There are no sessions yet; recordings go to {clean(str(own_folder()))}.", file=out)
-        return
-    found = ordered(matching(entries, words), by)
-    if not found:
-        print(f"None of {len(entries)} sessions matches {clean(words)!r}.", file=out)
-        return
-    rows = [{name: name.upper() for name in COLUMNS}, *map(cells, found)]
-    widths = {name: max(len(row[name]) for row in rows) for name in COLUMNS}
-    for row in rows:
-        aligned = (row[n].rjust(widths[n]) if n in RIGHT else row[n].ljust(widths[n]) for n in COLUMNS)
-        print("  ".join(aligned).rstrip(), file=out)
 
 
 def _all_words(entry: Entry) -> str:

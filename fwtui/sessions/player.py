@@ -163,6 +163,10 @@ class Player:
         if (target > passed) if count > 0 else passed:
             self._stand_after(places[target - 1])
 
+    def count(self, kind: type[Event]) -> tuple[int, int]:
+        """How many events of that kind (Round, RunStarted, Marker) are due, and how many there are."""
+        return bisect_left(self._places[kind], self.index), len(self._places[kind])
+
     def seek_run(self, run: int) -> bool:
         """Jump to the start of the run of that number; False if there is none."""
         return self._seek_first(RunStarted, lambda event: event.run == run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,18 +42,33 @@ class Mark(NamedTuple):
     seconds: float | None = None
     run: int = 0
     end: bool = False
+    told: str = ""  # where the user said so, for the sentence that refuses it
 
     def find(self, loaded: Loaded) -> int:
-        """The line before the marker. Raises Refused if the session has no such place."""
+        """The line before the marker. Raises Refused if the session has no such place.
+
+        The counters and answers of a run come after its end, and before a marker that stands there.
+        """
         if self.seconds is not None:
             if not 0 <= self.seconds <= loaded.duration:
-                raise Refused(f"{self.seconds:g} s is outside this session of {loaded.duration:g} s; choose a time in it")
+                outside = f"{self.seconds:g} s is outside this session of {loaded.duration:g} s"
+                raise Refused(f"{self.told}{outside}; choose a time in it")
             return max((i for i, line in enumerate(loaded.lines) if line.event.t <= self.seconds), default=0)
         kind = events.RunDone if self.end else events.RunStarted
         for index, line in enumerate(loaded.lines):
             if isinstance(line.event, kind) and line.event.run == self.run:
-                return index
-        raise Refused(f"run {self.run} does not {'end' if self.end else 'begin'} in this session; its runs are {_listed(loaded)}")
+                return self._all_known(loaded, index) if self.end else index
+        nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
+        raise Refused(f"{self.told}{nowhere}; its runs are {_listed(loaded)}")
+
+    def _all_known(self, loaded: Loaded, index: int) -> int:
+        """The last line before another run that tells counters or answers of this one, which ended at that line."""
+        for later, line in enumerate(loaded.lines[index + 1 :], index + 1):
+            if isinstance(line.event, events.RunStarted):
+                break
+            if isinstance(line.event, (events.Counters, events.Answers)) and line.event.run == self.run:
+                index = later
+        return index
 
 
 class Written(NamedTuple):
@@ -80,18 +96,34 @@ def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) 
 
 
 def mark(
-    source: str | os.PathLike[str], markers: Sequence[tuple[Mark, str]], out: str | os.PathLike[str], title: str = ""
+    source: str | os.PathLike[str],
+    markers: Sequence[tuple[Mark, events.Marker]],
+    out: str | os.PathLike[str],
+    title: str = "",
+    instead: bool = False,
 ) -> Written:
-    """Write a session with added markers. Raises Refused for places that it does not have, and like trim()."""
+    """Write a session with added markers, or with these `instead` of its own; a marker's time is that of its place.
+
+    Raises Refused for places that it does not have, and like trim().
+    """
     loaded = load(source)
-    after: dict[int, list[str]] = {}
-    for place, words in markers:
-        after.setdefault(place.find(loaded), []).append(words)
+    if instead:
+        loaded = unmarked(loaded)
+    after: dict[int, list[events.Marker]] = {}
+    for place, marker in markers:
+        index = place.find(loaded)
+        t = loaded.lines[index].event.t if place.seconds is None else place.seconds
+        after.setdefault(index, []).append(msgspec.structs.replace(marker, t=t))
     lines: list[Line] = []
     for index, line in enumerate(loaded.lines):
         lines.append(line)
-        lines += [codec.as_line(events.Marker(t=line.event.t, text=clean(words))) for words in after.get(index, ())]
+        lines += map(codec.as_line, after.get(index, ()))
     return _write([loaded], lines, out, title)
+
+
+def unmarked(loaded: Loaded) -> Loaded:
+    """The session without its markers."""
+    return replace(loaded, lines=[line for line in loaded.lines if not isinstance(line.event, events.Marker)])
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:

@@ -13,7 +13,7 @@ from pathlib import Path
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.sessions.folders import SUFFIX, own_folder
+from fwtui.sessions.folders import KEPT, SUFFIX, own_folder
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.recorder import safe_slug
 from fwtui.sessions.rewrite import retitled
@@ -24,17 +24,21 @@ MOST_DELETED = 20  # deleted sessions to keep
 
 
 class Shelf:
-    """Changes to the sessions of one folder, by default the user's own; every method may raise Refused."""
+    """Changes to the sessions of one folder, by default the user's own, and to those kept beside it.
+
+    Every method may raise Refused.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = own_folder() if folder is None else folder
         self._undone_by: list[tuple[str, Path, Callable[[], None]]] = []  # message, path afterwards, action
 
     def rename(self, path: Path, name: str) -> Path:
-        """Rename a session (its suffix is kept); return the new path."""
+        """Rename a session (its suffix is kept); return the new path. A renamed session is no longer just a kept one."""
         self._refuse_foreign(path)
-        target = path.with_name(f"{_stem(name)}{SUFFIX}")
+        target = self.folder / f"{_stem(name)}{SUFFIX}"
         if target != path:
+            self._make(self.folder)
             _move(path, target)
             self._undone_by.append((f"{_name(target)} is called {_name(path)} again", path, lambda: _move(target, path)))
         return target
@@ -51,11 +55,7 @@ class Shelf:
         """Move a session to the deleted ones; only the last twenty can be restored."""
         self._refuse_foreign(path)
         aside = self.folder / BIN
-        try:
-            with suppress(FileExistsError):
-                aside.mkdir()
-        except OSError as error:
-            raise Refused(f"the folder for deleted sessions cannot be made: {why(error)}; look at its folder") from None
+        self._make(aside)
         names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
         target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
         _move(path, target)
@@ -80,8 +80,15 @@ class Shelf:
         act()
         return words, path
 
+    def _make(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = "deleted sessions" if folder.name == BIN else "sessions"
+            raise Refused(f"the folder for {what} cannot be made: {why(error)}; look at its folder") from None
+
     def _refuse_foreign(self, path: Path) -> None:
-        if path.parent.resolve() != self.folder.resolve():
+        if path.parent.resolve() not in (self.folder.resolve(), self.folder.with_name(KEPT).resolve()):
             raise Refused(f"{_name(path)} is not one of your own sessions; `fwtui trim` copies a part of it as your own")
 
 

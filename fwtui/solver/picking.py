@@ -11,7 +11,7 @@ import psutil
 
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import DeviceId
@@ -39,7 +39,7 @@ def named(name: str) -> Kernel | None:
         return None
     kernel = NUMPY if name == NUMPY.id else registry().get(name)
     if kernel is None:
-        raise Refused(f"there is no kernel {shown(str(name))}; choose {AUTO.id}, {NUMPY.id}, {', '.join(registry())}")
+        raise Refused(f"there is no kernel {shown(str(name))}; {instead(str(name), (AUTO.id, NUMPY.id, *registry()))}")
     return kernel
 
 

@@ -31,7 +31,9 @@ FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader accepts a newer one
 SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
+PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
 BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
+Cells = tuple[Count, Count, Count, Count]
 E = TypeVar("E", bound="Event")
 
 
@@ -122,6 +124,34 @@ class Planned(Event, frozen=True, kw_only=True):
     steps: Count
     relaxations: Count
     device_bytes: Count
+
+
+class PlanStep(Struct, frozen=True):
+    """A step of a plan, or the heaviest of several; its relaxations are those of all of them. Rectangles are top, left, bottom,
+    right, whichever matrix they are in."""
+
+    round: Count
+    phase: str
+    relaxations: Count
+    reads: Annotated[tuple[Cells, ...], Meta(max_length=PLAN_RECTS)]
+    writes: Annotated[tuple[Cells, ...], Meta(max_length=PLAN_RECTS)]
+
+
+class Plan(Event, frozen=True, kw_only=True):
+    """Steps of the plan of a user's own kernel, told so that no replay needs its file; all of these events together have `of`."""
+
+    run: RunId
+    of: Count
+    steps: Annotated[tuple[PlanStep, ...], Meta(max_length=PLAN_STEPS)]
+
+
+class Source(Event, frozen=True, kw_only=True):
+    """Lines of a file of the user's own kernel, from the line `first` on; only told where that was asked for."""
+
+    run: RunId
+    file: str  # its name
+    first: Count
+    lines: tuple[str, ...]
 
 
 class Stage(Event, frozen=True, kw_only=True):
@@ -261,7 +291,9 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     gpu: GpuIndex = 0
     # a field with a Quantity is shown as a lane of the telemetry screen and, unless `later`, on the strip
     gpu_power_watts: Annotated[Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1)] = None
-    gpu_utilisation: Annotated[Share | None, Quantity("util", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = None
+    gpu_utilisation: Annotated[Share | None, Quantity("kernels", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = (
+        None
+    )
     memory_utilisation: Share | None = None
     gpu_clock_mhz: Annotated[
         Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2)
@@ -298,9 +330,11 @@ class Notice(Event, frozen=True, kw_only=True):
 
 
 class Marker(Event, frozen=True, kw_only=True):
-    """A place in a recording that the user marked."""
+    """A place in a recording that the user marked; in a lecture a cue card (fwtui.learn.cue)."""
 
     text: str
+    title: str = ""  # a few words over the text
+    answer: str = ""  # of a question that no run can answer
 
 
 class End(Event, frozen=True, kw_only=True):

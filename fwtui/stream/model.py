@@ -78,6 +78,8 @@ class Evidence(NamedTuple):
     integer_utilisation: float | None = None
     other_cpu: float | None = None  # share of the CPU used by other programs
     cores: int | None = None  # the number of its cores
+    cpu: float | None = None  # share of it that was busy
+    cpu_clock_mhz: float | None = None
 
 
 class State(Struct, frozen=True, kw_only=True, dict=True):
@@ -254,6 +256,8 @@ class Model:
             integer_utilisation=mean("integer_utilisation", GPM_WINDOW),
             other_cpu=mean("other_cpu_utilisation"),
             cores=self.header.machine.cores if self.header is not None else None,
+            cpu=mean("cpu_utilisation"),
+            cpu_clock_mhz=mean("cpu_clock_mhz"),
         )
 
 

@@ -12,12 +12,14 @@ from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevi
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
-    """Run this experiment; `file` in it is a path on this machine."""
+    """Run this experiment; `file` in it and `own` are paths on this machine."""
 
     run: RunId
     experiment: Experiment
     gpu: GpuIndex = 0
     brief: bool = False  # no phase passes, and no warm-up unless something compiles
+    own: str = ""  # the file of its kernel, if it is the user's own
+    tell_source: bool = False  # of such a kernel
 
 
 class Probe(OfDevice, frozen=True, tag="probe", tag_field="ask"):
@@ -34,6 +36,7 @@ class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
     experiment: Experiment
     checksum: str
     gpu: GpuIndex = 0
+    own: str = ""
 
 
 class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
@@ -89,6 +92,7 @@ class StepRequest(Struct, frozen=True):
 
     experiment: Experiment
     weights: tuple[tuple[float | None, ...], ...]
+    own: str = ""  # as in Start
 
 
 class DistancesAfter(Struct, frozen=True):

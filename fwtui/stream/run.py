@@ -21,6 +21,7 @@ MOST_TOLD = 256  # events of one kind that a run keeps
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
+GATHERED |= {events.Plan: "plan", events.Source: "source"}
 
 
 class PhaseTime(NamedTuple):
@@ -58,6 +59,8 @@ class Run(Struct, frozen=True, kw_only=True):
     phase_pass: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
     occupancies: tuple[events.Occupancy, ...] = ()
+    plan: tuple[events.Plan, ...] = ()  # if its kernel is the user's own
+    source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
     counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
     verdict: events.Verdict | None = None
     answers: events.Answers | None = None  # if requested, or if they cost nothing
@@ -181,7 +184,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 return {name: getattr(event, name) for name in PLANNED}
             case events.Stage(seconds=None):
                 return {"stage": event.name, "stage_since": event.t, "progress": None}
-            case events.Stage() | events.Sample() | events.Round() | events.Occupancy():
+            case events.Stage() | events.Sample() | events.Round() | events.Occupancy() | events.Plan() | events.Source():
                 name = GATHERED[type(event)]
                 told: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may have more than any worker sends

@@ -6,14 +6,14 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import shown
+from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
 from fwtui.tui.frame.places import place_names
 
@@ -21,26 +21,43 @@ if TYPE_CHECKING:
     from fwtui.experiment.experiment import Experiment
     from fwtui.live.session import Live
     from fwtui.machine.settings import Settings
+    from fwtui.sessions.reader import Loaded
     from fwtui.sessions.stream import Inlet, Listener
+    from fwtui.tui.film.film import Cut, Film
 
-__all__ = ["check_gap", "check_moment", "check_speed", "render", "run_dashboard", "run_replay", "run_stream"]
+__all__ = [
+    "check_gap",
+    "check_moment",
+    "check_speed",
+    "filmed",
+    "render",
+    "run_dashboard",
+    "run_read_only",
+    "run_replay",
+    "run_stream",
+]
 LEAST_GAP, MOST_GAP = 0.01, 3600.0  # seconds
 
 
 def run_dashboard(
-    live: Live, experiment: Experiment | None = None, settings: Settings | None = None, place: str = "run", lesson: str = ""
+    live: Live,
+    experiment: Experiment | None = None,
+    settings: Settings | None = None,
+    place: str = "run",
+    lesson: str = "",
+    served: bool = False,
 ) -> int:
     """Open the dashboard on a live session at that place, end that session, and return the exit code.
 
     `lesson` is the step of the course that the place to learn begins with. What the settings let it keep, it keeps.
 
     0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused where there is no terminal, or
-    only a web page, and for settings that cannot be.
+    only a web page (but where it is `served` to that with the user's consent), and for settings that cannot be.
     """
     reason = "error"
     try:
-        if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
-            raise Refused("the dashboard starts programs on this machine and is not served to web pages; serve a replay instead")
+        if not served and "web" in os.environ.get("TEXTUAL_DRIVER", "").lower():
+            raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
         gc_pause.rest()  # until the first frame is there
         from fwtui.experiment.experiment import defaults
@@ -64,13 +81,38 @@ def run_dashboard(
         live.close(reason)
 
 
-def run_replay(
-    what: Path | Listener, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
-) -> int:
-    """Replay a session, read or still heard, from `start` seconds and return the exit code.
+def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None) -> int:
+    """Show replays and the course, and let nothing be run, recorded, saved or changed; returns the exit code.
 
-    Raises Refused for an invalid session, speed, moment, gap or setting, and where there is
-    no terminal.
+    Of the user's own sessions only those `offered` are there; the first of them is shown first. Raises Refused for settings
+    that cannot be, and where there is no terminal and no web page.
+    """
+    _need_terminal("the dashboard")
+    from fwtui.common.read_only import forbid_changes
+    from fwtui.sessions.library import offer_only
+    from fwtui.tui.app.app import FwtuiApp
+    from fwtui.tui.frame.look import look_of
+
+    first = offered[0] if offered else None
+    app = FwtuiApp(replay=first, place="learn" if first is None else "run", lesson="1", look=look_of(settings), read_only=True)
+    offer_only(offered)
+    forbid_changes()
+    app.run()
+    return app.return_code or 0
+
+
+def run_replay(
+    what: Path | Listener,
+    speed: float = 1.0,
+    start: float = 0.0,
+    max_gap: float | None = None,
+    settings: Settings | None = None,
+    present: bool = False,
+) -> int:
+    """Replay a session, read or still heard, from `start` seconds, or `present` its cue cards, and return the exit code.
+
+    Raises Refused for an invalid session, speed, moment, gap or setting, for a session without the cue cards to present, and
+    where there is no terminal.
     """
     check_speed(speed)
     check_moment(start)
@@ -80,7 +122,7 @@ def run_replay(
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.look import look_of
 
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings))
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings), present=present)
     app.run()
     if app.refusal is not None:
         raise Refused(app.refusal)
@@ -117,13 +159,10 @@ def render(
     all. Raises Refused for an invalid session or setting, a moment or a size out of bounds, a screen that a replay does not
     have, and on a disk error.
     """
-    width, height = size
-    if not (1 <= width <= 500 and 1 <= height <= 200):
-        raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
+    _check_size(size)
     if at is not None:
         check_moment(at)
-    if screen not in place_names():
-        raise Refused(f"there is no screen {shown(screen)} in a replay; choose one of {', '.join(place_names())}")
+    _check_screen(screen)
     with _same_everywhere():
         import asyncio
 
@@ -133,6 +172,42 @@ def render(
         text = asyncio.run(picture(path, at, size, plain=out.suffix == ".txt", place=screen, look=look_of(settings)))
     with whole_file(out) as file:
         file.write(text.encode())
+
+
+def filmed(
+    path: Path,
+    loaded: Loaded,
+    size: tuple[int, int],
+    cut: Cut,
+    screen: str = "run",
+    settings: Settings | None = None,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Film:
+    """The replay of the session that was read from `path`, screen after screen; the last one is what render() shows.
+
+    `tell` hears which share (0..1) of them is there. Raises Refused as render() does.
+    """
+    _check_size(size)
+    _check_screen(screen)
+    with _same_everywhere():
+        import asyncio
+
+        from fwtui.tui.film.capture import capture
+        from fwtui.tui.frame.look import look_of
+        from fwtui.tui.frame.recording import named
+
+        return asyncio.run(capture(named(path), loaded, size, screen, look_of(settings), cut, tell))
+
+
+def _check_size(size: tuple[int, int]) -> None:
+    width, height = size
+    if not (1 <= width <= 500 and 1 <= height <= 200):
+        raise Refused(f"size {width}x{height} is outside 1x1 to 500x200; choose something like 120x40")
+
+
+def _check_screen(screen: str) -> None:
+    if screen not in place_names():
+        raise Refused(f"there is no screen {shown(screen)} in a replay; {instead(screen, place_names())}")
 
 
 def check_moment(seconds: float) -> None:

@@ -23,8 +23,12 @@ from fwtui.__main__ import main
 from fwtui.commands import names
 from fwtui.commands.support import readme_parts
 from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
-from fwtui.tui import render
+from fwtui.tui import filmed, render
+from fwtui.tui.film import KINDS
+from fwtui.tui.film.film import Cut
+from fwtui.tui.film.writing import written
 
 DATA = Path(__file__).parents[1] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
@@ -200,6 +204,17 @@ def test_a_picture_of_everything_evil(kind: str, tmp_path: Path) -> None:
     render(path, None, (120, 40), out)
     text = out.read_text(encoding="utf-8")
     assert text and not OBEYED.search(text) and (kind == "txt" or "<script" not in text)
+
+
+def test_a_replay_of_everything_evil(tmp_path: Path) -> None:
+    path = tmp_path / f"evil{SUFFIX}"
+    path.write_bytes(evil_session())
+    loaded = load(path)
+    film = filmed(path, loaded, (120, 40), Cut(begin=loaded.duration))
+    for suffix in KINDS:
+        text = written(film, suffix)[0].decode()
+        assert not OBEYED.search(text)
+        assert suffix == ".cast" or text.count("<script") == 2 * (suffix == ".html"), "the film, and what plays it"
 
 
 def cuts_and_flips(begin: int, step: int) -> Iterator[bytes]:

@@ -26,7 +26,9 @@ import psutil
 EVENTS_PER_SECOND = 5000
 BURST = 25  # events that come at once; each is written by itself, as a worker does
 PRESSES_PER_SECOND = 2.0
-KEY, ANSWERS = b"b", (b"is the baseline; runs of the same n", b"the first run of each graph is its")  # alternate on the log line
+KEY = b"b"
+# alternate on the log line
+ANSWERS = (b"is the baseline; runs of the same n", b"the first run of each graph is its")
 SETTLE = 3.0  # seconds until it is looked at
 
 

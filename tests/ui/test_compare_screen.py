@@ -28,7 +28,7 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, _changed, passes
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareTable, Line, cells, columns
-from fwtui.tui.frame.dialogs import PickSession
+from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.run.history import HistoryTable
 
@@ -121,7 +121,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await go(pilot, "o")
-        assert isinstance(app.screen, PickSession)
+        assert isinstance(app.screen, PickFile)
         assert app.screen.query_one(OptionList).option_count >= 2
         await go(pilot, "escape")
         screen = shown_screen(app)
@@ -138,9 +138,9 @@ async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp
 async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
     answers: list[str | None] = []
     async with app.run_test(size=WIDE) as pilot:
-        await app.push_screen(PickSession(["a[/]b", "c"]), answers.append)
+        await app.push_screen(PickFile("Another session", [("a[/]b", "a[/]b"), ("c", "c")], ""), answers.append)
         await go(pilot, "enter")
-        await app.push_screen(PickSession([]), answers.append)
+        await app.push_screen(PickFile("Another session", [], ""), answers.append)
         await pilot.pause()
         app.screen.query_one(Input).value = " /tmp/x "
         await go(pilot, "enter")
@@ -159,7 +159,7 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         live.start(dashboard._experiment)
         shown = await go(pilot)
         assert "run 3 against run 1  UNCLEAR" in shown
-        assert "the same experiment again: its passes differ by -66.7 %; run it on a quiet machine" in shown
+        assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
 
 
 async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
@@ -260,7 +260,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     shown = "\n".join(row.plain for row in Verdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
-    assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~0.01x" if words != "UNCLEAR" else "-")
+    assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:

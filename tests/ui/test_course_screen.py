@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SIZES, keyed
+from pressing import ONE_SIZE, SIZES, WIDE, keyed
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList
+from textual.widgets import OptionList
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
@@ -14,11 +16,13 @@ from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import AskScreen, HelpScreen, Hung
-from fwtui.tui.learn.course_words import CourseWords, GuessScreen
+from fwtui.tui.app.left import Left
+from fwtui.tui.frame.dialogs import HelpScreen, Hung
+from fwtui.tui.learn.course_words import CourseWords, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.widgets.matrix import MatrixPicture
+from kernels import registry
 
 STEPS = len(load_course())
 
@@ -38,10 +42,9 @@ def screen(app: FwtuiApp) -> LearnScreen:
     return app.screen
 
 
-async def typed(pilot: Pilot[None], text: str) -> str:
-    assert isinstance(pilot.app.screen, AskScreen)
-    pilot.app.screen.query_one(Input).value = text
-    return await go(pilot, "enter")
+def guessing(app: FwtuiApp) -> str | None:
+    """What stands in the line of the guess; None where no key would go there."""
+    return app.focused.value if isinstance(app.focused, GuessInput) else None
 
 
 @pytest.mark.parametrize("size", ONE_SIZE)
@@ -51,16 +54,14 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         text = await go(pilot)
         assert f"4 of {STEPS} Tiles in shared memory" in text and "recorded on NVIDIA H200" in text
         assert "the recorded run" not in text
-        await go(pilot, "g")
-        text = await typed(pilot, "6x")
+        text = await go(pilot, "6", "x", "enter")
         answer = screen(app).progress.lessons.answer(screen(app).progress.step)
         assert answer.number is not None and answer.number > 6
         assert "your guess" in text and "6.00x" in text and answer.words in text and "times too low" in text
         assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
         assert isinstance(app.screen, LearnScreen)
-        await go(pilot, "enter")
-        assert isinstance(app.screen, GuessScreen)
-        text = await go(pilot, "down", "down", "enter")
+        assert "'7' is no guess here; give a number from 1 to 3" in await go(pilot, "7", "enter") and guessing(app) == "7"
+        text = await go(pilot, "backspace", "3", "enter")
         assert "✓ rest" in text and "Right. rest:" in text
         assert "6.00x" in await go(pilot, "less_than_sign", *["pagedown"] * (size[1] < 30)), "guesses are kept"
 
@@ -68,19 +69,16 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
 async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: FakeLive) -> None:
     app = begun(live, "serial")
     async with app.run_test(size=(80, 24)) as pilot:
-        await go(pilot, "g")
-        assert "'soon' is no guess here" in await typed(pilot, "soon")
-        await go(pilot, "g", "escape")
-        assert not screen(app).progress.told, "Esc does not answer"
-        await go(pilot, "g")
-        text = await typed(pilot, "")
+        assert "'9soon' is no guess here" in await go(pilot, "9", *"soon", "enter") and guessing(app) == "9soon"
+        text = await go(pilot, "escape")
+        assert guessing(app) is None and "soon" not in text and not screen(app).progress.told, "Esc does not answer"
+        text = await go(pilot, "enter", "enter")
         assert "the recorded run" in text and "your guess" not in text
         assert "this is the first step" in await go(pilot, "less_than_sign")
         await go(pilot, "greater_than_sign", *["greater_than_sign"] * STEPS)
         text = await go(pilot)
         assert f"{STEPS} of {STEPS}" in text and "this is the last step" in text
-        await go(pilot, "g")
-        text = await typed(pilot, "90")
+        text = await go(pilot, "9", "0", "enter")
         assert "All of it, n 4096" in text and "Serial CPU" in text and "1.00x" in text and "Look-ahead" in text
 
 
@@ -100,8 +98,8 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         assert "Tiles in shared memory" in await go(pilot, "less_than_sign")
         await pilot.resize_terminal(120, 40)
         text = await go(pilot)
-        assert words.region.area and grid.region.area and "kernels/k45_katz_kider.py" in text
-        assert app.screen.query_one(MatrixPicture).region.area and "round 65 of 128" in text
+        assert words.region.area and grid.region.area and "kernels/parts/blocked_tiles.py" in text
+        assert app.screen.query_one(MatrixPicture).region.area and "round 128 of 128" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
         await go(pilot, "t")
         assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area
@@ -114,7 +112,7 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
             text = await go(pilot)
             page = screen(app).page
             assert page is not None and page.number == number
-            assert page.title in text and page.ask.split("?")[0] in text and "Enter: guess" in text
+            assert page.title in text and page.ask.split("?")[0] in text and f"your guess: {page.hint}" in text
             await pilot.press("greater_than_sign")
 
 
@@ -140,17 +138,59 @@ async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: 
         assert [(e.kernel, e.n) for e in live.started] == [("serial", 512), ("tiled-cpu", 512)]
         text = await go(pilot)
         assert "done; guess" in text, "the answer is not told before"
-        await go(pilot, "g")
-        text = await typed(pilot, "100")
+        text = await go(pilot, *"100", "enter")
         assert "here, n 512" in text and "2.00x as fast: 10.0 ms against 20.0 ms" in text
         assert "here, n" not in await go(pilot, "greater_than_sign")
 
 
-async def test_what_cannot_run_here_says_why(live: FakeLive) -> None:
+async def test_a_kernel_for_gpus_runs_in_the_simulator_where_there_is_none(live: FakeLive) -> None:
+    app = begun(live, "naive")
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "r: run it in the simulator" in await go(pilot)
+        await go(pilot, "r")
+        app.tick(0.0)
+        assert [(e.kernel, e.n, e.device) for e in live.started] == [("naive", 8, "simulator")]
+        assert "here, n 8: every distance is right; the simulator" in await go(pilot)
+
+
+async def test_what_cannot_run_here_is_not_offered(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = {**registry(), "naive": replace(registry()["naive"], simulates=False)}
+    monkeypatch.setattr(lessons_module, "registry", lambda: kernels)
     app = begun(live, "naive")
     async with app.run_test(size=(120, 40)) as pilot:
-        text = await go(pilot, "r")
-        assert "serial" not in [e.kernel for e in live.started] and "naive needs a GPU" in text
+        assert "run it" not in await go(pilot)
+        assert "naive needs a GPU" in await go(pilot, "r") and not live.started
+
+
+@pytest.mark.parametrize("size", [(60, 16), WIDE])
+async def test_no_key_leaves_the_page_while_a_guess_is_typed(live: FakeLive, size: tuple[int, int]) -> None:
+    app = begun(live, "naive")
+    async with app.run_test(size=size) as pilot:
+        text = await go(pilot, "2")
+        assert guessing(app) == "2" and "your guess: 2" in text and isinstance(app.screen, LearnScreen), "2 is no place here"
+        page = screen(app).page
+        await go(pilot, "tab", "shift+tab", *"q?tr1<", "up", "down")
+        assert guessing(app) == "2q?tr1<" and screen(app).page == page and app.is_running
+        app.screen.set_focus(None)  # as a click on the text does
+        await go(pilot, "q")
+        assert guessing(app) == "2q?tr1<q", "not by the mouse either"
+        await go(pilot, "escape")
+        assert guessing(app) is None and screen(app).query_one(GuessInput).value == ""
+        await go(pilot, "enter", "enter")
+        assert screen(app).progress.told
+        await go(pilot, "2")
+        assert not isinstance(app.screen, LearnScreen), "answered, digits go to places as everywhere"
+
+
+async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: FakeLive) -> None:
+    app = begun(live, "blocked")
+    app._left = Left(course="blocked")
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "going on at step 4; Home starts at the beginning" in await go(pilot)
+        text = await go(pilot, "home")
+        assert f"1 of {STEPS}" in text and f"{STEPS} steps, about {screen(app).progress.lessons.minutes} minutes" in text
+        assert f"{STEPS} of {STEPS}" in await go(pilot, "end")
+        assert "going on" not in await go(pilot, *["less_than_sign"] * (STEPS - 4))
 
 
 async def test_a_cancelled_run_ends_what_was_to_follow(live: FakeLive) -> None:
@@ -211,14 +251,14 @@ async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch
 @pytest.mark.parametrize("size", SIZES)
 def test_pictures(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await go(pilot, "g", "down", "enter")
+        await go(pilot, "2", "enter")
 
     assert snap_compare(begun(live, "slices"), terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_pictures_of_a_question(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [(60, 16), *SIZES])
+def test_pictures_of_a_guess(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await go(pilot)
+        await go(pilot, *"12x")
 
     assert snap_compare(begun(live, "naive"), terminal_size=size, run_before=before)

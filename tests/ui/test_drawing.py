@@ -24,9 +24,10 @@ from fwtui.tui import charts
 from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
+from fwtui.tui.run.dialogs import Counted
 from fwtui.tui.run.run_panel import figures
 from fwtui.tui.widgets import readout, wording
-from fwtui.tui.widgets.drawn import apart, hanging, line
+from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.readout import Subject
 from kernels import registry
 
@@ -218,8 +219,8 @@ def test_the_history_has_room_for_the_longest_results() -> None:
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (0.0001, "instrumentation within the spread"),
-        (-0.0001, "instrumentation within the spread"),
+        (0.0001, "instrumentation: nothing measurable"),
+        (-0.0001, "instrumentation: nothing measurable"),
         (0.000768, "instrumentation +768 us (+2.0 %)"),
         (-0.000768, "instrumentation -768 us (-2.0 %)"),
         (0.01536, "instrumentation +15.4 ms (+40.0 %) · the phases' shares are approximate"),
@@ -407,6 +408,12 @@ def test_speedups_need_two_trustworthy_runs_of_one_size() -> None:
     assert wording.speedup(fast, slow) == "5.00x"
     assert wording.speedup(slow, slow) == "baseline"
     assert wording.speedup(fast, None) == ""
+    once = {
+        took: model_of(scenes.run(3, 1.0, scenes.experiment("naive"), title="c", seconds=took, passes=1)).runs[3]
+        for took in (0.0973, 24.7)
+    }
+    assert wording.speedup(fast, once[0.0973]) == "~10x", "of one pass, no more digits than it is good for"
+    assert wording.speedup(once[24.7], fast) == "~1/2,000"
     assert wording.speedup(replace(fast, n=5), slow) == ""
     assert wording.speedup(replace(fast, verdict=None), slow) == ""
 
@@ -442,3 +449,25 @@ def test_a_name_without_room_says_that_it_is_cut() -> None:
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
     rows = [row.plain for row in readout.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
     assert rows and all(row[readout.LABEL - 2 : readout.LABEL] == "… " for row in rows)
+
+
+@pytest.mark.parametrize("width", [40, 56, 76])
+def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
+    told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="a")
+    ops = [
+        events.Counters(t=99.0, run=1, op=op, values={"occupancy": share})
+        for op, share in (("pivot", 0.1), ("panels", 0.2), ("rest", 0.3))
+    ]
+    run = model_of([*told, *ops]).runs[1]
+    drawn = Counted(run).draw(run, width)
+    shown = "\n".join(row.plain for row in drawn)
+    assert all(words in shown for words in ("pivot", "panels", "rest", "10.0 %", "20.0 %", "30.0 %"))
+    assert max(row.cell_length for row in drawn) <= width and (len(drawn) == 2) == (width == 76 or width == 56)
+
+
+def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
+    entry = notices.Entry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
+    assert notices.LogLine(entry).draw(entry, 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
+    assert notices.LogLine(entry).draw(entry, 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
+    assert notices.LogLine(entry).draw(entry, 120)[0].plain.endswith("same checksum as naive")
+    assert kept("onelongwordwithoutanend", 10) == "onelongwo…" and kept("short", 10) == "short"

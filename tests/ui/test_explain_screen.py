@@ -12,6 +12,7 @@ import scenes
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fwtui.analysis import limits
@@ -27,6 +28,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
+from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import PANELS, TITLES
@@ -66,7 +68,7 @@ async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay)
         text = await shown(pilot, "4")
     for words in ("ROOFLINE", "OCCUPANCY  rest", "SPEED OF LIGHT  run 3  Katz-Kider · n 4096 · tile 16"):
         assert words in text, words
-    assert "▥ shown run" in text and "katz-kider ▥" in text and "▲ naive" in text and "─ memory 4.81 TB/s" in text
+    assert "▥ run 3" in text and "katz-kider ▥" in text and "▲ naive" in text and "─ memory 4.81 TB/s" in text
     assert "limit 16.8 T" in text and "shared memory" in text and "not measured" not in text
     assert text.count("▥") == 2 and "relaxations/byte" in text  # both runs of that kernel, in the plot alone
     rest = row(text, "remaining tiles").split()
@@ -233,7 +235,8 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
         text = await shown(pilot, "4")
         assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
         text = await shown(pilot, "n")
-        assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text and "n/a" in text
+        assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text
+        assert "n/a" not in text and "at limits" not in text and "measured" in text, "what is known of nothing takes no column"
 
 
 async def test_it_follows_a_live_run(live: FakeLive) -> None:
@@ -247,7 +250,7 @@ async def test_it_follows_a_live_run(live: FakeLive) -> None:
         for _ in range(8):
             app.tick()
         text = await shown(pilot)
-        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "▥ shown run" in text
+        assert "SPEED OF LIGHT  run 1" in text and "remaining tiles" in text and "▥ run 1" in text
 
 
 @pytest.mark.parametrize("number", [1e15, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2**60, 5e-324))])
@@ -315,3 +318,11 @@ async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: py
         kept[0] = None
         screen._offer_limits()
         assert offer in await shown(pilot)
+
+
+def test_a_kernel_that_says_nothing_of_its_bytes_has_no_place_in_the_chart() -> None:
+    model = Model()
+    for event in scenes.run(1, 1.0, scenes.experiment("naive"), title="SciPy"):
+        model.apply(replace(event, device_bytes=0) if isinstance(event, events.Planned) else event)
+    drawn, points = roofline.figure(model, model.runs[1])
+    assert not points and drawn.empty.startswith("how many bytes SciPy moves is not known")

@@ -76,7 +76,12 @@ def told(text: str) -> list[events.Event]:
     session = [hostile(event, text) for event in scenes.gpu_session() if not isinstance(event, events.Telemetry)]
     end = session[-1].t
     fault = events.Fault(t=end, source="worker", code="died", message=text, stderr=f"{text}\n{text}")
-    return [*session, events.Notice(t=end, text=text, level=text), events.Marker(t=end, text=text), fault]
+    return [
+        *session,
+        events.Notice(t=end, text=text, level=text),
+        events.Marker(t=end, text=text, title=text, answer=text),
+        fault,
+    ]
 
 
 @pytest.mark.parametrize("text", [*MARKUP[:3], *(pytest.param(text, marks=pytest.mark.slow) for text in MARKUP[3:])])

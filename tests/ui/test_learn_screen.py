@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from fake_live import FakeLive
 from pressing import ONE_SIZE, SIZES, keyed
+from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn import real
+from fwtui.learn.kernel_source import source
 from fwtui.learn.real import Agreement
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
@@ -17,6 +19,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.learn.distance_grid import DistanceGrid, shown
 from fwtui.tui.learn.screen import LearnScreen
+from fwtui.tui.learn.source_words import GUTTER, SourceWords, _numbered
 
 
 @pytest.fixture
@@ -88,6 +91,30 @@ async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning
         assert screen(learning).stepping.trace.kernel.id == before
 
 
+async def test_the_source_follows_what_runs(learning: FwtuiApp) -> None:
+    async with learning.run_test(size=(120, 60)) as pilot:
+        assert "▌ " not in (await keyed(pilot)).replace("▌ runs now", ""), "nothing runs at the beginning"
+        for name in ("pivot(distance, p)", "panels(distance, p)", "rest(distance, p)"):
+            text = await keyed(pilot, "full_stop")
+            assert f" ▌ def {name}:" in text
+            await keyed(pilot, "right_square_bracket")
+        place = learning.screen.query_one("#source")
+        words = learning.screen.query_one(SourceWords)
+        await keyed(pilot, "pagedown")
+        assert place.scroll_y > words.begins, "the page keys read on"
+        before = place.scroll_y
+        assert "▌ def panels" in await keyed(pilot, "left_square_bracket") and place.scroll_y < before
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_no_line_of_a_source_is_cut(width: int) -> None:
+    for part in source("look-ahead"):
+        for code in part.lines:
+            drawn = _numbered(1, Content(code), True, False, width)
+            assert all(row.cell_length <= width for row in drawn)
+            assert "".join(row.plain[GUTTER:] for row in drawn).replace(" ", "") == code.replace(" ", "")
+
+
 async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
         await keyed(pilot, "space")
@@ -133,7 +160,7 @@ async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
         assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(60, 16), *SIZES])
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await keyed(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 import scenes
-from pressing import ONE_SIZE, SIZES
+from pressing import NARROW, ONE_SIZE, WIDE, keyed
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -22,6 +23,7 @@ from fwtui.tui.frame.cue_card import CueCard
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording
 from fwtui.tui.frame.view import View
+from fwtui.tui.widgets.matrix import MatrixPicture
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
 
@@ -64,23 +66,31 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         playback = view_of(lecture).playback
         assert playback is not None and playback.player.stops, "a lecture stops at its markers"
         card = lecture.screen.query_one(CueCard)
-        assert card.region.area and "1 of 8" in screen_text(lecture), "the first marker is where it begins"
+        assert not card.region.area
+        text = await at(pilot, 1)
+        assert card.region.area and "1 of 9" in text and "T presents the cue cards" in text
         text = await at(pilot, 3)
-        assert "the meters: What share of the peak bandwidth" in text and "3 of 8" in text and card.region.area
+        assert (
+            "What it asks of memory · the meters: What share of the peak bandwidth" in text
+            and "3 of 9" in text
+            and card.region.area
+        )
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" not in text
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" in await at(pilot, 3, "exclamation_mark")
         assert pointed(lecture) == {"meters"}
         assert "92.1 %: 4.43 TB/s of 4.81 TB/s" not in await at(pilot, 3, "exclamation_mark"), "again: hidden"
-        naive, blocked = (medians(LECTURE)[run] for run in (4, 8))
+        naive, blocked = (medians(LECTURE)[run] for run in (1, 2))
         answer = f"{naive / blocked:.2f}x as fast: {milliseconds(blocked)} against {milliseconds(naive)}"
-        assert answer in await at(pilot, 5, "exclamation_mark")
-        text = await at(pilot, 6)
+        assert answer in await at(pilot, 6, "exclamation_mark")
+        text = await at(pilot, 7)
         assert "Which phase takes longest?" in text and pointed(lecture) == {"phases"}
-        text = await at(pilot, 6, "exclamation_mark")
-        assert "✓ rest" in text and "rest: 92.6 % of the time" in text
-        assert "warps and registers: 64 of 64 warps, 100 %" in await at(pilot, 7, "exclamation_mark")
-        text = await at(pilot, 8, "exclamation_mark")
-        assert "What would you try next?" in text and pointed(lecture) == {"HistoryTable"}
+        text = await at(pilot, 7, "exclamation_mark")
+        assert "✓ rest" in text and "rest: 92.7 % of the time" in text
+        assert "warps and registers: 64 of 64 warps, 100 %" in await at(pilot, 8, "exclamation_mark")
+        text = await at(pilot, 9, "exclamation_mark")
+        assert (
+            "What would you try next?" in text and "Registers: they are faster" in text and pointed(lecture) == {"HistoryTable"}
+        )
         await pilot.press("full_stop", "comma", "comma", "comma", "home")
         await pilot.pause()
         assert not card.region.area and not pointed(lecture)
@@ -88,7 +98,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
 
 async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
-        await at(pilot, 7)
+        await at(pilot, 8)
         meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
         panel = lecture.screen.query_one("RunPanel")
         assert panel.region.intersection(meters.region).height >= min(meters.region.height, panel.region.height) - 1
@@ -97,12 +107,12 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
 async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        await at(pilot, 6)
+        await at(pilot, 7)
         shown = screen_text(lecture)
         log, card = (
-            next(row for row in shown.splitlines() if said in row) for said in ("marker: the phases: ", "? the phases: ")
+            next(row for row in shown.splitlines() if said in row) for said in ("marker: the phases: ", " · the phases: ")
         )
-        assert log.split("marker: ")[1].strip() == card.split("? ", 1)[1].split("  ")[0].strip()
+        assert log.split("marker: ")[1].strip() == card.split(" · ", 1)[1].split("  ")[0].strip()
         assert "@phases" not in shown and "b Baseline" in shown.splitlines()[-1] and "q Quit" in shown.splitlines()[-1]
 
 
@@ -123,8 +133,10 @@ async def test_a_question_before_anything_ran_says_so(replay_of: Callable[..., F
         assert "no run has begun here" in lines[-1].plain
 
 
-def test_it_waits_at_a_marker_that_it_begins_with() -> None:
-    for path, waits in ((LECTURE, True), (shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl", False)):
+def test_it_waits_at_a_marker_that_it_begins_with(tmp_path: Path) -> None:
+    for text, waits in (("@runs Look.", True), ("just words", False)):
+        told = [scenes.header(), events.Marker(t=1.0, text=text), events.Notice(t=2.0, text="later")]
+        path = scenes.write(tmp_path / f"{waits}.fwt.jsonl", told, True)
         playback = Playback(Recording("it", reader.load(path)), lambda seconds, call: None)
         assert playback.player.playing is not waits
 
@@ -147,10 +159,107 @@ async def test_other_recordings_play_over_their_markers(replay_of: Callable[...,
         assert playback is not None and not playback.player.stops
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_pictures(lecture: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
+def shades(app: FwtuiApp, shade: str) -> set[str]:
+    """What is lit or dimmed, by its name, and has a place on the screen."""
+    found = [widget for widget in app.screen.query(f".-{shade}") if widget.region.area]
+    return {next((name for name in widget.classes if name in PANELS), widget.id or type(widget).__name__) for widget in found}
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    text = await keyed(pilot, *keys)
+    await pilot.pause()
+    return " ".join(text.split())
+
+
+async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiApp) -> None:
+    async with lecture.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        player, table = view_of(lecture).playback.player, lecture.screen.query_one("HistoryTable")  # type: ignore[union-attr]
+        text = await press(pilot, "T")
+        assert "1 of 9" in text and "A thread for each pair" in text and lecture.screen.query_one(CueCard).region.y == 0
+        assert "power" not in text and "paused" not in text and lecture.focused is None
+        assert "this is the first cue card" in await press(pilot, "left")
+        assert not shades(lecture, "dimmed"), "nothing is pointed at"
+        text = await press(pilot, "space", "right")
+        assert "3 of 9" in text and shades(lecture, "pointed") == {"meters"}
+        assert {"phases", "history"} <= shades(lecture, "dimmed") and "card" not in shades(lecture, "dimmed")
+        assert "┗━┫┏━┛" not in text and "┗━┫┏━┛" in await press(pilot, "exclamation_mark"), "the answer in large digits"
+        meters, panel = (lecture.screen.query_one(name).region for name in (".meters", "RunPanel"))
+        assert meters.y - panel.y <= 1, "it has been scrolled to again"
+        index = player.index
+        for key in ("right_square_bracket", "full_stop", "greater_than_sign", "M", "G", "home", "P", "o"):
+            assert "cue cards are presented; esc leaves them" in await press(pilot, key)
+        assert player.index == index and not player.playing and player.stops and player.speed == 1.0
+        assert "2 of 9" in await press(pilot, "pageup")
+        text = await press(pilot, *["pagedown"] * 8)
+        assert (
+            "End of the lecture" in text and not shades(lecture, "pointed") and {"body", "history"} <= shades(lecture, "dimmed")
+        )
+        assert (
+            "End of the lecture" in await press(pilot, "space", "right", "exclamation_mark")
+            and player.index == len(player.lines) - 1
+        )
+        assert "9 of 9" in await press(pilot, "left") and shades(lecture, "pointed") == {"HistoryTable"}
+        text = await press(pilot, "escape")
+        assert "paused" in text and not player.playing and not shades(lecture, "dimmed") and lecture.focused is table
+        assert "8 of 9" in await press(pilot, "left_parenthesis", "T"), "it begins where the recording stands"
+
+
+async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture: FwtuiApp) -> None:
+    async with lecture.run_test(size=(80, 24)) as pilot:
+        await at(pilot, 4, "T")
+        matrix = lecture.screen.query_one(MatrixPicture)
+        assert not matrix.moves
+        text = await press(pilot, "space")
+        assert matrix.moves and "slow motion" in text and shades(lecture, "pointed") == {"MatrixPicture"}
+        await press(pilot, "space")
+        assert not matrix.moves
+
+
+async def test_in_a_small_terminal_the_card_and_its_panel_have_all_of_it(lecture: FwtuiApp) -> None:
+    async with lecture.run_test(size=(120, 40)) as pilot:
+        await at(pilot, 5, "T")
+        await pilot.resize_terminal(60, 16)
+        text = await press(pilot, "left", "right")
+        assert "First the pivot tile, then the panels in its row and column, then the rest." in text
+        assert "slow motion" in text and "■ written" in text and not shades(lecture, "dimmed")
+        text = await press(pilot, "space", "space", "exclamation_mark")
+        assert "Which phase takes longest?" in text and "= rest: 92.7 % of the time" in text and "30.1 ms" in text
+        await press(pilot, "space", "space", "space")
+        assert next(row.strip() for row in screen_text(lecture).splitlines() if row.strip()) == "End of the lecture"
+
+
+async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp]) -> None:
+    session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
+    app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "T")
+        for panel in PANELS:
+            (lit,) = [widget for widget in app.screen.query(".-pointed") if widget.region.area]
+            assert lit.content_size.height >= 1 and lit.styles.border_top[0] == "heavy", panel
+            assert app.screen.region.intersection(lit.region).height >= 3, panel
+            await press(pilot, "space")
+
+
+async def test_without_cue_cards_there_is_nothing_to_present(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
+    told = [scenes.header(), scenes.NO_GPU]
+    app = replay_of(told)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "there are no cue cards here; `fwtui mark --help` says how" in await press(pilot, "T")
+    recording = Recording("it", reader.load(scenes.write(tmp_path / "it.fwt.jsonl", told, True)))
+    app = FwtuiApp(replay=recording, still=True, present=True)
+    async with app.run_test():
+        assert (
+            app.return_code == 2 and app.refusal is not None and app.refusal.startswith("it has no cue cards; `fwtui mark --from")
+        )
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+def test_pictures(snap_compare, size: tuple[int, int]) -> None:
+    lecture = FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), still=True, present=True)
+
     async def before(pilot: Pilot[None]) -> None:
-        await at(pilot, 6, "exclamation_mark")
-        assert pilot.app.screen.query_one(".phases").has_class("-pointed")
+        assert "7 of 9" in await press(pilot, *["space"] * 6, "exclamation_mark")
 
     assert snap_compare(lecture, terminal_size=size, run_before=before)

@@ -101,3 +101,9 @@ def test_what_cannot_be_written_is_not_remembered(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     left.save(Left(course="blocked"))
     assert left.load() == Left()
+
+
+def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else() -> None:
+    files = ("/hw/mine.py",)
+    left.save(Left(usual=USUAL, form=changed(USUAL, kernel="mine"), course="tiles", session="/s", own_files=files))
+    assert left.load() == Left(usual=USUAL, course="tiles", session="/s", own_files=files)

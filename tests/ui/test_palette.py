@@ -19,11 +19,15 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
     folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)
     scenes.write(folder / "one-two.fwt.jsonl", scenes.cpu_session())
+    folder.with_name("kept").mkdir()
+    for number in range(8):
+        scenes.write(folder.with_name("kept") / f"kept-{number}.fwt.jsonl", scenes.cpu_session())
     async with dashboard.run_test(size=WIDE) as pilot:
         screen = dashboard.screen
         assert isinstance(screen, RunScreen)
         words = [command.words for command in (*screen.commands(), *dashboard.commands())]
         assert "Kernel: katz-kider" in words and "Replay: one-two" in words
+        assert [w for w in words if "kept-" in w] == [f"Replay: kept-{number}" for number in (7, 6, 5, 4, 3)], "the latest"
         assert any(w.startswith("Run: ") for w in words)
         assert len(set(words)) == len(words), "a key with two names is one command"
         assert not any(w.startswith("Cancel: ") for w in words)

@@ -1,4 +1,4 @@
-"""The README's pictures are what `fwtui render` draws, and `fwtui docs` draws them."""
+"""The README's pictures are what `fwtui render` and `fwtui export` draw, and `fwtui docs` draws them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,16 @@ def test_a_picture_is_drawn_once_and_checked(tmp_path: Path) -> None:
     assert redraw(path, check=True) == ["b.svg"], "another size is another picture"
 
 
+def test_of_a_picture_that_moves_a_check_looks_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(f"<!-- picture: fwtui export '{GOLDEN}' --size 60x16 --to 0.5 --fps 1 -o b.svg -->\n![b](b.svg)\n")
+    assert redraw(path, check=True) == ["b.svg"] == redraw(path)
+    assert redraw(path, check=True) == []
+    drawn = (tmp_path / "b.svg").read_text()
+    (tmp_path / "b.svg").write_text(drawn.replace("golden-v1", "other"))
+    assert redraw(path, check=True) == ["b.svg"]
+
+
 @pytest.mark.parametrize("words", ["", "x", "x --size -o", "'x -o y.svg", f"{GOLDEN} --wrong -o y.svg", f"{GOLDEN} -o y.png"])
 def test_what_is_no_command_is_refused(tmp_path: Path, words: str) -> None:
     path = readme(tmp_path, words)
@@ -54,4 +64,4 @@ def test_the_readmes_pictures_are_up_to_date(tmp_path: Path) -> None:
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, ""), "run `fwtui docs`"
-    assert "<!-- picture: fwtui render " in README.read_text()
+    assert "<!-- picture: fwtui export " in README.read_text()

@@ -99,7 +99,7 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         shown = await keyed(pilot, "g")
         assert "by time: both at the same moment" in shown and SLOWED in shown and "run 8 against run 3" in shown
         shown = await after(pilot, now, 0.5)  # a sixteenth of the race: half of the faster one
-        assert large(pilot) == ["16 ms", "6 %", "15.9 ms", "51 %"] and "taken as even" in shown
+        assert large(pilot) == ["16 ms", "6 %", "15.9 ms", "51 %"] and "(run 3) was not timed round by round" in shown
         assert "round 257 of 4096" in shown and "round 65 of 128" in shown
         await keyed(pilot, "space")
         assert await after(pilot, now, 3.0) == await keyed(pilot) and large(pilot)[1] == "6 %", "it stands still"
@@ -124,6 +124,19 @@ async def test_the_run_that_is_shown_races_the_baseline_or_the_run_before(
         assert all(picture.region.height > 2 for picture in pilot.app.screen.query(MatrixPicture))
         await keyed(pilot, "escape", "down", "b")
         assert "Race: run 3 against run 2 · tile 16 against 32" in await keyed(pilot, "g")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
+async def test_the_whole_reason_is_read_at_the_end(now: list[float], size: tuple[int, int]) -> None:
+    app = replay("compare")
+    async with app.run_test(size=size) as pilot:
+        await keyed(pilot, "g")
+        shown = await after(pilot, now, 60.0)
+        assert isinstance(app.screen, RaceScreen)
+        why = app.screen.ending.words
+        assert "Why: " in why and why in " ".join(" ".join(row.strip("│ ") for row in shown.splitlines()).split())
+        await pilot.resize_terminal(60, 16)
+        assert why in " ".join(" ".join(row.strip("│ ") for row in (await keyed(pilot)).splitlines()).split())
 
 
 async def test_a_race_without_a_rival_or_a_time_says_why(replay_of: Callable[..., FwtuiApp]) -> None:

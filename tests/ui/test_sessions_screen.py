@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.folders import SUFFIX, shipped_folder
 from fwtui.sessions.library import Entry
 from fwtui.sessions.listing import cells
 from fwtui.sessions.reader import load
@@ -36,7 +36,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folders = tmp_path / "own", tmp_path / "shipped"
     for folder in folders:
         folder.mkdir()
-    for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen", "fwtui.sessions.listing"):
+    for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen"):
         monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 60)
@@ -98,6 +98,12 @@ async def test_what_is_here_newest_first_with_all_that_is_known(own: Path, repla
 @pytest.mark.parametrize(("sizes", "words"), [((), ""), ((4096,), "4096"), ((8192, 256, 1024), "256..8192")])
 def test_sizes_are_said_as_a_sweep_is_asked_for(sizes: tuple[int, ...], words: str) -> None:
     assert cells(Entry(Path("x"), "own", sizes=sizes))["n"] == words
+
+
+def test_names_of_shipped_sessions_are_whole_on_usual_screens() -> None:
+    names = [path.name.removesuffix(SUFFIX) for path in shipped_folder().glob("h200-*.jsonl")]
+    for width in (80, 120, 160, 200):
+        assert len(names) > 5 and max(map(len, names)) <= columns(width - 2)[0][1], width
 
 
 def test_no_column_is_cut_by_the_edge_of_the_screen() -> None:

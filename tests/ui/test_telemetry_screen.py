@@ -128,7 +128,7 @@ async def test_lanes_runs_and_clock_are_there_at_once(replay_of: Replay) -> None
         text = await shown(pilot, "5")
     assert "┣━" in row(text, "runs") and "1 naive" in row(text, "runs") and "2 katz-kider" in row(text, "runs")
     assert row(text, "power")[: GUTTER + 1].rstrip().endswith(" W") and "0 to 700 W" in text and "20 to 95 °C" in text
-    for title in ("SM clock", "temp", "util", "SM occ", "DRAM", "memory", "throttle"):
+    for title in ("SM clock", "temp", "kernels", "SM occ", "DRAM", "memory", "throttle"):
         assert row(text, title)
     assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
     assert "  00:10" in text and "all of it" in text and "⣿" in text

@@ -32,7 +32,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.graph_kernels": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.numba_door.block_threads": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
+    "kernels.programs.cuda_source": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
@@ -130,7 +132,7 @@ def test_every_module_imports_alone_and_brings_only_what_it_may(which: Callable[
     assert not broken
     too_much = {name: extra for name, brought in told.items() if (extra := set(brought) - allowed(name))}
     assert not too_much
-    assert "textual" in told["fwtui.tui.app.picture"], "the check sees what is imported"
+    assert "textual" in told["fwtui.tui.film.capture"], "the check sees what is imported"
 
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used

@@ -9,6 +9,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.own_kernels import known_kernels
 from kernels import registry
 from kernels.plan import Kernel
 
@@ -27,7 +28,7 @@ class Axis(NamedTuple):
 
 def names() -> tuple[str, ...]:
     """The names of everything that can be swept."""
-    options = dict.fromkeys(o.name for kernel in registry().values() for o in kernel.options)
+    options = dict.fromkeys(o.name for kernel in known_kernels().values() for o in kernel.options)
     return (*NAMES, *options)
 
 
@@ -93,7 +94,7 @@ def _value(name: str, text: str) -> str:
     field = _FIELDS.get(name)
     if field is not None:
         return field.show(Experiment(**field.read(text)))
-    offered = sorted({v for kernel in registry().values() for o in kernel.options if o.name == name for v in o.values})
+    offered = sorted({v for kernel in known_kernels().values() for o in kernel.options if o.name == name for v in o.values})
     if text not in map(str, offered):
         raise Refused(f"{name} {brief(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
     return text

@@ -124,7 +124,7 @@ def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
     wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}
     options = {name: value for name, value in wished.items() if name in offered}
     if kernel.id != base.kernel:
-        base = changed(base, kernel=kernel.id, tile=0, launch="")
+        base = changed(base, kernel=kernel.id, code="", tile=0, launch="")
         if base.dtype not in kernel.dtypes:
             base = changed(base, dtype=kernel.dtypes[0])
     changes = {k: v for f in FIELDS if f.name in at for k, v in f.read(at[f.name]).items()}

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from fwtui.commands.support.own_kernel import add_own, admitted, take_options
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from kernels import registry
+from kernels.plan import Option
 
 SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
 GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
+
+MOST_NAMED = 2  # kernels in the heading of a group of options
 
 
 def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None, several: Container[str] = SEVERAL) -> None:
@@ -26,8 +31,37 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
         about = field.help + ("; several with commas" if field.name in several and only is None else "")
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
-    for name, about in kernel_options().items() if only is None else ():
-        group.add_argument(f"--{name}", metavar="COUNT", help=about, dest=f"option_{name}")
+    if only is None:
+        about = "an option of your own kernel; may be said several times"
+        group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
+        add_own(parser)
+        _add_options(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """A flag for every option that kernels have of their own, in groups of the kernels that have them."""
+    groups: dict[tuple[str, ...], dict[str, list[tuple[str, Option]]]] = {}
+    for name, having in _kernel_options().items():
+        groups.setdefault(tuple(kernel for kernel, _ in having), {})[name] = having
+    for kernels, options in groups.items():
+        many = len(kernels) > MOST_NAMED
+        title = f"options of {len(kernels)} kernels" if many else f"options of {' and '.join(kernels)}"
+        group = parser.add_argument_group(title, ", ".join(kernels) if many else None)
+        for name, having in options.items():
+            group.add_argument(f"--{name}", metavar="COUNT", help=_explained(having), dest=f"option_{name}")
+
+
+def _explained(having: Sequence[tuple[str, Option]]) -> str:
+    """What the option means: once where it means the same to all kernels, else to each."""
+    values = {option.values for _, option in having}
+    shortest = min((option.help for _, option in having), key=len)
+    if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it
+        return f"{shortest} ({_listed(*values)})"
+    return "; ".join(f"{kernel}: {option.help} ({_listed(option.values)})" for kernel, option in having)
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))
 
 
 def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
@@ -35,14 +69,18 @@ def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> l
     return list(dict.fromkeys(read(word.strip())[name] for word in text.split(",")))
 
 
-def kernel_options() -> dict[str, str]:
-    """Every kernel's own options: name -> help that names its kernels and values."""
-    told: dict[str, list[str]] = {}
-    for kernel in registry().values():
+def kernel_options() -> Collection[str]:
+    """The names of every kernel's own options."""
+    return _kernel_options().keys()
+
+
+def _kernel_options() -> dict[str, list[tuple[str, Option]]]:
+    """Every kernel's own options by name, with the kernels that have one of that name."""
+    found: dict[str, list[tuple[str, Option]]] = {}
+    for kernel in known_kernels().values():
         for option in kernel.options:
-            values = ", ".join(map(str, option.values))
-            told.setdefault(option.name, []).append(f"{kernel.id}: {option.help} ({values})")
-    return {name: "; ".join(lines) for name, lines in told.items()}
+            found.setdefault(option.name, []).append((kernel.id, option))
+    return found
 
 
 def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
@@ -52,6 +90,7 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
     Of the options that kernels have of their own each kernel gets those it has; Refused names one that none has.
     """
     preferred = settings.load()
+    admit_asked(given)
     asked = [_experiment(combination, given, gpu, preferred) for combination in product(*_choices(given))]
     kernels = list(dict.fromkeys(e.kernel for e in asked))
     offered = {option.name for kernel in kernels for option in kernel_named(kernel).options}
@@ -60,6 +99,13 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
             have = "have" if len(kernels) > 1 else "has"
             raise Refused(f"{' and '.join(kernels)} {have} no option {name!r}; `fwtui kernels` lists what each kernel offers")
     return asked
+
+
+def admit_asked(given: argparse.Namespace) -> None:
+    """Let the kernels and options of the user's own that are asked for be known like all others. Raises Refused."""
+    if hasattr(given, "trust"):
+        given.field_kernel = admitted(given.field_kernel, given)
+        take_options(given, kernel_options())
 
 
 def _options(given: argparse.Namespace) -> dict[str, str]:

@@ -4,8 +4,29 @@ from __future__ import annotations
 
 import argparse
 
+from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings
+from fwtui.tui.frame.places import place_names
+
+USUAL_SIZE = "120x40"
+
+
+def add_screen(parser: argparse._ActionsContainer) -> None:
+    """Which screen is pictured, and how large; what is not said is None."""
+    first, *others = place_names()
+    words = f"which screen: {', '.join((first, *others))}; default: {first}"
+    parser.add_argument("--screen", metavar="NAME", help=words)
+    parser.add_argument("--size", metavar="WxH", help=f"columns x rows of the terminal; default: {USUAL_SIZE}")
+
+
+def screen_of(given: argparse.Namespace) -> tuple[str, tuple[int, int]]:
+    """The screen and the size that are asked for. Raises Refused."""
+    width, x, height = (given.size or USUAL_SIZE).partition("x")
+    if not (x and width.isdecimal() and height.isdecimal() and 1 <= int(width) <= 500 and 1 <= int(height) <= 200):
+        raise Refused(f"size {shown(given.size)} is not columns x rows up to 500x200; give something like 120x40")
+    return given.screen or place_names()[0], (int(width), int(height))
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:

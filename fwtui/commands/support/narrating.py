@@ -20,7 +20,7 @@ def narrate(line: Line) -> None:
             say(message)
             if stderr:
                 say(stderr)
-        case events.RunDone(outcome="refused", message=message):
+        case events.RunDone(outcome="refused" | "failed", message=message):
             say(message)
         case events.RunDone():
             show_progress("")

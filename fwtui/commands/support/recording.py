@@ -24,6 +24,8 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
     about = "readings per second kept in the recording; 0: all of them"
     parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
+    about = "tell the source of your own kernels in the session too; replays show it and never run it"
+    parser.add_argument("--record-source", action="store_true", help=about)
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
@@ -34,6 +36,7 @@ def live_session(given: argparse.Namespace, device: str = "") -> Live:
             raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
     device = device or getattr(given, "field_device", None) or "auto"
     live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
+    live.record_source = given.record_source
     if given.record is not None:
         try:
             live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)

@@ -27,9 +27,10 @@ from textual.widget import AwaitMount
 from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
-from fwtui.common.exit_codes import WRONG
+from fwtui.common.exit_codes import USAGE, WRONG
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.kept import Earlier, earlier
+from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
@@ -40,7 +41,7 @@ from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
 from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
-from fwtui.tui.frame.places import BESIDE, PLACES, load, places
+from fwtui.tui.frame.places import BESIDE, PLACES, Place, load, places
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import Source, View
 
@@ -86,16 +87,20 @@ class FwtuiApp(App[None]):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
+        present: bool = False,
         look: Look = USUAL,
         lesson: str = "",
         left: Left | None = None,
+        read_only: bool = False,
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` is what GPUs are here, where that is known already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first; `look` is how it looks;
-        `lesson` is the step of the course that the place to learn begins with; `left` is how the dashboard was left
-        last, where that is remembered and sessions are kept.
+        own, where a signal finds the application stuck; `place` is what is shown first; `present` is whether the
+        recording's cue cards are presented; `look` is how it looks; `lesson` is the step of the course that the place
+        to learn begins with; `left` is how the dashboard was left last, where that is remembered and sessions are kept;
+        `read_only` is the dashboard that only shows: a replay, where one is given, over the course and the sessions that
+        are offered.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -103,6 +108,11 @@ class FwtuiApp(App[None]):
         self.look = look
         self.plain = look.ascii  # everything in ASCII
         self.meter = Meter()
+        self.read_only = read_only
+        if read_only:
+            from fwtui.tui.frame.read_only import NoEngine
+
+            source, found = NoEngine(), Hardware()
         self.source = source
         self.left_by_signal = False
         self._experiment = experiment or Experiment()
@@ -114,6 +124,7 @@ class FwtuiApp(App[None]):
         self._found = found
         self._last_resort = last_resort
         self._place = place
+        self._present = present
         self._lesson = lesson
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
@@ -182,10 +193,11 @@ class FwtuiApp(App[None]):
             view = View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson)
             if self._left is not None:
                 view.experiment, view.step = self._left.begins_with(self._experiment), self._left.course
+                view.own_files = self._left.own_files
                 view.look_back = self._look_back if self.source.recorder is None else None
             self._enter(view)
-            return
-        self._start_clock()  # recordings come by ticks
+        if self._replay is not None or self.source is None:
+            self._start_clock()  # recordings come by ticks
         if isinstance(self._replay, Path):
             self.open(self._replay)
         elif self._replay is not None:
@@ -241,13 +253,20 @@ class FwtuiApp(App[None]):
         self.say("")  # or it would be opening still when the user comes back
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
+        if self._present:
+            self._present = False
+            if not playback.player.count(Marker)[1]:
+                how = "`fwtui mark --from notes.md` writes them into a recording (sessions/README.md)"
+                self._not_opened(f"{recording.name} has no cue cards; {how}", USAGE)
+                return
+            playback.present()
         self._enter(View(playback.model, playback=playback))
 
     def _enter(self, view: View) -> None:
         """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
         gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
         replayed = view.playback is not None
-        there = view.places = places(replayed)
+        there = view.places = self._places(replayed)
         view.close = self._close if self._views else None
         view.number, self._opened = self._opened, self._opened + 1
         for place in there:
@@ -258,6 +277,13 @@ class FwtuiApp(App[None]):
         self._place = there[0].name  # of what is opened later
         if gone is not None:
             self._forget(gone)
+
+    def _places(self, replayed: bool) -> tuple[Place, ...]:
+        if not self.read_only or replayed:
+            return places(replayed)
+        from fwtui.tui.frame.read_only import PLACES
+
+        return tuple(place for place in places(replayed) if place.name in PLACES)
 
     def _close(self) -> None:
         """Back from a replay to the dashboard."""
@@ -304,10 +330,20 @@ class FwtuiApp(App[None]):
         except ScreenStackError:  # a key that came after the last screen had gone
             return True
         if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
-            sentence = default_namespace.why_not(parse(action)[1])
+            sentence = default_namespace.forbidden(parse(action)[1]) or default_namespace.why_not(parse(action)[1])
             if sentence:
                 default_namespace.say(sentence)
         return done
+
+    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
+        """As Textual does; every action comes through here, so this is where a read-only dashboard carries out none of others."""
+        if self.read_only:
+            from fwtui.tui.frame.read_only import WHY, allows
+
+            if not allows(type(namespace), action_name):
+                self.say(WHY)
+                return False
+        return await super()._dispatch_action(namespace, action_name, params)
 
     async def on_session_wanted(self, event: SessionWanted) -> None:
         if not event.beside:
@@ -336,11 +372,11 @@ class FwtuiApp(App[None]):
         from fwtui.tui.frame.recording import named
 
         for place in self.view.places if self.view is not None else ():
-            yield Command(f"Go to {place.title}", partial(self.action_place, place.name), place.tooltip)
+            yield Command(f"Go to {place.title}", partial(self.action_place, place.name), place.tooltip, looks=True)
         if self.view is not None:
             yield from self._documents.commands(self.view)
         for path in paths():
-            yield Command(f"Replay: {named(path)}", partial(self.open, path))
+            yield Command(f"Replay: {named(path)}", partial(self.open, path), looks=True)
 
     def tick(self, now: float | None = None) -> None:
         """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
@@ -369,7 +405,7 @@ class FwtuiApp(App[None]):
         if self._left is None or self.source is None:
             return
         view, recorder = self._views[0], self.source.recorder or self.source.keeper
-        now = replace(self._left, usual=self._experiment, form=view.experiment, course=view.step)
+        now = replace(self._left, usual=self._experiment, form=view.experiment, course=view.step, own_files=view.own_files)
         if self.source.model.runs and recorder is not None:
             now = replace(now, session=str(recorder.path.absolute()), baseline=view.baseline)
         if now != self._left:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from rich.cells import cell_len
@@ -18,30 +20,79 @@ _SIGNS = {
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
     **{sign: plain for pair in SHAPES for sign, plain in zip(*pair, strict=True)},  # of kernels: no two alike
-    **dict(zip("▸►▹▷→›⏎", ">>>>>><", strict=True)),
+    **dict(zip("▸►▹▷→›⏎↪", ">>>>>><>", strict=True)),
     **dict(zip("◂◄←‹↑▴⌃↓▾⌄", "<<<<^^^vvv", strict=True)),
-    **dict(zip("✓✔✗✘✖×…±°²³µμ–—‖▔▀", "vvxxxx>~'23uu--|-\"", strict=True)),
+    **dict(zip("✗✘✖×°²³µμ–—‖▔▀↻", 'xxxx 23uu--|-"@', strict=True)),
+    **dict.fromkeys("▖▗▘▙▛▜▝▟", "+"),
+    "⑩": "0",
+    "⌫": "<",
+    "🔎": "> ",
     "\u00a0": " ",
     "━": "=",
     "∞": "-",  # no path, as a weight that is typed says it
     "╸": ">",  # the half cell at the end of a bar: shorter than a whole one, more than none
 }
+_LONGER = {"✓": "ok", "✔": "ok", "±": "+-", "…": "..", "≤": "<=", "≥": ">="}
+_SHORTER = {"✓": "+", "✔": "+", "±": "+", "…": ".", "≤": "<", "≥": ">"}  # where a line has no cell to spare
+_LINES = re.compile("[\u2500-\u257f]")  # nothing is moved across them
 _DOTS = " ..::**##"  # a braille cell by how many of its eight dots are set
 
 
 class Plain(LineFilter):
-    """A cell stays a cell, so nothing moves."""
+    """A line stays as wide as it was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
-            for segment in segments
-        ]
+        told = "".join(segment.text for segment in segments if not segment.control)
+        if told.isascii():
+            return segments
+        if not _LONGER.keys() & set(told):
+            return [s if s.control or s.text.isascii() else Segment(plain(s.text), s.style) for s in segments]
+        # each character takes its style along where it moves
+        styled = [(character, s.style) for s in segments if not s.control for character in s.text]
+        made = [Segment(text, styled[place][1]) for text, place in _made(told)]
+        return [*(s for s in segments if s.control), *Segment.simplify(made)]
 
 
 def plain(text: str) -> str:
     """The text in ASCII, as many cells wide as it was."""
-    return "".join(_plain(character) for character in text)
+    return "".join(made for made, _ in _made(text))
+
+
+def _made(text: str) -> list[tuple[str, int]]:
+    """What stands for each character, and its place. What takes a cell more has it from a space nearby that is not missed."""
+    made = [(_plain(character), place) for place, character in enumerate(text)]
+    for place, character in enumerate(text):
+        if character in _LONGER:
+            spare = _spare(text, made, place)
+            made[place] = (_LONGER[character] if spare is not None else _SHORTER[character], place)
+            if spare is not None:
+                made[spare] = ("", spare)
+    return made
+
+
+def _spare(text: str, made: Sequence[tuple[str, int]], here: int) -> int | None:
+    """The place of the nearest space that may go: between ± and its number, beside another space, or at the line's end.
+
+    A text that was cut loses another character where there is none.
+    """
+    if text[here] == "±" and text[here + 1 : here + 2] == " " and text[here + 2 : here + 3].isdecimal():
+        return here + 1
+    left = [place for place, (sign, _) in enumerate(made) if sign]
+
+    def may_go(at: int) -> bool:
+        if made[left[at]][0] != " ":
+            return False
+        return at + 1 == len(left) or made[left[at + 1]][0] == " " or (at > 0 and made[left[at - 1]][0] == " ")
+
+    middle = left.index(here)
+    for way in (range(middle + 1, len(left)), range(middle - 1, -1, -1)):
+        for at in way:
+            if _LINES.match(text[left[at]]):
+                break
+            if may_go(at):
+                return left[at]
+    cut = text.find("…", here)
+    return next((place for place in reversed(left) if place < cut and place != here and text[place] not in _LONGER), None)
 
 
 @lru_cache(maxsize=2048)

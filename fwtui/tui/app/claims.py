@@ -9,12 +9,12 @@ from typing import NamedTuple
 from textual.app import App
 from textual.content import Content
 
-from fwtui.analysis.report import table
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.campaign import Campaign, held
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
 from fwtui.campaigns.reproduce.preset import BEGINS, Figure, Row, Scale
 from fwtui.common.errors import Refused
+from fwtui.common.tables import table
 from fwtui.common.text import clean
 from fwtui.sessions.library import model_of
 from fwtui.stream.model import Model

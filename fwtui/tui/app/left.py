@@ -23,6 +23,7 @@ class Left(Struct, frozen=True, kw_only=True):
     version: int = VERSION
     usual: Experiment | None = None
     form: Experiment | None = None
+    own_files: tuple[str, ...] = ()  # kernels of the user's own that were chosen, the last one first
     course: str = ""  # name of the step that was open last
     session: str = ""  # path of the last one in which something ran
     baseline: int | None = None  # number of its run
@@ -42,7 +43,10 @@ def load() -> Left:
         if path().stat().st_size <= MOST_BYTES:
             left = msgspec.json.decode(path().read_bytes(), type=Left)
             if left.form is not None:
-                kernel_named(left.form.kernel)  # raises Refused for one of another version
+                try:
+                    kernel_named(left.form.kernel)
+                except Refused:  # one of another version, or of the user's own, whose file was not asked for here
+                    left = msgspec.structs.replace(left, form=None)
             return left if left.version == VERSION else Left()
     return Left()
 

@@ -22,11 +22,11 @@ async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bo
     start = loaded.duration if at is None else at
     app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:
-        await _settle(app, pilot)
+        await settle(app, pilot)
         return screen_text(app) if plain else screen_svg(app)
 
 
-async def _settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
+async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
     """Until the screen stands still: on a busy machine its parts come late, one after the other, the footer's keys last."""
     seen: list[str] = []
     for _ in range(MOST_LOOKS):

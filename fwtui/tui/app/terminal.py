@@ -7,6 +7,7 @@ import contextlib
 import os
 import select
 import signal
+import stat
 import sys
 import termios
 import time
@@ -66,8 +67,8 @@ def ignore_signals() -> None:
 
 
 def _watch(tell: int) -> None:
-    """A terminal can vanish without a signal, where SIGHUP is ignored; its descriptor then says so."""
-    descriptor = _descriptor()
+    """A terminal can vanish without a signal, where SIGHUP is ignored, and so can a server; its descriptor then says so."""
+    descriptor = _server() if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower() else _descriptor()
     if descriptor < 0:
         return
     poll = select.poll()
@@ -86,6 +87,14 @@ def _descriptor() -> int:
     except (OSError, ValueError):
         return -1
     return descriptor if descriptor >= 0 and os.isatty(descriptor) else -1
+
+
+def _server() -> int:
+    """The end here of what a server for web pages sends keys through; -1 where standard input is something else."""
+    with contextlib.suppress(OSError):
+        kind = os.fstat(0).st_mode
+        return 0 if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) else -1
+    return -1
 
 
 def _attributes() -> list[object] | None:

@@ -10,20 +10,25 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Digits, Static
+from textual.widgets import Static
 
 from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, compare
 from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
 from fwtui.analysis.reason import changes
 from fwtui.common import units
 from fwtui.tui.frame.dialogs import Dialog
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
+from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import meter
 
 FRAMES = 12  # pictures a second
 LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch
 KEYS = "space: pause · t: by round · + -: speed · Esc: leave"
+FRAME = 2 + 2  # cells of the screen beside what is said
+AROUND = 2 + 7  # rows that border, heads, figures, bars and keys take: what is left is for words and matrices
+ROOMY = 24  # rows of the screen from which on nothing moves at the end
+NARROW = 32  # cells of a lane below which its figures stand closer
 
 
 class Ending(NamedTuple):
@@ -100,16 +105,16 @@ class Runner(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(Content(called(self._entrant)).stylize(STRONG), markup=False)
         with Horizontal(classes="figures"):
-            yield Digits(classes="time")
-            yield Digits(classes="share")
+            yield Large(classes="time")
+            yield Large(classes="share")
         yield Bar(0.0)
         yield MatrixPicture()
 
     def show(self, lane: Lane, seconds: float) -> None:
         """Show that moment of a race which takes so many seconds to watch."""
-        self.query_one(".time", Digits).update(lane.time)
-        share = self.query_one(".share", Digits)
-        share.update(lane.ratio or f"{100 * lane.share:.0f} %")
+        self.query_one(".time", Large).update(lane.time)
+        share = self.query_one(".share", Large)
+        share.update(lane.ratio or f"{100 * lane.share:.0f}{' ' * (self.size.width >= NARROW)}%")
         share.set_class(bool(lane.ratio) and lane.sure, "-won")
         self.query_one(Bar).show(lane.bar)
         self.query_one(MatrixPicture).race(self._entrant.run, lane.share, seconds)
@@ -121,7 +126,6 @@ class RaceScreen(Dialog):
     DEFAULT_CSS = """
     RaceScreen > #box { width: 100%; max-width: 100%; height: 100%; }
     RaceScreen Runner { margin-right: 1; }
-    RaceScreen #said { height: 2; }
     RaceScreen #title, RaceScreen #how { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar = [
@@ -134,8 +138,8 @@ class RaceScreen(Dialog):
 
     def __init__(self, entrant: Entrant, baseline: Entrant):
         found = compare(entrant, baseline)
-        differs = "".join(f" · {words}" for words in found.differs)
-        super().__init__(f"Race: {entrant.label} against {baseline.label}{differs}", hint=KEYS)
+        super().__init__(f"Race: {entrant.label} against {baseline.label}", hint=KEYS)
+        self._differs = found.differs
         self.runners = (baseline, entrant)
         self.courses = [way for e in self.runners if (way := course(e.run)) is not None]
         self.ending = ending(baseline, entrant, found)
@@ -155,7 +159,24 @@ class RaceScreen(Dialog):
     def on_mount(self) -> None:
         self._seen = monotonic()
         self.set_interval(1 / FRAMES, self.advance)
+        self._fit()
         self._show()
+
+    def on_resize(self) -> None:
+        if self.is_mounted:
+            self._fit()
+
+    def _fit(self) -> None:
+        """As many differences in the title as have room, and where that leaves enough of the matrices the rows of the end."""
+        width, height = self.app.size.width - FRAME, self.app.size.height
+        heads = (
+            "".join((self.heading, *(f" · {words}" for words in self._differs[:most])))
+            for most in range(len(self._differs), -1, -1)
+        )
+        self.query_one("#title", Static).update(longest(map(Content, heads), width))
+        said = self.query_one("#said", Static)
+        said.styles.min_height = len(Content(self.ending.words).wrap(width)) if height >= ROOMY else 1
+        said.styles.max_height = max(1, height - AROUND)
 
     def advance(self) -> None:
         """Let the time pass that has passed since the last look."""
@@ -214,5 +235,11 @@ class RaceScreen(Dialog):
     def _said(self) -> Content:
         if self.watched >= 1:
             return Content(self.ending.words).stylize(STRONG)
+        return line((self._even, MUTED))
+
+    @property
+    def _even(self) -> str:
+        """Whose pace is not known within its time."""
         even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
-        return line((f"No rounds are known of {' and '.join(even)}: taken as even." if even else "", MUTED))
+        one = len(even) == 1
+        return f"{' and '.join(even)} {'was' if one else 'were'} not timed round by round: drawn at an even pace." if even else ""

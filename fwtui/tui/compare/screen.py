@@ -27,7 +27,7 @@ from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.compare.table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.bindings import bound
-from fwtui.tui.frame.dialogs import PickSession
+from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
@@ -196,7 +196,8 @@ class CompareScreen(Frame):
         self.toggle_class("-curves")
 
     def action_bring(self) -> None:
-        self.ask(PickSession([named(path) for path in paths()]), self.bring)
+        names = [named(path) for path in paths()]
+        self.ask(PickFile("Another session", zip(names, names, strict=True), "or the path of a session file"), self.bring)
 
     def bring(self, name: str) -> None:
         """Read another session, by its name or path, in the background."""
@@ -219,7 +220,7 @@ class CompareScreen(Frame):
     def commands(self) -> Iterator[palette.Command]:
         yield from super().commands()
         for path in paths():
-            yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)))
+            yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)), looks=True)
 
     def why_not(self, action: str) -> str:
         pair = self._pair

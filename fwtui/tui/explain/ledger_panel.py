@@ -38,12 +38,14 @@ class LedgerTable(Drawn[Subject | None]):
             return [head, line((_nothing(run), MUTED))]
         wide = width >= WIDE_CELLS
         columns, title = (COLUMNS, TITLE) if wide else (NARROW, NARROW_TITLE)
+        # what is known of no phase takes no column
+        columns = [(name, cells) for name, cells in columns if any(_texts(one)[name] != units.ABSENT for one in subject.lines)]
         used = title + sum(cells for _, cells in columns) + 2
         names = "".join(f"{name:>{cells}}" for name, cells in columns)
         rows = [head, line((f"{'phase':<{title}}{names}" + ("  limited by" if wide else ""), MUTED))]
         struck = "strike" if wording.doubtful(run) else ""
         rows += [_row(one, title, columns, width - used if wide else 0, struck) for one in subject.lines]
-        rows += [line(""), *line((HOW, MUTED)).wrap(width)]
+        rows += [line(""), *(line((HOW, MUTED)).wrap(width) if any(name == "at limits" for name, _ in columns) else [])]
         for one in subject.lines:
             known = [formula(subject.roofs, one)] if one.expected is not None else []
             if one.key and (known or not wide):
@@ -69,10 +71,9 @@ def _nothing(run: Run) -> str:
     return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
 
 
-def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
-    """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
+def _texts(one: Line) -> dict[str, str]:
     share = one.share
-    texts = {
+    return {
         "launches": f"{one.launches:,}",
         "relax": units.scaled(one.relaxations, "").rstrip(),
         "bytes": units.scaled(one.device_bytes, "B") if one.device_bytes else units.ABSENT,
@@ -80,6 +81,11 @@ def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, s
         "measured": units.duration(one.seconds),
         "of limits": "< 0.1 %" if share is not None and 0 < share < 0.0005 else units.percent(share),
     }
+
+
+def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+    """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
+    texts = _texts(one)
     strong = STRONG if not one.key else ""
     pieces: list[tuple[str, str]] = [(f"{shortened(one.title, title - 1):<{title}}", strong or MUTED)]
     for name, cells in columns:

@@ -13,7 +13,7 @@ from fwtui.tui.charts.figure import plain
 from fwtui.tui.widgets import wording
 from kernels.plan import ITEMSIZE
 
-SHOWN = "shown run"
+NO_TIME = "no run with a time yet"
 DOUBTFUL = "not to be trusted"
 MOST_POINTS = 400
 
@@ -36,15 +36,16 @@ def comparable(model: Model, run: Run) -> list[Run]:
 def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...], ...]]:
     """The figure, and for each of its series the ids of the runs that are its points."""
     if run is None or run.simulated:
-        return Figure(empty="no run with a time yet" if run is None else wording.simulated(run)), ()
+        return Figure(empty=NO_TIME if run is None else wording.simulated(run)), ()
     known = roofs(model, run)
     runs = comparable(model, run)
+    shown = f"run {run.id}"
     groups: dict[str, list[Run]] = {}
     for other in runs:
-        name = SHOWN if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
+        name = shown if other.id == run.id else DOUBTFUL if wording.doubtful(other) else other.experiment.kernel
         groups.setdefault(name, []).append(other)
-    order = sorted(groups, key=lambda name: (name != SHOWN, name == DOUBTFUL, name))
-    series = [_points(name, groups[name]) for name in order]
+    order = sorted(groups, key=lambda name: (name != shown, name == DOUBTFUL, name))
+    series = [_points(name, groups[name], name == shown) for name in order]
     ids = [tuple(r.id for r in groups[name]) for name in order]
     rules = _rules(known, run)
     if runs:
@@ -54,19 +55,19 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
             ids.append(())
     # where memory's roof is known, it begins at the axis
     x = Axis("relaxations/byte", plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
-    return Figure(
-        tuple(series), x, Axis("relax/s", _rate, log=True), rules, pointwise=True, empty="no run with a time yet"
-    ), tuple(ids)
+    empty = f"how many bytes {run.title or run.experiment.kernel} moves is not known, so it has no place here"
+    up = Axis("relax/s", _rate, log=True)
+    return Figure(tuple(series), x, up, rules, pointwise=True, empty=empty if run.seconds else NO_TIME), tuple(ids)
 
 
-def _points(name: str, runs: Sequence[Run]) -> Series:
+def _points(name: str, runs: Sequence[Run], strong: bool) -> Series:
     return Series(
         name,
         tuple(intensity(r) for r in runs),
         tuple(r.rate for r in runs),
         line=False,
         names=tuple(_named(r) for r in runs),
-        strong=name == SHOWN,
+        strong=strong,
         kernel=runs[0].experiment.kernel if name != DOUBTFUL else "",
         marker="✖" if name == DOUBTFUL else "",
     )

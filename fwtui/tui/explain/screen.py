@@ -17,6 +17,7 @@ from fwtui.tui.explain.ledger_panel import LedgerTable, Subject
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import bound, hidden
+from fwtui.tui.frame.dialogs import SourceScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import slider
@@ -52,7 +53,7 @@ class ExplainScreen(Frame):
         ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
         ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
         ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
-        ("shared memory", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
+        ("shared-memory roof", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
         ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
         ("of limits", "at limits / measured; above 100 % caches served what memory did not have to"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
@@ -65,6 +66,7 @@ class ExplainScreen(Frame):
         hidden("n", "other(-1)", "Previous run", "explain the run before this one", id="explain.older"),
         hidden("N", "other(1)", "Next run", "explain the run after this one", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
+        hidden("s", "source", "Source", "the source of a kernel of one's own, where it was recorded", id="explain.source"),
         bound("u", "undo", "Undo", "the sliders back to what was compiled", id="explain.undo"),
         bindings.LIMITS,
         *bindings.SHARED,
@@ -172,6 +174,11 @@ class ExplainScreen(Frame):
         self.query_one(OccupancyPanel).reset()
         self.update()
 
+    def action_source(self) -> None:
+        run = self.view.run
+        if run is not None:
+            self.app.push_screen(SourceScreen(f"Source of {run.experiment.kernel}, as recorded with run {run.id}", run.source))
+
     def on_chart_chosen(self, event: Chart.Chosen) -> None:
         event.stop()
         if event.chart.id == "roof" and event.series < len(self._points):
@@ -188,6 +195,8 @@ class ExplainScreen(Frame):
                 return "there is no other operation whose occupancy is known"
             case "undo" if not self.is_mounted or not self.query_one(OccupancyPanel).changed:
                 return "the sliders are where they began"
+            case "source" if self.view.run is None or not self.view.run.source:
+                return "no source was recorded; --record-source keeps your own kernel's"
             case "other" if len(self.model.runs) < 2:
                 return "there is no other run"
         return super().why_not(action)

@@ -59,7 +59,8 @@ TRANSPORT = (
     hidden("L", "adjust('loop')", "Loop", "begin again at the end, on and off", id="loop"),
     hidden("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens", id="gaps"),
     hidden("M", "adjust('stops')", "Stops", "stop at every marker, on and off", id="stops"),
-    bound("!", "answer", "Answer", "what the run says to the question of this marker", id="marker.answer"),
+    bound("!", "answer", "Answer", "the answer to the question of this marker", id="marker.answer"),
+    hidden("T", "present", "Present", "a lecture's cue cards one by one, in large; nothing else moves (again: leave them)"),
 )
 
 COMMON = (

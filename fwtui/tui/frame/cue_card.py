@@ -1,20 +1,25 @@
-"""What a lecture says where it stands: the marker's words, its question, and the run's answer once it is asked for."""
+"""What a lecture says where it stands: the marker's words, its question, and the answer once it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.content import Content
+from textual.renderables.digits import Digits
 
 from fwtui.analysis.compare import Entrant
 from fwtui.common.errors import Refused
-from fwtui.learn.cue import PANELS, Cue, cue
+from fwtui.learn.cue import PANELS, Cue, cue_of
 from fwtui.learn.questions import Answer
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 from fwtui.tui.widgets.readout import parts_lines
+
+END = "End of the lecture"
 
 
 class Card(NamedTuple):
@@ -22,51 +27,96 @@ class Card(NamedTuple):
     of: int
     cue: Cue
     answer: Answer | str | None  # words where the run does not say; None until the user asks
-    key: str  # the name of the key that shows the answer
-    on: str  # and the one that goes on
+    keys: str  # what can be pressed here
+    presented: bool = False  # at the top, to be read from afar
+    roomy: bool = False  # with room for large digits and empty lines
 
 
 class CueCard(Drawn["Card | None"]):
+    """A line over the transport, or in a presentation a card at the top.
+
+    Only an answer's number is drawn in large digits: no library that is here has large letters, a row of them holds
+    twenty characters, and the letters of a terminal can be made larger.
+    """
+
     DEFAULT_CSS = "CueCard { padding: 0 1; background: $panel; max-height: 50%; }"
 
     def draw(self, subject: Card | None, width: int) -> Sequence[Content]:
         if subject is None:
             return []
-        said = subject.cue
+        return self._presented(subject, width) if subject.presented else self._in_short(subject, width)
+
+    def _in_short(self, card: Card, width: int) -> list[Content]:
+        said = card.cue
         rows = line(
             ("? " if said.asks else "◆ ", f"{STRONG} $text-primary"),
-            (f"{PANELS[said.panel]}: " if said.panel else "", "$text-primary"),
+            (f"{said.title} · " if said.title and said.words else said.title, STRONG),
+            (f"{PANELS[said.panel]}: " if said.panel and said.words else "", "$text-primary"),
             (said.words, STRONG),
-            (f"  {subject.number} of {subject.of}", MUTED),
+            (f"  {card.number} of {card.of}", MUTED),
         ).wrap(width)
-        match subject.answer:
-            case Answer() as answer:
-                rows += parts_lines(answer, None, width) if answer.parts else []
-                rows += line(("= ", f"{STRONG} $text-primary"), answer.words).wrap(width)
-            case str() as why:
-                rows += line((why, "$text-warning")).wrap(width)
-            case None if said.kind is not None:
-                rows.append(line((f"{subject.key} shows what the run says, {subject.on} goes on", MUTED)))
-        return rows
+        rows += _answered(card, width)
+        return [*rows, line((card.keys, MUTED))] if card.keys else rows
+
+    def _presented(self, card: Card, width: int) -> list[Content]:
+        said, gap = card.cue, [line("")] * card.roomy
+        rows = line((said.title, f"{STRONG} $text-primary")).wrap(width) if said.title else []
+        if said.words:
+            rows += [*(gap if rows else []), *line((said.words, STRONG)).wrap(width)]
+        if answered := _answered(card, width):
+            rows += [*gap, *answered]
+        number = f"{card.number} of {card.of}" if card.number <= card.of else ""
+        return [*rows, *gap, apart(line((number, MUTED)), line((card.keys, MUTED)), width)]
 
 
-def card(view: View, key_of: Callable[[str], str]) -> Card | None:
+def _answered(card: Card, width: int) -> list[Content]:
+    match card.answer:
+        case Answer() as answer:
+            rows = parts_lines(answer, None, width) if answer.parts and (card.roomy or not card.presented) else []
+            if card.roomy and answer.number is not None and card.cue.kind is not None:
+                rows += _large(card.cue.kind.say(answer.number))
+            return rows + line(("= ", f"{STRONG} $text-primary"), (answer.words, STRONG if card.presented else "")).wrap(width)
+        case str() as why:
+            return line((why, "$text-warning")).wrap(width)
+    return []
+
+
+def _large(number: str) -> list[Content]:
+    drawn = "".join(segment.text for segment in Digits(number).render(Style(bold=True)) if isinstance(segment, Segment))
+    return [line((row, f"{STRONG} $text-primary")) for row in drawn.splitlines()]
+
+
+def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     """What is to be shown at the view's place in its recording; None where no marker stands.
 
-    `key_of` gives the name of a binding's key.
+    `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
     """
-    if view.marker is None:
+    if view.marker is None or view.playback is None:
         return None
     number, of, marker = view.marker
-    said = cue(marker.text)
-    answer = _answer(view, said) if view.answered == number else None
-    return Card(number, of, said, answer, key_of("marker.answer"), key_of("play"))
+    said = cue_of(marker)
+    if not view.presenting:
+        keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if said.answered else ""
+        keys = keys if view.answered != number else ""
+        first = f"{key_of('present')} presents the cue cards" if number == 1 and not said.answered else ""
+        return Card(number, of, said, _answer(view, said), keys or first)
+    told = view.told.text if view.told is not None else ""
+    back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
+    if view.playback.over:
+        title = view.model.header.title if view.model.header is not None else ""
+        return Card(of + 1, of, Cue(title, title=END), None, told or f"{back}   {leave}", True, roomy)
+    ask = f"{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
+    on = f"{key_of('play')} next   {back if number > 1 else leave}"
+    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy)
 
 
 def _answer(view: View, said: Cue) -> Answer | str | None:
-    run = view.run
-    if said.kind is None:
+    """What there is to say, once the user has asked for it."""
+    if view.marker is None or view.answered != view.marker[0] or not said.answered:
         return None
+    if said.kind is None:
+        return Answer(said.answer)
+    run = view.run
     if run is None:
         return "no run has begun here, so there is nothing to answer from"
     before = view.baseline_run or _before(view, run)

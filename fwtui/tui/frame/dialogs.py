@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from fwtui.stream.events import Source
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
@@ -23,6 +24,7 @@ from fwtui.tui.widgets.form import ExperimentForm
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means
 TAKES = "Enter takes it, Esc does not"
+WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
 
 
@@ -79,13 +81,13 @@ class Hung(Drawn[tuple[Row, ...]]):
 class Scrolled(VerticalScroll):
     """Text that may be longer than the dialog; it has the focus, so arrows move it."""
 
-    def __init__(self, rows: Sequence[Row], at_end: bool = False):
+    def __init__(self, *parts: Sequence[Row], at_end: bool = False):
         super().__init__()
-        self._rows = tuple(rows)
+        self._parts = parts
         self._at_end = at_end
 
     def compose(self) -> ComposeResult:
-        yield Hung(self._rows)
+        yield from (Hung(tuple(rows)) for rows in self._parts)
 
     def on_mount(self) -> None:
         self.focus()
@@ -94,19 +96,52 @@ class Scrolled(VerticalScroll):
 
 
 class HelpScreen(Dialog):
-    """Every key with its words, made from the bindings themselves, and what the words on the screens mean."""
+    """Every key with its words, made from the bindings themselves; what the words on the screens mean; last the glossary."""
 
-    BINDINGS: ClassVar = [Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this")]
+    BINDINGS: ClassVar = [
+        Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this"),
+        Binding("g", "words", "Words", id="help.words", show=False, tooltip="the glossary; again: the keys"),
+    ]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Glosses]]):
-        told = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
-        told += [(title, [(line((f"  {word:<21}", "$text-primary")), means) for word, means in words]) for title, words in about]
-        rows = [row for title, lines in told for row in ((line((title, STRONG)), ""), *lines, (line(""), ""))]
-        super().__init__("Keys", Scrolled(rows[:-1]))
+        keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
+        *shown, glossary = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
+        parts = ([row for title, rows in part for row in self._group(title, rows)] for part in ((*keys, *shown), (glossary,)))
+        super().__init__("Keys and words", Scrolled(*parts), hint="g: the glossary · Esc closes this")
+
+    def action_words(self) -> None:
+        """To the glossary, and from it back to the keys."""
+        scrolled, (keys, words) = self.query_one(Scrolled), self.query(Hung)
+        at_words = scrolled.scroll_y >= min(keys.size.height, scrolled.max_scroll_y)
+        scrolled.scroll_to_widget(keys if at_words else words, top=True, animate=False)
+
+    @staticmethod
+    def _group(title: str, rows: Sequence[Row]) -> Sequence[Row]:
+        return ((line((title, STRONG)), ""), *rows, (line(""), ""))
+
+    @staticmethod
+    def _word(word: str, means: str) -> Sequence[Row]:
+        """A long word has a line of its own."""
+        head = line((f"  {word:<{WORD}} ", "$text-primary"))
+        return [(head, means)] if len(word) <= WORD else [(head, ""), (line(" " * (WORD + 3)), means)]
 
     def _key(self, binding: Binding) -> Row:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
         return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
+
+
+class SourceScreen(Dialog):
+    """The source of a kernel of the user's own, as a session tells it: text, and nothing else."""
+
+    BINDINGS: ClassVar = [Binding("s", "close", "Close", id="source.close", show=False, tooltip="close this")]
+
+    def __init__(self, heading: str, parts: Iterable[Source]):
+        rows: list[Row] = []
+        for part in parts:
+            if part.first <= 1:
+                rows.append((line((part.file, STRONG)), ""))
+            rows += [(line((f"{number:>5} ", MUTED)), words) for number, words in enumerate(part.lines, part.first)]
+        super().__init__(heading, Scrolled(rows))
 
 
 class LogScreen(Dialog):
@@ -137,17 +172,18 @@ class ChoiceScreen(Dialog):
         self.dismiss(self._choices[event.option_index][0])
 
 
-class PickSession(ChoiceScreen):
-    """Asks for a session: one that is here, or the path of another one."""
+class PickFile(ChoiceScreen):
+    """Asks for one of several files, given as ChoiceScreen's choices, or for the path of another one."""
 
-    DEFAULT_CSS = "PickSession OptionList { max-height: 12; }"
+    DEFAULT_CSS = "PickFile OptionList { max-height: 12; }"
 
-    def __init__(self, names: Sequence[str]):
-        super().__init__("Another session", ((name, name) for name in names), "Enter takes it, Esc closes this")
+    def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
+        super().__init__(heading, choices, "Enter takes it, Esc closes this")
+        self._another = another
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield Input(placeholder="or the path of a session file", max_length=1000, compact=True, id="path")
+        yield Input(placeholder=self._another, max_length=1000, compact=True, id="path")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -180,7 +216,9 @@ class EndScreen(Dialog):
 
 
 class FormScreen(Dialog):
-    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started."""
+    """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started, and "own"
+    where a kernel of the user's own is asked for.
+    """
 
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
     BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
@@ -195,6 +233,10 @@ class FormScreen(Dialog):
     def on_experiment_form_submitted(self, event: ExperimentForm.Submitted) -> None:
         event.stop()
         self.action_run()
+
+    def on_experiment_form_own_wanted(self, event: ExperimentForm.OwnWanted) -> None:
+        event.stop()
+        self.dismiss("own")
 
     def action_run(self) -> None:
         form = self.query_one(ExperimentForm)

@@ -111,6 +111,8 @@ class FormPanel(Vertical):
 
         def done(answer: str | None) -> None:
             self.sync()
+            if answer == "own":
+                self.post_message(ExperimentForm.OwnWanted())
             if answer == "run":
                 self._host.action_run()
 

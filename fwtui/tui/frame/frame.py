@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.actions import parse
@@ -12,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.screen import Screen
@@ -20,11 +22,12 @@ from textual.widgets import Footer, Input, OptionList, Select, Static
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.stream.events import Marker
 from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
-from fwtui.tui.frame.glossary import GLOSSARY, NUMBERS
+from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
@@ -39,6 +42,16 @@ if TYPE_CHECKING:
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
+CARD = "card"  # the id of the cue card
+# what goes through the cue cards while they are presented; no other move does anything then
+TURNS: Mapping[tuple[object, ...], int] = {
+    ("play",): 1,
+    ("jump", 5): 1,
+    ("jump", -5): -1,
+    ("next_marker", 1): 1,
+    ("next_marker", -1): -1,
+}
+STANDS_STILL = ("adjust", "go", "presenter")  # other actions of which none does
 ARROWS = (("jump",), ("leap",), ("seek",))  # moves whose keys lists and fields have a use for too
 
 
@@ -73,6 +86,12 @@ class Frame(Screen[None]):
     Frame.-short #body, Frame.-flat #body { border-bottom: none; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
+    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting Footer { display: none; }
+    Frame.-presenting.-short #transport, Frame.-presenting.-flat #transport { display: none; }
+    Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
+    Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
+    Frame .-dimmed { opacity: 35%; }
+    Frame.-flat .-dimmed { display: none; }
     Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
     Frame.-tiny #small { display: block; }
     """
@@ -89,6 +108,8 @@ class Frame(Screen[None]):
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
+        self._panel = ""  # the one that stands out
+        self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
@@ -117,7 +138,7 @@ class Frame(Screen[None]):
                 from fwtui.tui.frame.cue_card import CueCard
                 from fwtui.tui.frame.transport import PositionLine, Timeline
 
-                yield CueCard(None)
+                yield CueCard(None, id=CARD)
                 position = self.view.playback.position
                 self._transport = PositionLine(position), Timeline(position)
                 yield Vertical(*self._transport, id="transport")
@@ -146,8 +167,35 @@ class Frame(Screen[None]):
         baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
         return [PRINTED_HEAD, *(printed(self.model, run, baseline) for run in self.model.runs.values())]
 
+    def pointed(self, panel: str) -> Sequence[Widget]:
+        """What there is of the panel of that name (fwtui.learn.cue.PANELS); most places have none of them."""
+        return ()
+
     def point(self, panel: str) -> None:
-        """Let the panel of that name (fwtui.learn.cue.PANELS) stand out, and no other; most places have none of them."""
+        """Let that panel stand out, and no other; in a presentation the rest is dimmed, and at its end everything."""
+        lit, playback = [*self.pointed(panel)], self.view.playback
+        dims = playback is not None and playback.presenting and (playback.over or bool(lit))
+        around = {holder for one in lit for holder in takewhile(lambda w: w is not self, one.ancestors)} if dims else set()
+        dimmed = {*self._beside(self.query_one("#screen"), lit, around)} if dims else set()
+        for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
+            for widget in {*self.query(f".{name}"), *now}:
+                widget.set_class(widget in now, name)
+        if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
+            self.call_after_refresh(self._bring_into_sight, lit, dims)
+        self._panel = panel
+
+    def _bring_into_sight(self, lit: Sequence[Widget], top: bool) -> None:
+        """Bring into sight what there is of a panel."""
+        for widget in [widget for widget in lit if widget.region.area][:1]:
+            widget.scroll_visible(animate=False, top=top)
+
+    def _beside(self, holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
+        """The largest parts of a widget that neither are lit nor hold what is; the cue card is none of them."""
+        for part in holder.children:
+            if part in around:
+                yield from self._beside(part, lit, around)
+            elif part not in lit and part.id != CARD:
+                yield part
 
     @property
     def narrow(self) -> bool:
@@ -190,9 +238,11 @@ class Frame(Screen[None]):
             for line in self._transport:
                 line.show(position)
         self._show_cost()
+        self._rest_focus()
         if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
             self.view.told = Entry(self.model.t, words, "info")
-        self.set_class(self.look.presenter, "-presenter")
+        self.set_class(self.look.presenter or self.view.presenting, "-presenter")
+        self.set_class(self.view.presenting, "-presenting")
         now = (self.view.key, self.narrow, self.state())
         if now == self._shown and not forced:
             return
@@ -207,17 +257,27 @@ class Frame(Screen[None]):
         self._refresh_keys()
 
     def _show_cost(self) -> None:
-        line = self.query_one(CostLine)
-        if line.display != self.meter.shown:
-            line.display = self.meter.shown
-        if self.meter.shown:
+        line, shown = self.query_one(CostLine), self.meter.shown and not self.view.presenting
+        if line.display != shown:
+            line.display = shown
+        if shown:
             line.show(self.meter.read(self.model))
+
+    def _rest_focus(self) -> None:
+        """No table has a cursor while cue cards are presented; afterwards it comes back."""
+        if self.view.presenting and self.focused is not None:
+            self._had_focus = self.focused
+            self.set_focus(None)
+        elif not self.view.presenting and self._had_focus is not None:
+            self.set_focus(self._had_focus)
+            self._had_focus = None
 
     def _show_card(self) -> None:
         """Agree with the marker that the recording stands at, if there is one."""
         from fwtui.tui.frame.cue_card import CueCard, card
 
-        shown = card(self.view, self.key_of)
+        roomy = not (self.has_class("-flat") or self.has_class("-tiny"))
+        shown = card(self.view, self.key_of, roomy)
         self.query_one(CueCard).show(shown)
         self.point(shown.cue.panel if shown is not None else "")
 
@@ -300,9 +360,29 @@ class Frame(Screen[None]):
             self.ask(asked, lambda words: source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
-        """Go elsewhere in the recording, as that method of its playback does."""
+        """Go elsewhere in the recording, as that method of its playback does; in a presentation to another cue card."""
+        if self.view.presenting:
+            self.turn(TURNS.get((how, *where), 0))
+            return
         self.view.selected = self.view.told = None
         self.action_adjust(how, *where)
+
+    def turn(self, count: int) -> None:
+        """Show so many cue cards on, or back; 0 says what else can be done."""
+        self.view.selected = self.view.told = self.view.answered = None
+        self.say(self.view.playback.turn(count) if count and self.view.playback is not None else self.stands_still)
+
+    @property
+    def stands_still(self) -> str:
+        """Why other keys do nothing while cue cards are presented."""
+        return f"cue cards are presented; {self.key_of('back')} leaves them"
+
+    def action_present(self) -> None:
+        playback = self.view.playback
+        if playback is not None:
+            self.view.selected = self.view.told = self.view.answered = None
+            playback.leave() if playback.presenting else playback.present()
+            self.update(True)
 
     def action_adjust(self, how: str, *amount: float | str) -> None:
         """Change how the recording is played, as that method of its playback does."""
@@ -333,12 +413,12 @@ class Frame(Screen[None]):
 
     @property
     def _asks(self) -> bool:
-        """Whether the recording stands at a question that its run can answer."""
+        """Whether the recording stands at a question that has an answer."""
         if self.view.marker is None:
             return False
-        from fwtui.learn.cue import cue
+        from fwtui.learn.cue import cue_of
 
-        return cue(self.view.marker[2].text).kind is not None
+        return cue_of(self.view.marker[2]).answered and not (self.view.playback is not None and self.view.playback.over)
 
     def action_motion(self) -> None:
         self.view.motion = not self.view.motion
@@ -384,7 +464,9 @@ class Frame(Screen[None]):
 
     @property
     def _way_back(self) -> Callable[[], object] | None:
-        """One step back: out of a field or a chart, to the newest run, to the first place, to what was shown before."""
+        """One step back: out of cue cards, of a field or a chart, to the newest run, the first place, what was shown before."""
+        if self.view.presenting:
+            return self.action_present
         if isinstance(self.focused, Arrowed | Input):
             return partial(self.set_focus, None)
         if self.view.selected is not None:
@@ -426,7 +508,7 @@ class Frame(Screen[None]):
         here = {f"place.{place.name}" for place in self.view.places}
         places = [binding for binding in rebound(bindings.TO_PLACES, self.look.keymap) if binding.id in here]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
-        about = (("What is shown here", self.WORDS), ("What the numbers mean", NUMBERS), ("Other words", GLOSSARY))
+        about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:
@@ -440,20 +522,32 @@ class Frame(Screen[None]):
         gone = {"close" if self.view.close is None else "quit"}
         gone |= {binding.id for binding in bindings.LIVE} if self.view.source is None else set()
         gone |= {binding.id for binding in bindings.TRANSPORT} if self.view.playback is None else set()
-        return [binding for binding in self._own_bindings() if binding.id not in gone]
+        return [b for b in self._own_bindings() if b.id not in gone and not self.forbidden(parse(b.action)[1])]
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
-        if panel is not None:
+        if self.view.presenting:  # a clicker has these keys
+            self.turn(direction)
+        elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
+    def forbidden(self, action: str) -> str:
+        """Why this dashboard never does it; empty where it may."""
+        if not getattr(self.app, "read_only", False):
+            return ""
+        from fwtui.tui.frame.read_only import WHY, allows
+
+        return "" if allows(type(self), action) else WHY
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.why_not(action):
+        if self.forbidden(action) or self.why_not(action):
             return False
         match action:
+            case "move" | "scroll_panel" if self.view.presenting:
+                return True
             case "move" if parameters[:1] in ARROWS and isinstance(self.focused, Arrowed | Input | OptionList | Select):
                 return False
-            case "move" | "adjust" | "go":
+            case "move" | "adjust" | "go" | "present":
                 return self.view.playback is not None
             case "record" | "pause" | "limits":
                 return self.view.source is not None
@@ -482,7 +576,11 @@ class Frame(Screen[None]):
             case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
                 return "there is nothing here now that the arrows could move"
             case "answer" if not self._asks:
-                return "no marker that asks a question stands here"
+                return "no marker stands here that asks a question with an answer"
+            case "present" if self.view.playback is None or not any(self.view.playback.player.count(Marker)):
+                return "there are no cue cards here; `fwtui mark --help` says how to put some into a recording"
+            case _ if self.view.presenting and action in STANDS_STILL:
+                return self.stands_still
         return ""
 
     @property
@@ -499,6 +597,6 @@ class Frame(Screen[None]):
             if binding.tooltip:  # Textual's own have none
                 words = f"{binding.description}: {binding.tooltip}"
                 # not before the palette is closed
-                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action))
+                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action), looks=True)
         for name in self.savable():
             yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))

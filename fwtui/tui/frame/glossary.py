@@ -1,49 +1,80 @@
-"""What the words on the screens mean, in one plain line each, for the help."""
+"""What the words on the screens mean, each in one plain line or two, for the help: the one table of terms."""
 
 from __future__ import annotations
 
-NUMBERS = (
-    ("relaxation", "d[i,j] = min(d[i,j], d[i,k] + d[k,j]); a run does n^3 of them"),
-    ("rate, relax/s", "relaxations per second: n^3 / total"),
-    ("total", "median of the clean passes ± half of its 95 % interval; without copies"),
-    ("pass", "one whole computation on the same input; a run times several"),
-    ("clean pass", "timed as a whole, with no clock inside"),
-    ("phase pass", "with a clock at every phase; the middle one of several is shown"),
-    ("instrumentation", "how much longer (or shorter) those passes took than the clean ones"),
-    ("within the spread", "that difference is no greater than the ± of the total, so it says nothing"),
-    ("limit (probe)", "the inner loop's instructions alone, fed from registers; D on Explain measures it"),
-    ("of limit", "rate / the fastest such loop that is right for this number type and sign"),
-    ("bandwidth (model)", "bytes of the kernel's own model / total; not what DRAM really moved"),
-    ("DRAM, SM occ (GPM)", "the GPU's own counters; in the panel: while the clean passes ran"),
-    ("occupancy (theory)", "resident warps / possible ones, computed from the compiled kernel"),
-    ("vs base", "how many times as fast as the baseline (b), for runs of the same n"),
-    ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both (Mann-Whitney)"),
-    ("= SAME, ? UNCLEAR", "within 1 % with that confidence; the measurement cannot tell: Compare says why"),
-    ("NOT COMPARED", "other work, or a time that does not count: no ratio is formed"),
-    ("~100x", "by few passes, but too far apart for noise; rounded to one digit"),
-    ("struck through", "the distances are wrong, or not checked, or there are none to be right"),
-    ("indicative", "fewer than 10 passes, or less than half a second of them"),
-    ("throttled", "the GPU lowered its clocks while the clean passes ran"),
-    ("noisy", "other programs took cores that the clean passes needed"),
-    ("n/a", "not known on this machine, or not for so short a run; it never means 0"),
-)
+import re
+
+# names of one term are separated by commas; in the order of the alphabet
 GLOSSARY = (
-    ("verified", "every distance was compared with SciPy's, and agrees"),
-    ("verified · 16 rows", "only these rows were compared, with Dijkstra's; the other rows were not"),
-    ("fletcher", "checksum of all distances: equal results have equal ones"),
-    ("refused", "it could not be run as asked; the sentence says why, and the way out"),
-    ("negative cycle", "no shortest paths exist, so nothing can be right: times struck through"),
-    ("simulated", "every GPU thread ran in Python: checked, but nothing is timed"),
-    ("H2D, D2H", "copies from host to device and from device to host, outside the clock"),
-    ("eager, graph", "launched one by one, or all at once as a captured CUDA graph"),
-    ("tile", "side of the square blocks that blocked kernels cut the matrix into"),
-    ("pivot, panels, rest", "of a round: the tile on the diagonal, its row and column, all others"),
-    ("warp", "32 GPU threads that run together"),
-    ("SM, SM occ", "a multiprocessor of the GPU; the share of its room for warps in use"),
-    ("GPM", "the GPU's built-in performance counters (Hopper and later)"),
-    ("G(512, 0.3)", "random graph: 512 vertices, each possible edge there with probability 0.3"),
-    ("diameter, radius", "the longest distance; the least one within which some vertex reaches all others"),
+    (
+        "bandwidth (model), bandwidth by model",
+        "bytes that a kernel asks for / total; caches answer some, so it can exceed the peak",
+    ),
+    ("bank", "a part of shared memory; all banks work at once, each on one word at a time"),
+    ("block", "GPU threads on one multiprocessor that use the same shared memory and can wait for each other"),
+    ("cache", "a small, fast memory in which the hardware keeps what was used last"),
     ("centre", "the vertices that reach all others within the radius"),
-    ("strong components", "sets of vertices that all reach each other"),
+    ("checksum, fletcher", "one number computed from all distances; equal results have equal checksums"),
+    ("clean pass", "a pass timed as a whole, with no clock inside"),
+    ("cue card", "what a lecture says at a place of a recording; T presents one after the other"),
+    ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),
+    ("DRAM, DRAM (GPM)", "the device's own memory; in the panel, the share of its peak that GPM counted in the clean passes"),
+    ("eager, graph", "steps launched one by one, or all at once as a captured CUDA graph"),
+    ("▲ FASTER, ▼ SLOWER", "by more than 1 % with 95 % confidence, from the passes of both runs (Mann-Whitney test)"),
+    ("G(512, 0.3)", "random graph: 512 vertices, and each possible edge is there with probability 0.3"),
+    ("GPM", "performance counters that the GPU reads itself while a kernel runs (Hopper and later)"),
+    ("H2D, D2H", "copies from host to device and from device to host; they are outside the clock"),
+    ("indicative", "a time from fewer than 10 passes, or from less than half a second of them"),
+    ("instrumentation", "how much longer (or shorter) the phase passes took than the clean ones"),
+    ("kernels 95 %", "share of time in which any kernel ran (NVML); not how much of the GPU it used"),
+    ("kernel", "a program for the GPU that many threads carry out at once; here also the algorithm as a whole"),
+    ("launch", "the start of a kernel on the GPU"),
+    (
+        "limit, limit (probe)",
+        "what this device can do at most: the relaxations alone, with all numbers in registers (D on Explain measures it)",
+    ),
+    ("model", "a kernel's own description: how many bytes and relaxations each of its steps needs"),
+    ("multiprocessor, SM", "a part of the GPU that runs blocks of threads; a GPU has many"),
+    ("n/a", "not known on this machine, or not for so short a run; it never means 0"),
+    ("negative cycle", "a way round that ends shorter than it began; no shortest paths exist then, and times are struck through"),
+    ("noisy", "other programs took cores that the clean passes needed"),
+    ("NOT COMPARED", "other work, or a time that does not count: no ratio is formed"),
+    ("occupancy, SM occ", "share of a multiprocessor's room for warps that is taken; theory computes it, GPM counts it"),
+    ("of limit", "rate / limit, for the fastest loop that is right for this number type and sign"),
+    ("panel, panels", "the tiles in the row and in the column of the pivot; they come second in a round"),
+    ("pass", "one whole computation on the same input; a run times several"),
+    ("phase", "a part of each round that is timed by itself, such as pivot, panels and rest"),
+    ("phase pass", "a pass with a clock at every phase; the middle one of several is shown"),
+    ("pivot", "the tile on the diagonal that a round goes through; it comes first, as it needs only itself"),
     ("range proved by ...", "how it is known that no distance is too large for the number type"),
+    ("rate, relax/s", "relaxations per second: n^3 / total"),
+    ("refused", "it could not be run as asked; the sentence says why, and the way out"),
+    ("register", "a place for one number inside a core or a thread: the fastest memory there is"),
+    ("relaxation", "one question: is it shorter through k? d[i,j] = min(d[i,j], d[i,k] + d[k,j]). A run asks n^3 of them"),
+    ("rest", "all tiles of a round that are neither pivot nor panels; they come last and are most of the work"),
+    ("= SAME, ? UNCLEAR", "within 1 % with 95 % confidence; or the measurement cannot tell, and Compare says why"),
+    ("shared memory", "a small memory in each multiprocessor, close to the threads of a block"),
+    ("simulated", "every GPU thread ran in Python: the result is checked, but nothing is timed"),
+    ("strong components", "sets of vertices that all reach each other"),
+    ("struck through", "the distances are wrong, or not checked, or no right ones exist"),
+    ("throttled", "the GPU lowered its clocks while the clean passes ran"),
+    ("tile", "one of the square blocks into which blocked kernels cut the matrix; also the length of its side"),
+    ("~100x", "from few passes, but too far apart for noise; rounded to one digit"),
+    ("total", "median of the clean passes ± half of its 95 % interval; without copies"),
+    ("verified", "every distance was compared with SciPy's, and agrees"),
+    ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm; the other rows were not"),
+    ("vs base, baseline", "how many times as fast as the baseline (b), for runs of the same n"),
+    ("warp", "32 GPU threads that run together"),
+    ("nothing measurable", "the instrumentation is no greater than the ± of the total, so it says nothing"),
 )
+
+
+def names(term: str) -> list[str]:
+    """The names of one line of the table; a comma in brackets separates none."""
+    return re.split(r", (?![^(]*\))", term)
+
+
+def used(text: str) -> list[str]:
+    """The terms that a text uses, one word or several, also in the plural."""
+    plain = [name for term, _ in GLOSSARY for name in names(term) if re.fullmatch(r"[A-Za-z ]+", name)]
+    return [name for name in plain if re.search(rf"\b{re.escape(name)}s?\b", text, re.IGNORECASE)]

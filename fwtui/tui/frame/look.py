@@ -13,7 +13,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key
 from textual.theme import BUILTIN_THEMES, Theme
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean, shown
+from fwtui.common.text import clean, instead, shown
 from fwtui.machine.settings import KEYMAP, Settings
 
 FWTUI = Theme(
@@ -80,13 +80,13 @@ def check(settings: Settings) -> None:
     """Raises Refused with the file, the variable or the option that said what cannot be."""
     theme = settings.text("theme")
     if theme not in THEMES:
-        raise Refused(f"{_said(settings, 'theme')}: there is no theme {shown(theme)}; choose one of {', '.join(THEMES)}")
+        raise Refused(f"{_said(settings, 'theme')}: there is no theme {shown(theme)}; {instead(theme, THEMES)}")
     groups = screens() if settings.keymap else {}
     known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
         where = _said(settings, KEYMAP + name)
         if name not in known:
-            raise Refused(f"{where}: there is no binding {shown(name)}; choose one of {', '.join(sorted(known))}")
+            raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(known))}")
         for key in keys.split(","):
             if not normal(key):
                 raise Refused(f"{where}: {shown(key)} is no key; write one like x, f5, ctrl+r or question_mark")

@@ -13,8 +13,9 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, Drawn, line
+from fwtui.tui.widgets.drawn import MUTED, Drawn, kept, line
 
+MORE = "  l: all of it"
 LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
 
 
@@ -52,9 +53,9 @@ def latest(model: Model) -> Entry | None:
 
 
 def _of_marker(marker: events.Marker) -> Entry:
-    from fwtui.learn.cue import cue  # the first frame has no marker
+    from fwtui.learn.cue import cue_of  # the first frame has no marker
 
-    return Entry(marker.t, f"marker: {cue(marker.text).said}")
+    return Entry(marker.t, f"marker: {cue_of(marker).said}")
 
 
 def _of_run(run: Run) -> list[Entry]:
@@ -76,7 +77,13 @@ class LogLine(Drawn[Entry | None]):
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
 
     def draw(self, subject: Entry | None, width: int) -> Sequence[Content]:
-        return [subject.content() if subject is not None else line((f"{'':>7}  nothing has happened yet", MUTED))]
+        if subject is None:
+            return [line((f"{'':>7}  nothing has happened yet", MUTED))]
+        whole = subject.content()
+        if whole.cell_length <= width:
+            return [whole]
+        room = width - subject.row()[0].cell_length - len(MORE)
+        return [line(subject._replace(text=kept(subject.text, room)).content(), (MORE, MUTED))]
 
 
 class Banner(Drawn[events.Fault | None]):

@@ -15,6 +15,7 @@ class Command(NamedTuple):
     words: str
     run: Callable[[], object]
     help: str | None = None
+    looks: bool = False  # it only shows something: a dashboard that is read-only has it too
 
 
 class Commands(Provider):
@@ -32,8 +33,9 @@ class Commands(Provider):
                 yield Hit(score, Content(command.words), command.run, text=command.words, help=command.help)
 
     def _offered(self) -> Iterator[Command]:
+        read_only = getattr(self.app, "read_only", False)
         for place in (self.screen, self.app):
-            yield from getattr(place, "commands", tuple)()
+            yield from (command for command in getattr(place, "commands", tuple)() if command.looks or not read_only)
 
 
 class Palette(CommandPalette):

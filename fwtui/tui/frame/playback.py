@@ -47,6 +47,8 @@ class Playback:
         self._slice = SLICE_SECONDS if playing else math.inf
         self._behind = False  # the next slice is on its way
         self._gap = recording.max_gap or MAX_GAP
+        self.presenting = False  # cue cards are shown one by one, and nothing plays
+        self.over = False  # the last of them was
         if playing and not self.live and not (self.player.stops and self.player.marker):
             self.player.play()
 
@@ -145,6 +147,32 @@ class Playback:
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
             raise Refused(f"{shown(words)} is no place in this session; give {WHERE}")
         return self._go_to(lambda: None)
+
+    def present(self) -> None:
+        """Show the cue card that was passed last, else the first one; nothing plays until leave()."""
+        self.presenting, self.live = True, False
+        self.player.pause()
+        passed, _ = self.player.count(Marker)
+        self._show_card(max(passed, 1))
+
+    def turn(self, count: int) -> str:
+        """Go to the next cue card, or back; the end follows the last one, and nothing follows the end."""
+        number, of = self.player.count(Marker)
+        if self.over or (number == of and count > 0):
+            self.over = count > 0
+        elif number == 1 and count < 0:
+            return "this is the first cue card"
+        else:
+            self._show_card(number + count)
+        return ""
+
+    def leave(self) -> None:
+        """No cue cards any longer; the recording stays where it is."""
+        self.presenting = self.over = False
+
+    def _show_card(self, number: int) -> None:
+        self.player.seek_marker(str(number))
+        self.follow()
 
     def speed(self, direction: int) -> str:
         before = self.player.speed

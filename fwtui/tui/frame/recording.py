@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fwtui.common.text import clean
-from fwtui.learn.cue import cue
+from fwtui.learn.cue import cue_of
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
@@ -100,7 +100,7 @@ class Marks:
                 case events.RunDone() as e:
                     self._end(e.run, index)
                 case events.Marker() as e if len(self._places) < MOST_BANDS:
-                    self.directed = self.directed or cue(e.text).directed
+                    self.directed = self.directed or cue_of(e).directed
                     self._places.append((index, index, "marker"))
                 case events.Fault() as e:
                     self._end(e.run, index)

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common import units
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 
 SIGNS = {"run": "━", "marker": "◆", "fault": "✗"}
 
@@ -49,18 +49,22 @@ class PositionLine(Drawn[Position]):
         p = subject
         state = "● live   " if p.live else "▶ playing" if p.playing else "‖ paused "
         at_end = " (end)" if p.duration and p.seconds >= p.duration and not p.live else ""
+        where = f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}"
+        usual = p.speed == 1 and width < len(state) + len(where) + len("  speed 1x") + len(p.file) + 5  # the name says more
         left = line(
             (state, f"{STRONG} $text-primary"),
-            (f"  {units.clock(p.seconds)} / {units.clock(p.duration)}{at_end}", STRONG),
-            (f"  speed {p.speed:g}x", ""),
+            (where, STRONG),
+            ("" if usual else f"  speed {p.speed:g}x", ""),
             ("  loop" if p.loop else "", ""),
             ("  stops at ◆" if p.stops else "", ""),
             (f"  gaps ≤ {units.duration(p.gap)}" if p.gap is not None else "", ""),
         )
         problems = line((f"! {', '.join(p.problems)}  ", "$text-warning")) if p.problems else line("")
         room = width - left.cell_length - problems.cell_length - 4
-        source = line((f"{p.file}  ", ""), (p.origin, MUTED))
-        right = Content.assemble(problems, source.truncate(room, ellipsis=True)) if room > 10 else problems
+        parts = p.origin.split(" · ")
+        origins = (" · ".join(parts[:most]) for most in range(len(parts), 0, -1))
+        sources = [*(line((f"{p.file}  ", ""), (origin, MUTED)) for origin in origins), line(p.file)]
+        right = Content.assemble(problems, longest(sources, room).truncate(room, ellipsis=True)) if room > 10 else problems
         return [apart(left, right, width)]
 
 

@@ -71,6 +71,7 @@ class View:
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
+    own_files: tuple[str, ...] = ()  # kernels of the user's own that were chosen, the last one first
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
@@ -105,6 +106,11 @@ class View:
     def marker(self) -> tuple[int, int, events.Marker] | None:
         """The marker that a recording stands at, with its number and how many there are."""
         return self.playback.player.marker if self.playback is not None else None
+
+    @property
+    def presenting(self) -> bool:
+        """Whether the cue cards of a recording are presented."""
+        return self.playback is not None and self.playback.presenting
 
     @property
     def busy(self) -> bool:
@@ -231,4 +237,5 @@ class View:
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
         shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)
-        return (*shown, recorder is not None, second, self.busy)
+        cards = (self.playback.presenting, self.playback.over) if self.playback is not None else ()
+        return (*shown, recorder is not None, second, self.busy, cards)

@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.content import Content
+from textual.widgets import Input, Static
 
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.course import MOST_COLUMNS
+from fwtui.learn.course import MOST_COLUMNS, TERM
 from fwtui.learn.course_progress import Page
 from fwtui.learn.lessons import recorded_words
-from fwtui.learn.questions import Choice
-from fwtui.tui.frame.dialogs import ChoiceScreen
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 from fwtui.tui.widgets.readout import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
 
 LABEL = 20  # cells of what a bar is about
+MOST_TYPED = 20  # characters of a guess
 
 
 class Lesson(NamedTuple):
     page: Page
     hint: str  # which keys go on from here
+    note: str = ""  # how long the course takes, or where it goes on
 
 
 class CourseWords(Drawn["Lesson | None"]):
+    """What a step says, up to its question."""
+
     def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
         if subject is None:
             return []
@@ -33,14 +39,80 @@ class CourseWords(Drawn["Lesson | None"]):
         rows = line((f"{page.number} of {page.of}  ", "$text-primary"), (page.title, STRONG)).wrap(width)
         if page.problem:
             return [*rows, line(""), *line((page.problem, "$text-warning")).wrap(width)]
+        if subject.note:
+            rows += line((subject.note, "$text-primary")).wrap(width)
         rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
-            rows += Content(part).wrap(width) if part else [line("")]
+            rows += _termed(part).wrap(width) if part else [line("")]
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
-        rows += _answer(page, width) if page.answer is not None else [line(f"  {choice.words}") for choice in page.choices]
+        if page.answer is None:
+            rows += [line((f"  {number} ", "$text-primary"), c.words) for number, c in enumerate(page.choices, 1)]
+        return rows
+
+
+class GuessLine(Horizontal):
+    """The line of the page in which a guess is typed."""
+
+    DEFAULT_CSS = """
+    GuessLine { height: 1; max-width: 72; display: none; }
+    GuessLine.-asked { display: block; }
+    GuessLine Static { width: auto; color: $text-primary; }
+    GuessLine Input { width: 1fr; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Static("  your guess: ", markup=False)
+        yield GuessInput(max_length=MOST_TYPED, compact=True, select_on_focus=False)
+
+    @property
+    def field(self) -> GuessInput:
+        return self.query_one(GuessInput)
+
+    def show(self, page: Page | None) -> None:
+        asked = page is not None and not page.problem and page.answer is None
+        self.set_class(asked, "-asked")
+        self.field.can_focus = asked
+        if page is not None and asked:
+            self.field.placeholder = page.hint
+
+    def begin(self, typed: str = "") -> None:
+        """Go on with the guess, with what was typed already."""
+        self.field.insert_text_at_cursor(typed)
+        self.field.focus()
+
+    def end(self) -> None:
+        """Take the guess back, or away once it is answered."""
+        self.field.clear()
+        self.screen.set_focus(None)
+
+
+class GuessInput(Input):
+    """Keeps the keys for as long as a guess stands in it, so that none of them does something else."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key in ("tab", "shift+tab"):
+            event.stop()
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
+
+class CourseAnswer(Drawn["Lesson | None"]):
+    """What the run says to a step's question, what this machine says, and how to go on."""
+
+    def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
+        if subject is None or subject.page.problem:
+            return []
+        page, width = subject.page, min(width, MOST_COLUMNS)
+        rows = _answer(page, width) if page.answer is not None else []
         rows += _here(page, width)
         rows += _climbed(page)
         return [*rows, line(""), *line((subject.hint, MUTED)).wrap(width)]
+
+
+def _termed(text: str) -> Content:
+    """A paragraph with the terms that it explains in bold."""
+    return line(*((part, STRONG if place % 2 else "") for place, part in enumerate(TERM.split(text))))
 
 
 def _answer(page: Page, width: int) -> list[Content]:
@@ -51,7 +123,7 @@ def _answer(page: Page, width: int) -> list[Content]:
     said = line((f"{page.verdict} " if page.verdict else "", f"{STRONG} $text-primary"), answer.words)
     rows += said.wrap(width)
     for part in page.afterwards:
-        rows += Content(part).wrap(width)
+        rows += _termed(part).wrap(width)
     return rows
 
 
@@ -93,12 +165,3 @@ def _here(page: Page, width: int) -> list[Content]:
     if not words:
         words = "done; guess, and it stands beside the recorded run"
     return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width)]
-
-
-class GuessScreen(ChoiceScreen):
-    """Answers the key of what was chosen, an empty string where nothing was guessed, None where it was closed."""
-
-    DEFAULT_CSS = "GuessScreen OptionList { margin: 1 0; }"
-
-    def __init__(self, ask: str, choices: Sequence[Choice]):
-        super().__init__(ask, (*choices, ("", "no guess: show the answer")), "↑ ↓ and Enter guess, Esc does not")

@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -16,12 +17,28 @@ from textual.strip import Strip
 from fwtui.learn.stepping import Stepping
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.bindings import hidden
+from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 
 LABELS = 4  # cells of a row's own number
 NUMBER = 4  # of a distance, and one more for its sign
 CELL = NUMBER + 1
 SIGNS = {"shorter": "*", "written": "'", "read": ".", "rest": " "}  # what colours say, for screens without them
 PARTS = ("rest", "read", "written", "shorter", "marked", "head")
+
+
+class Legend(Drawn[None]):
+    """What the signs and the tints of the matrix say."""
+
+    DEFAULT_CSS = "Legend { width: 42; }"
+
+    def draw(self, subject: None, width: int) -> Sequence[Content]:
+        tinted = (
+            (f" {SIGNS['written']} written ", "$text on $primary 35%"),
+            (f" {SIGNS['read']} read ", "$text on $foreground 12%"),
+            (f" {SIGNS['shorter']} shorter ", "bold $background on $primary"),
+            (" k= this k", MUTED),
+        )
+        return [line(*tinted)]
 
 
 def shown(distance: float) -> str:

@@ -11,15 +11,17 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
-from textual.events import ScreenResume
+from textual.events import Key, ScreenResume
+from textual.widgets import Input
 
 from fwtui.common.errors import Refused
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.learn import real
 from fwtui.learn.course import step_named
 from fwtui.learn.course_progress import CourseProgress, Page
 from fwtui.learn.lessons import lessons
 from fwtui.learn.real import Agreement
-from fwtui.learn.stepping import Stepping, parse_weight, stepping
+from fwtui.learn.stepping import PLAYED_SECONDS, Stepping, parse_weight, stepping
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import bound, hidden
@@ -27,13 +29,13 @@ from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
-from fwtui.tui.learn.course_words import CourseWords, GuessScreen, Lesson
-from fwtui.tui.learn.distance_grid import DistanceGrid, shown
-from fwtui.tui.learn.step_words import LessonWords, Place, Shown, StepWords
+from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
+from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
+from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
+from fwtui.tui.learn.step_words import LessonWords, Place, StepWords
 from fwtui.tui.widgets.matrix import MatrixPicture
-from kernels import registry
 
-SECONDS = 0.6  # of one k while it plays
+DIGITS = "0123456789"
 OF_MATRIX = ("by", "walk", "weight", "size", "another", "compare", "kernel")
 
 
@@ -41,21 +43,28 @@ class LearnScreen(Frame):
     DEFAULT_CSS = """
     LearnScreen #learn { height: 1fr; layout: horizontal; padding: 0 1; }
     LearnScreen #left { width: auto; max-width: 60%; height: 1fr; padding-right: 2; }
-    LearnScreen #right { width: 1fr; height: 1fr; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
-    LearnScreen DistanceGrid { max-height: 100%; max-width: 100%; }
+    LearnScreen #right { width: 1fr; height: 1fr; }
+    LearnScreen #right > VerticalScroll { scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
+    LearnScreen #words { height: auto; max-height: 60%; }
+    LearnScreen #source { height: 1fr; min-height: 4; border-top: solid $border-blurred; border-title-color: $text-muted; }
+    LearnScreen.-flat #source { border-top: none; }
+    LearnScreen DistanceGrid { max-width: 100%; }
     LearnScreen LessonWords { margin-top: 1; }
     LearnScreen MatrixPicture { display: none; width: 36; height: 18; margin-top: 1; padding-left: 4; }
-    LearnScreen CourseWords { margin-bottom: 1; }
+    LearnScreen CourseAnswer { margin-bottom: 1; }
     LearnScreen #left.-spare { max-width: 46; }
     LearnScreen.-narrow #learn { layout: vertical; }
     LearnScreen.-narrow #left { width: 1fr; max-width: 100%; height: auto; max-height: 50%; }
-    LearnScreen.-course CourseWords { display: block; }
-    LearnScreen CourseWords { display: none; }
+    LearnScreen.-course #words { max-height: 70%; }
+    LearnScreen.-narrow.-course #words { height: 1fr; max-height: 100%; }
+    LearnScreen.-narrow.-course #source { display: none; }
+    LearnScreen.-course CourseWords, LearnScreen.-course CourseAnswer { display: block; }
+    LearnScreen CourseWords, LearnScreen CourseAnswer { display: none; }
     LearnScreen.-narrow.-course #left, LearnScreen.-narrow.-course StepWords { display: none; }
     LearnScreen.-narrow.-course LessonWords { display: none; }
     """
     PLACE = "learn"
-    PANEL = "#right"
+    PANEL = "#words"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
     WORDS = (
@@ -70,18 +79,28 @@ class LearnScreen(Frame):
     MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
     BINDINGS: ClassVar = [
         bound("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
-        bound("g", "guess", "Guess", "guess what the run of this step says, and see it", id="learn.guess"),
+        bound("g", "guess", "Guess", "guess what the run of this step says; a digit begins a guess too", id="learn.guess"),
         bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
         hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
-        bound("r", "run_here", "Run here", "run this step's kernel on this machine, where it can be timed", id="learn.run"),
+        bound(
+            "r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator", id="learn.run"
+        ),
         bound(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
         hidden("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
         bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
         hidden("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
         hidden("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
         hidden("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
-        hidden("home", "by('all', -1)", "Beginning", "to the graph itself", id="learn.home"),
-        hidden("end", "by('all', 1)", "End", "to the distances", id="learn.end"),
+        hidden(
+            *("home", "far(-1)", "Beginning", "to the first step of the course, or to the graph itself"),
+            id="learn.home",
+            key_display="Home",
+        ),
+        hidden(
+            *("end", "far(1)", "End", "to the last step of the course, or to the distances"),
+            id="learn.end",
+            key_display="End",
+        ),
         bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
         bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
         hidden(
@@ -109,6 +128,7 @@ class LearnScreen(Frame):
         self.course_open = False  # whether the course is shown now
         self.course_begun = False  # whether it ever was: its steps can be gone through from the matrix too
         self.stepping: Stepping = stepping()
+        self._resumed = 0  # place of the step that the course continues with
         self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition, and the outcome; None: not yet
         self._stop = Event()
 
@@ -116,14 +136,21 @@ class LearnScreen(Frame):
         with Container(id="learn"):
             with Container(id="left"):
                 yield DistanceGrid(self.stepping)
+                yield Legend(None)
                 yield MatrixPicture()
-            with VerticalScroll(id="right", can_focus=False):
-                yield CourseWords(None)
-                yield StepWords(self._place)
-                yield LessonWords(Shown(self.stepping.experiment.kernel))
+            with Container(id="right"):
+                with VerticalScroll(id="words", can_focus=False):
+                    yield CourseWords(None)
+                    yield GuessLine()
+                    yield CourseAnswer(None)
+                    yield StepWords(self._place)
+                    yield LessonWords("")
+                with VerticalScroll(id="source", can_focus=False) as code:
+                    code.border_title = LEGEND
+                    yield SourceWords(self._op)
 
     def on_mount(self) -> None:
-        self._playing = self.set_interval(SECONDS, self._play_on, pause=True)
+        self._playing = self.set_interval(PLAYED_SECONDS, self._play_on, pause=True)
         self._plays = False
         self._open_wanted()
 
@@ -145,17 +172,45 @@ class LearnScreen(Frame):
 
     def show(self) -> None:
         lesson = self.lesson
+        half = 2 if self.has_class("-narrow") else 1
+        self.query_one(DistanceGrid).styles.max_height = max(self.query_one("#learn").size.height // half - 1, 2)
         self.query_one(DistanceGrid).show()
         self.query_one(CourseWords).show(lesson)
+        self.query_one(GuessLine).show(lesson.page if lesson is not None else None)
+        self.query_one(CourseAnswer).show(lesson)
         self.query_one(StepWords).show(self._place)
-        self.query_one(LessonWords).show(Shown(self.stepping.experiment.kernel, whole=lesson is None))
+        self.query_one(LessonWords).show(self.stepping.experiment.kernel if lesson is None else "")
+        self._follow_source()
         cited = lesson.page.cited if lesson is not None and self.matrix_seen else None
         run, t = (cited.run, cited.model.t) if cited is not None else (None, 0.0)
         self.query_one(MatrixPicture).show(run, t, self.view.motion)
         self.query_one("#left").set_class(lesson is not None and not self.has_class("-narrow"), "-spare")
 
+    def _follow_source(self) -> None:
+        """Light what the present step runs; where that has changed, bring it into view."""
+        words, running = self.query_one(SourceWords), self._op
+        if words.subject != running:
+            words.show(running)
+            self.call_after_refresh(self._scroll_source)
+
+    def _scroll_source(self) -> None:
+        place = self.query_one("#source")
+        place.scroll_to(y=self.query_one(SourceWords).top(place.size.height), animate=False)
+
+    @property
+    def _op(self) -> Running:
+        s = self.stepping
+        return Running(s.experiment.kernel, s.trace.plan[s.moment.step].op if s.moment is not None else "")
+
+    def action_scroll_panel(self, direction: int) -> None:
+        """Through the words, and then through the source."""
+        words, code = self.query_one("#words"), self.query_one("#source")
+        inside = code.scroll_y > 0 if direction < 0 else words.scroll_y >= words.max_scroll_y
+        place = code if inside and code.display else words
+        place.scroll_relative(y=direction * place.scrollable_content_region.height, animate=False)
+
     def action_enter(self) -> None:
-        """In the course guess, and with the answer seen go to the next step."""
+        """In the course begin a guess, and with the answer seen go to the next step."""
         if not self.course_open:
             self.action_weight()
         elif self.progress.told:
@@ -182,6 +237,15 @@ class LearnScreen(Frame):
         if self.stepping.position == before:
             self.say("these are the distances: the end" if before else "this is the graph itself: the beginning")
         self.update()
+
+    def action_far(self, direction: int) -> None:
+        """To one of the ends: of the course, or of the plan."""
+        if not self.course_open:
+            self.action_by("all", direction)
+            return
+        with self.saying("error"):
+            last = len(self.progress.lessons.course) - 1
+            self._open(last if direction > 0 else 0)
 
     def action_walk(self) -> None:
         self._plays = not self._plays
@@ -220,7 +284,7 @@ class LearnScreen(Frame):
         self._try(partial(self.stepping.choose, seed=self.stepping.experiment.seed + 1))
 
     def action_kernel(self, direction: int) -> None:
-        ids = list(registry())
+        ids = list(known_kernels())
         self.follow(ids[(ids.index(self.stepping.experiment.kernel) + direction) % len(ids)])
 
     def follow(self, kernel: str) -> None:
@@ -254,6 +318,7 @@ class LearnScreen(Frame):
         progress = CourseProgress(lessons())
         names = [step.name for step in progress.lessons.course]
         progress.go(names.index(self.view.step) if self.view.step in names else 0)
+        self._resumed = progress.place
         return progress
 
     @property
@@ -272,11 +337,25 @@ class LearnScreen(Frame):
         if page is None:
             return None
         on, run, course, step = (self.key_of(f"learn.{name}") for name in ("enter", "run", "course", "step"))
-        words = [f"{run}: run it here"]
-        words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: how it moves data, and its source")
-        if page.answer is None or page.number < page.of:
-            words.insert(0, f"{on}: {'guess' if page.answer is None else 'next step'}")
-        return Lesson(page, " · ".join(words))
+        words = []
+        if page.answer is None:
+            words += [f"0-9 and {on}: guess", f"{on} twice: the answer alone"]
+        elif page.number < page.of:
+            words.append(f"{on}: next step")
+        if not self.forbidden("run_here") and not self.why_not("run_here"):
+            where = "in the simulator" if self.progress.simulates(self.view.has_gpu) else "here"
+            words.append(f"{run}: run it {where}")
+        words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: follow the matrix")
+        return Lesson(page, " · ".join(words), self._note(page))
+
+    def _note(self, page: Page) -> str:
+        """How long the course takes, where it begins; where it goes on, and how it begins again."""
+        if page.number == 1:
+            minutes = self.progress.lessons.minutes
+            return f"{page.of} steps, about {minutes} minutes; the course goes on where you stopped"
+        if page.number == self._resumed + 1:
+            return f"going on at step {page.number}; {self.key_of('learn.home')} starts at the beginning"
+        return ""
 
     def open_step(self, name: str) -> None:
         """Show the course at the step of that number or name."""
@@ -297,23 +376,52 @@ class LearnScreen(Frame):
             self._open(self.progress.place + direction)
 
     def action_guess(self) -> None:
-        """Ask for a guess, and show the answer."""
-        page = self.page
-        if page is None or page.problem:
-            return
+        """Begin a guess in its line of the page."""
+        self._begin_guess("")
 
-        def take(text: str) -> None:
-            self.progress.guess(text)
-            self.say("")
-            self.update(True)
+    def on_key(self, event: Key) -> None:
+        """A digit begins a guess while a question is open; while one stands there, any key goes on with it."""
+        if not self._asks_here or isinstance(self.focused, Input) or "+" in event.key:
+            return
+        if event.key in DIGITS or self.query_one(GuessLine).field.value:
+            event.stop()
+            event.prevent_default()
+            self._begin_guess(event.character if event.is_printable and event.character else "")
+
+    @property
+    def _asks_here(self) -> bool:
+        """Whether a question of the course is seen that has no answer yet."""
+        page = self.page
+        return page is not None and not page.problem and page.answer is None
+
+    def _begin_guess(self, typed: str) -> None:
+        guess = self.query_one(GuessLine)
+        guess.begin(typed)
+        enter = self.key_of("learn.enter")
+        self.say(f"{enter} answers; Esc takes it back" if typed else f"a guess and {enter}, or {enter} alone for the answer")
+        self.call_after_refresh(self.query_one(self.PANEL).scroll_to_widget, guess, animate=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        with self.saying():
+            self.progress.guess(event.value)
+            self._end_guess()
             if self.has_class("-narrow"):
                 self.call_after_refresh(self.query_one(self.PANEL).scroll_end, animate=False)
 
-        if page.choices:
-            self.ask(GuessScreen(page.ask, page.choices), take)
+    def _end_guess(self) -> None:
+        self.query_one(GuessLine).end()
+        if self.matrix_seen:
+            self.query_one(DistanceGrid).focus()
+        self.say("")
+        self.update(True)
+
+    def action_back(self) -> None:
+        """As everywhere, but a guess that is being typed is taken back first."""
+        if isinstance(self.focused, GuessInput):
+            self._end_guess()
         else:
-            hint = f"{page.kind.hint if page.kind is not None else ''}; empty: the answer"
-            self.ask(AskScreen(page.ask, placeholder=hint), take)
+            super().action_back()
 
     def action_run_here(self) -> None:
         with self.saying():
@@ -344,6 +452,9 @@ class LearnScreen(Frame):
             self.say("this is the last step of the course" if place > 0 else "this is the first step of the course")
             return
         self.course_open = self.course_begun = True
+        if place != self._resumed:
+            self._resumed = 0
+        self.query_one(GuessLine).field.clear()
         self.view.step = self.progress.step.name
         written = self.progress.step.written
         self._try(partial(self.stepping.choose, kernel=written.kernel, n=written.follow))
@@ -358,6 +469,13 @@ class LearnScreen(Frame):
 
     def why_not(self, action: str) -> str:
         course = self.key_of("learn.course")
+        if action == "run_here" and self.course_open:
+            try:
+                self.progress.runs(self.view.has_gpu)
+            except Refused as refusal:
+                return str(refusal)
+        if action == "guess" and self.course_open and not self._asks_here:
+            return "the question of this step is answered"
         if (action in ("guess", "run_here") and not self.course_open) or (action == "lesson" and not self.course_begun):
             return f"the course is not open; {course} opens it"
         if not self.matrix_seen and action in ("motion", *OF_MATRIX):
@@ -371,6 +489,6 @@ class LearnScreen(Frame):
         with self.saying("error"):
             for step in self.progress.lessons.course:
                 title = f"Course {step.number}: {step.written.title}"
-                yield Command(title, partial(self.open_step, step.name), step.written.kernel)
-        for kernel in registry().values():
-            yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title)
+                yield Command(title, partial(self.open_step, step.name), step.written.kernel, looks=True)
+        for kernel in known_kernels().values():
+            yield Command(f"Follow: {kernel.id}", partial(self.follow, kernel.id), kernel.title, looks=True)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.learn.kernel_source import source
+from fwtui.experiment.experiment import kernel_named
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import Stepping
+from fwtui.tui.frame.glossary import used
 from fwtui.tui.learn.distance_grid import shown
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 
@@ -88,28 +89,14 @@ def _agreement(subject: Place) -> str:
     return f"✓ the kernel itself, {where}, has the same distances {after}"
 
 
-class Shown(NamedTuple):
-    """A kernel by its id, with its own lesson or (beside the course, which has words of its own) without."""
+class LessonWords(Drawn[str]):
+    """What the idea of a kernel is, by its id, and why the hardware likes it; nothing beside the course, which says so itself."""
 
-    kernel: str
-    whole: bool = True
-
-
-class LessonWords(Drawn[Shown]):
-    """What the kernel's idea is and why the hardware likes it, with its compiled source: relaxations have a bar and a colour."""
-
-    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
-        from kernels import registry
-
-        kernel = registry()[subject.kernel]
-        rows: list[Content] = []
-        if subject.whole:
-            rows += [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
-            rows += [*Content(kernel.lesson).wrap(width), line("")]
-        code = source(subject.kernel)
-        indent = min((len(text) - len(text.lstrip()) for text in code.lines if text.strip()), default=0)
-        rows.append(line((code.file, MUTED)))
-        for number, text in enumerate(code.lines, code.first):
-            sign, style = ("▌", "$text-primary") if number in code.marked else (" ", "")
-            rows.append(line((f"{number:>4} ", MUTED), (sign, "$primary"), (text[indent:], style)))
-        return rows
+    def draw(self, subject: str, width: int) -> Sequence[Content]:
+        if not subject:
+            return []
+        kernel = kernel_named(subject)
+        rows = [line((kernel.title, STRONG)), *Content(kernel.summary).wrap(width), line("")]
+        rows += Content(kernel.lesson).wrap(width)
+        terms = used(f"{kernel.summary} {kernel.lesson}")
+        return [*rows, *line((f"? explains: {', '.join(terms)}", MUTED)).wrap(width)]

@@ -29,7 +29,7 @@ from kernels import registry
 
 LATEST, LARGEST = 6, 2**20  # of the user's own sessions the newest are looked at; bytes of one
 AROUND = 4  # rows of the screen around stairs and words
-FLAT = 20  # rows of the screen below which there are only the keys beside the stairs
+FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
 N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
 OFFERED = {"enter": "Enter", "r": "r", "v": "v"}  # keys that a step can have, as they are called
 
@@ -165,9 +165,14 @@ class ClimbScreen(Dialog):
         first = f", {units.times(self.rung.times)} as fast as the first step" if self.marked else ""
         height, words = self.app.size.height, self.query_one(Hung)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
-        keys = [(line((f"{OFFERED[key]:<6}", "$text-primary")), offer.words) for key, offer in self._offers(self.rung).items()]
-        words.show((*(rows if height >= FLAT else ()), *keys))
-        self.query_one(Stairs).show(Shown(self._climbs[0], height - AROUND - len(words.lines), self.marked))
+        offers, flat = self._offers(self.rung), height < FLAT
+        keys = [(line((f"{OFFERED[key]:<6}", "$text-primary")), offer.words) for key, offer in offers.items()]
+        if flat:
+            keys = [(line(""), " · ".join(f"{OFFERED[key]} {offer.words}" for key, offer in offers.items()))]
+        self.query_one("#title").display = not flat
+        words.show((*(() if flat else rows), *keys))
+        around = AROUND - flat + len(words.lines)
+        self.query_one(Stairs).show(Shown(self._climbs[0], height - around, self.marked))
 
     def action_walk(self, direction: int) -> None:
         self.marked = min(max(self.marked + direction, 0), len(self._climbs[0].rungs) - 1)

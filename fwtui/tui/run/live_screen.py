@@ -18,14 +18,17 @@ from fwtui.analysis.climb import Rung
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.machine import hardware
+from fwtui.experiment.own_kernels import admit, known_kernels, located
+from fwtui.machine import hardware, settings, trust
 from fwtui.sessions.kept import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.topbar import TopBar
@@ -37,13 +40,14 @@ from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.drawn import Told
 from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
-from kernels import registry
 from kernels.auto import AUTO
 from kernels.plan import Kernel
 
 if TYPE_CHECKING:
     from fwtui.tui.run.climb import Gathered, Offer
 
+OWN_HINT = "or the path of a file; fwtui new writes one"
+MOST_OWN = 8  # that are remembered
 IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
@@ -326,13 +330,51 @@ class RunScreen(SessionScreen):
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()
 
+    def on_experiment_form_own_wanted(self) -> None:
+        self.choose_own()
+
+    def choose_own(self) -> None:
+        """Ask for the file of a kernel of the user's own: one that was chosen before, one of his folder, or another."""
+        with self.saying():
+            folder = settings.load().text("kernel_folder")
+            there = sorted(Path(folder).expanduser().glob("*.py")) if folder else []
+            files = list(dict.fromkeys([*self.view.own_files, *map(str, there)]))
+            self.ask(PickFile("A kernel of your own", [(file, short_path(file)) for file in files], OWN_HINT), self._own)
+
+    def _own(self, text: str) -> None:
+        path = located(text)
+        if trust.trusted(path):
+            self._admit(path)
+            return
+        choices = [("no", "Do not run it"), ("yes", "Run it, and from now on what else is in its folder")]
+
+        def answered(answer: str) -> None:
+            if answer == "yes":
+                trust.trust(path)
+                self._admit(path)
+
+        self.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
+
+    def _admit(self, path: Path) -> None:
+        self.say(f"loading {clean(path.name)}")
+        in_background(self, partial(_admitted, path), partial(self._own_chosen, path), "kernel")
+
+    def _own_chosen(self, path: Path, outcome: str | Refused) -> None:
+        with self.saying("error"):
+            if isinstance(outcome, Refused):
+                raise outcome
+            self.view.own_files = tuple(dict.fromkeys([str(path), *self.view.own_files]))[:MOST_OWN]
+            self.say("")
+            self.choose(outcome)
+
     def choose(self, kernel: str) -> None:
         self.draft.set("kernel", kernel)
         self.query_one(FormPanel).sync()
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        for kernel in (*registry().values(), AUTO):
+        yield Command("Kernel: your own…", self.choose_own, "a file with plan and build, like `fwtui new` writes")
+        for kernel in (*known_kernels().values(), AUTO):
             where = f" ({kernel.backend})" if kernel is not AUTO else ""
             yield Command(f"Kernel: {kernel.id}", partial(self.choose, kernel.id), f"{kernel.title}{where}")
         backends = ("cpu", "cuda") if self.view.found and self.view.found.gpus else ("cpu",)
@@ -377,3 +419,16 @@ class RunScreen(SessionScreen):
                 ended = run.state == "done"
                 return "" if ended else f"run {run.id} did not come to its end, so that there is nothing to count"
         return super().why_not(action)
+
+
+def short_path(path: str) -> str:
+    """A path with ~ for the user's folder, safe to show."""
+    home = str(Path.home())
+    return clean(f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path)
+
+
+def _admitted(path: Path) -> str | Refused:
+    try:
+        return admit(path)
+    except Refused as refusal:
+        return refusal

@@ -9,7 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Digits, Static
+from textual.widgets import Static
 
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.limits import limit_of, share_of_peak
@@ -21,6 +21,7 @@ from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import Drawn, Told
+from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.readout import Subject
 from fwtui.tui.widgets.stairs import Stairs
@@ -77,7 +78,7 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
 
 def _compared(s: Subject, doubtful: bool) -> Figure:
     ratio = wording.speedup(s.run, s.baseline)
-    if s.baseline is None or not ratio.endswith("x"):
+    if s.baseline is None or s.baseline.id == s.run.id or not ratio:
         return NOTHING
     return Figure(ratio, f"as fast as {s.baseline.title}", doubtful)
 
@@ -108,7 +109,7 @@ class Figures(Horizontal):
         for _ in self._shown:
             with Vertical() as place:
                 place.display = False
-                yield Digits("")
+                yield Large("")
                 yield Static(markup=False)
 
     def show(self, subject: Subject | None) -> None:
@@ -118,7 +119,7 @@ class Figures(Horizontal):
             if new != old:
                 place.display = new != NOTHING
                 place.query_one(Static).update(Content(new.words))
-                digits = place.query_one(Digits)
+                digits = place.query_one(Large)
                 digits.update(new.number)
                 digits.display = bool(new.number)
                 digits.set_class(new.doubtful, "-doubtful")
@@ -144,7 +145,7 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reasoned: tuple[object, str] | None = None
+        self._reasoned: tuple[object, tuple[str, str]] | None = None
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
@@ -164,13 +165,15 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Part(readout.outside, classes="outside")
         yield Part(readout.checked, classes="check")
 
-    def _why(self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]) -> str:
-        """The reason in words; found again only when something that it depends on has changed."""
+    def _why(
+        self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]
+    ) -> tuple[str, str]:
+        """The reason in words, and what goes beside it; found again only when something that it depends on has changed."""
         key = (run, evidence, baseline, model.state.measured, asks)
         if self._reasoned is None or self._reasoned[0] != key:
             against = Entrant(model, baseline) if baseline is not None else None
             found = reason(Entrant(model, run), against)
-            self._reasoned = key, found.sentence(asks.get(found.missing, ""))
+            self._reasoned = key, (found.sentence(asks.get(found.missing, "")), found.beside)
         return self._reasoned[1]
 
     def on_resize(self, event: events.Resize) -> None:
@@ -198,7 +201,7 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
             why = self._why(model, run, evidence, baseline, asks)
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, why, again)
+            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again)
         self.query_one(Banner).show(model.fault)
         told = self.query_one(Told)
         told.show(advice)

@@ -18,6 +18,7 @@ from fwtui.analysis.race import can_race, rival
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common.text import shortened
 from fwtui.experiment.fields import FIELDS
+from fwtui.learn.cue import cue_of
 from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
@@ -61,6 +62,12 @@ class SessionScreen(Frame):
     SessionScreen.-presenter Figures { display: block; }
     SessionScreen.-presenter .total, SessionScreen.-presenter .check { display: none; }
     SessionScreen.-presenter RunPanel .outside { display: none; }
+    SessionScreen.-presenting .-pointed { background: $background; border: heavy $primary; }
+    SessionScreen.-presenting RunPanel .check.-pointed, SessionScreen.-presenting RunPanel .outside.-pointed { display: block; }
+    SessionScreen.-presenting TelemetryStrip.-pointed { display: block; max-height: 4; }
+    SessionScreen.-presenting RunPanel #picture.-around { display: block; }
+    SessionScreen.-presenting #history.-around { height: 9; }
+    SessionScreen.-presenting.-flat #history.-around { height: 1fr; }
     SessionScreen.-presenter.-tall MatrixPicture, SessionScreen.-presenter.-high MatrixPicture { width: 34; height: 18; }
     """
     AUTO_FOCUS = "HistoryTable"
@@ -86,19 +93,24 @@ class SessionScreen(Frame):
         run = self.view.run
         baseline = self.view.baseline_of(run) if run is not None else None
         again = "" if self.view.source is None else self.key_of("again")
-        self.query_one(RunPanel).show(self.model, run, baseline, self.advice(), self.view.motion, self.asks(), again)
+        self.query_one(RunPanel).show(self.model, run, baseline, self.advice(), self._moves, self.asks(), again)
         self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
+
+    @property
+    def _moves(self) -> bool:
+        """Whether a finished run's plan is played slowly; in a presentation only where it is about that."""
+        if not self.view.presenting:
+            return self.view.motion
+        over = self.view.playback is not None and self.view.playback.over
+        return not over and self.view.marker is not None and cue_of(self.view.marker[2]).panel == "matrix"
 
     def asks(self) -> Mapping[str, str]:
         """How what a run's reason lacks is found out."""
         raise NotImplementedError
 
-    def point(self, panel: str) -> None:
-        now = [*self.query(POINTED.get(panel, f".{panel}"))] if panel else []
-        for widget in (*self.query(".-pointed"), *now):
-            if widget in now and not widget.has_class("-pointed"):
-                self.call_after_refresh(widget.scroll_visible, animate=False)
-            widget.set_class(widget in now, "-pointed")
+    def pointed(self, panel: str) -> Sequence[Widget]:
+        there = self.query(POINTED.get(panel, f".{panel}")) if panel else ()
+        return [one for one in there if not one.has_class("-empty") and (one.display or not isinstance(one, MatrixPicture))]
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()
@@ -169,6 +181,8 @@ class SessionScreen(Frame):
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 
     def why_not(self, action: str) -> str:
+        if self.view.presenting and action == "motion":
+            return self.stands_still
         run = self.view.run
         if run is None:
             missing = action in ("motion", "baseline", "race", "answers", "counters")
@@ -220,7 +234,8 @@ class ReplayScreen(SessionScreen):
         run, playback = self.view.run, self.view.playback
         ahead = playback.player.lines[playback.player.index :] if playback is not None else ()
         later = run is not None and any(isinstance(e := line.event, events.Counters) and e.run == run.id for line in ahead)
-        counters = "its hardware counters come later in this recording" if later else "it was recorded without hardware counters"
+        told = f"they were counted after the run: {self.key_of('run.next')} goes there" if later else "it was recorded without"
+        counters = f"hardware counters would tell; {told}"
         return {COUNTERS: counters, LIMITS: "it was recorded without the CPU's limits"}
 
     def left(self) -> Widget:
@@ -235,7 +250,8 @@ class ReplayScreen(SessionScreen):
         return ("No run has begun yet at this position.", "", f"{state} {keys}")
 
     def state(self) -> object:
-        return self.view.playback is not None and self.view.playback.player.playing
+        playing = self.view.playback is not None and self.view.playback.player.playing
+        return playing, self.query_one(MatrixPicture).display  # a long plan is read in slices
 
     def show(self) -> None:
         self.query_one(Shown).show(self.view.run)

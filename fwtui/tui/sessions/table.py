@@ -21,8 +21,9 @@ WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26)
 # columns and their widths for a table of at least so many cells; the name takes what is left
 LAYOUTS = (
     (190, (*WIDE, ("state", 20))),
-    (117, (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
-    (75, (("date", 10), ("n", 11), ("best", 13), ("state", 10))),
+    (140, (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
+    (117, (("date", 10), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
+    (75, (("date", 10), ("n", 9), ("best", 13), ("state", 10))),
     (0, (("n", 11), ("best", 13))),
 )
 INDENT = 10

@@ -112,7 +112,7 @@ class DotPlot(Drawn[Shown]):
             lines.append(line((label, style), *dot, (words, style), (f"{step:>{STEP}}", MUTED)))
             before[run.experiment.dtype] = amount
         head = f"{'rate in relax/s' if subject.measure == 'rate' else subject.measure}, logarithmic"
-        title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'to before':>{STEP}}", MUTED))
+        title = line((f"{squares.across.name:<{NAME}}{head:<{room}}{'':{NUMBER}}{'vs above':>{STEP}}", MUTED))
         return [title, *_window(lines, column, subject.height - 1)]
 
 

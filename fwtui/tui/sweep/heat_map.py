@@ -29,6 +29,7 @@ MEASURES: dict[str, Callable[[float | None], str]] = {
 SHADES = " ░▒▓█"
 SIGNS = {WAITING: "·", RUNNING: "…", LEFT_OUT: "-"}
 CELL, GAP = 9, 1  # cells of a square and between two of them
+MOST_CELL, MOST_ALL = 16, 20  # of a square under the name of a kernel: where not all columns have room, and where they have
 SIGN = 2  # cells of a kernel's sign and the space after it
 LEAST_NAME, MOST_NAME = 6, 34
 
@@ -110,8 +111,8 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         squares = self.subject.squares
         if offset is None or squares is None or offset.y < 1:
             return
-        name, first, count = _columns(squares, self.size.width, self.cursor[1])
-        column = (offset.x - name - GAP) // (CELL + GAP)
+        name, cell, first, count = _columns(squares, self.size.width, self.cursor[1])
+        column = (offset.x - name - GAP) // (cell + GAP)
         row = offset.y - 1 + first_shown(self.cursor[0], len(squares.rows), self.size.height - 1)
         if 0 <= column < count and row < len(squares.rows):
             event.stop()
@@ -136,7 +137,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         if squares is None or not squares.rows:
             return []
         row, column = self.cursor
-        name, first, count = _columns(squares, width, column)
+        name, cell, first, count = _columns(squares, width, column)
         values = squares.across.values[first : first + count]
         height = (subject.height or self._natural) - 1
         top = first_shown(row, len(squares.rows), height)
@@ -145,29 +146,33 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         signs = " ".join(f"{sign}{rows}" for sign, rows in (("↑", top), ("↓", below)) if rows > 0)
         head = f"{signs}{head:>{name - len(signs)}}" if len(signs) + len(head) < name else f"{cut(head, name):>{name}}"
         signed = squares.across.name == "kernel"
-        lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed))))]
+        lines = [line((head, MUTED), *(piece for v in values for piece in (" " * GAP, *_head(v, signed, cell))))]
         best, room = squares.best_rate, name - SIGN * any(shown.kernel for shown in squares.rows)
         for index, shown in list(enumerate(squares.rows))[top : top + height]:
             here = index == row
             pieces: list[Piece] = [*_signed(shown.kernel), (f"{cut(shown.name, room):<{room}}", STRONG if here else "")]
             for place, square in list(enumerate(shown.squares))[first : first + count]:
                 marked = here and place == column and self.has_focus
-                pieces += [" " * GAP, *_square(square, subject.measure, best, marked)]
+                pieces += [" " * (GAP + cell - CELL), *_square(square, subject.measure, best, marked)]
             lines.append(line(*pieces))
         return lines
 
 
-def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int]:
-    """Cells of the names, the first column that is shown, and how many are."""
+def _columns(squares: Squares, width: int, column: int) -> tuple[int, int, int, int]:
+    """Cells of the names and of a column, the first column that is shown, and how many are."""
     count = len(squares.across.values)
     longest = max([len(row.name) + SIGN * bool(row.kernel) for row in squares.rows] + [len(squares.across.name)])
     most = min(MOST_NAME, max(LEAST_NAME, width - min(count, 4) * (CELL + GAP)))
     name = max(LEAST_NAME, min(longest, most))
-    room = max(1, (width - name) // (CELL + GAP))
+    cell = max([CELL, *(len(value) + SIGN for value in squares.across.values if squares.across.name == "kernel")])
+    if min(cell, MOST_ALL) * count + GAP * count > width - name:
+        cell = min(cell, MOST_CELL)
+    cell = min(cell, MOST_ALL)
+    room = max(1, (width - name) // (cell + GAP))
     if room < count:  # the signs for it stand beside the axis' name
         name = max(name, min(len(f"‹ {squares.across.name} ›"), most))
-        room = max(1, (width - name) // (CELL + GAP))
-    return name, first_shown(column, count, room), min(room, count)
+        room = max(1, (width - name) // (cell + GAP))
+    return name, cell, first_shown(column, count, room), min(room, count)
 
 
 def first_shown(here: int, count: int, room: int) -> int:
@@ -180,9 +185,9 @@ def _signed(kernel: str) -> list[Piece]:
     return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 
-def _head(value: str, kernel: bool) -> list[Piece]:
+def _head(value: str, kernel: bool, cell: int) -> list[Piece]:
     """A value over its column; a kernel with its sign."""
-    room = CELL - SIGN if kernel else CELL
+    room = cell - SIGN if kernel else cell
     text = cut(value, room)
     return [" " * (room - len(text)), *_signed(value if kernel else ""), (text, MUTED)]
 

@@ -27,7 +27,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
 from fwtui.tui.widgets import readout, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, kept, line
 
 STATUS_BAR = 24  # cells of the bar
 LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
@@ -187,7 +187,7 @@ class SweepScreen(Frame):
         if squares is not None and square is not None:
             name = f"{squares.across.name} {squares.across.values[column]} · {squares.rows[row].name}"
             words = f"{name}: {_described(square, squares, self.model)}"
-        self.query_one("#where", Static).update(line((words, MUTED)))
+        self.query_one("#where", Static).update(line((kept(words, heat.size.width or len(words)), MUTED)))
 
     def on_heat_map_moved(self, event: HeatMap.Moved) -> None:
         event.stop()

@@ -92,7 +92,6 @@ class TelemetryScreen(Frame):
     STRIP = False
     AUTO_FOCUS = ""
     WORDS = (
-        ("util", "share of time in which any kernel ran (NVML); says nothing of how much of the GPU it used"),
         ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, nothing where nobody asked"),
         ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),

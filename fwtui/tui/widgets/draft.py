@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
-from kernels import registry
 from kernels.plan import Kernel, Option
 
 OPTION = "option-"  # begins the key of a kernel's own option
+OWN = "your own…"  # in the list of kernels: a file that is asked for
 UNITS = {"SECONDS": "s"}
 Simulated = Callable[[Kernel, str], bool]  # (kernel, device) -> whether it would run in the simulator
 Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot run here
@@ -138,6 +139,8 @@ class Draft(Drafted):
     def _row(self, field: Field, usual: Experiment) -> Row:
         text, choices = self._field_text(field), self._choices(field)
         help = self.kernel.summary if field.name == "kernel" else field.help
+        if field.name == "kernel" and choices is not None:
+            choices = (*choices, OWN)
         return Row(field.name, titled(field), help, text, choices, changed=choices != () and text != field.show(usual))
 
     def experiment(self) -> Experiment:
@@ -181,7 +184,7 @@ class Draft(Drafted):
 
     def _option_rows(self) -> list[Row]:
         own = {o.name: o for o in self.kernel.options}
-        every = {o.name: o for kernel in registry().values() for o in kernel.options} | own
+        every = {o.name: o for kernel in known_kernels().values() for o in kernel.options} | own
         rows: list[Row] = []
         for name, option in every.items():
             there = name in own

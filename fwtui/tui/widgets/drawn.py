@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
+
+from fwtui.common.text import shortened
 
 Subject = TypeVar("Subject")
 Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a style made of theme variables
@@ -39,6 +42,14 @@ def longest(lines: Iterable[Content], width: int) -> Content:
         if whole.cell_length <= width:
             break
     return whole
+
+
+def kept(text: str, width: int) -> str:
+    """As many whole clauses of a text as have room; cut within one only where that leaves hardly anything."""
+    if len(text) <= width:
+        return text
+    ends = [found.start() for found in re.finditer(r" · |[,;] ", text) if width // 2 <= found.start() <= width]
+    return text[: ends[-1]] if ends else shortened(text, width)
 
 
 def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:

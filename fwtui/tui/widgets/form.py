@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
-from fwtui.tui.widgets.draft import Drafted, Row
+from fwtui.tui.widgets.draft import OWN, Drafted, Row
 
 DECIDING = ("kernel", "device", "n")  # what the kernel's own choices depend on
 REST_HELP = "all other settings: the graph's weights and seed, the kernel's own options, how it is timed and checked"
@@ -68,6 +68,9 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         """The draft says something else now; `errors` by row, empty when it can run."""
 
         errors: dict[str, str]
+
+    class OwnWanted(Message):
+        """A kernel of the user's own was asked for."""
 
     class Submitted(Message):
         """Enter was pressed in a text field."""
@@ -160,7 +163,11 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     @on(Select.Changed)
     def _picked(self, event: Select.Changed) -> None:
         event.stop()
-        if event.value is not Select.NULL:
+        if event.value == OWN:
+            with self.prevent(Select.Changed):
+                self.query_one("#field-kernel", FieldSelect).value = self.draft.text("kernel")
+            self.post_message(self.OwnWanted())
+        elif event.value is not Select.NULL:
             self._take(event.select, str(event.value))
             if event.select.has_focus_within or event.select.has_focus:  # one that was just made has changed as well
                 self._explain(event.select)

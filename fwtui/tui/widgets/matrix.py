@@ -72,16 +72,21 @@ class MatrixPicture(Widget):
     def show(self, run: Run | None, now: float, motion: bool = False) -> None:
         """Show that run at session time `now`, if its plan is known; with `motion` an ended one's plays slowly, in a loop."""
         self._run, self._now = run, now
-        if motion != (self._motion is not None):
+        if motion != self.moves:
             if self._motion is not None:
                 self._motion.stop()
             self._place = 0
             self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
-        of = (run.id, run.experiment, run.n) if run is not None and run.padded else ()
+        of = (run.id, run.experiment, run.n, len(run.plan)) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
             self._film = film_of(run) if run is not None and of else None
         self._develop()
+
+    @property
+    def moves(self) -> bool:
+        """Whether a plan is played slowly."""
+        return self._motion is not None
 
     def race(self, run: Run, share: float, seconds: float) -> None:
         """Show that share of one pass of the run, which takes so many seconds to watch."""

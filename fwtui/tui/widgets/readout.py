@@ -54,6 +54,7 @@ class Subject(NamedTuple):
     latest: bool  # whether it is the newest run
     limit: Limit | None = None  # what the device could do at most; None where nobody measured it
     reason: str = ""  # why it takes its time
+    beside: str = ""  # how two numbers of that go together
     again: str = ""  # the key that repeats it; empty where none does
 
 
@@ -103,7 +104,12 @@ def headline(s: Subject, width: int) -> Content:
     """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
     run = s.run
     if run.simulated:
-        return line((f"{wording.simulated(run)}; no rate and no bandwidth either, every thread ran in Python", MUTED))
+        said = wording.simulated(run)
+        whole = (
+            said + more
+            for more in (": every thread ran in Python, so there is no rate and no bandwidth", ": every thread ran in Python", "")
+        )
+        return longest((line((words, MUTED)) for words in whole), width)
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
     return longest((_headline(s, *words) for words in HEADLINES), width)
@@ -176,6 +182,8 @@ def remarks(s: Subject, width: int) -> list[Content]:
         said.append(line((f"meanwhile {evidence.power_watts:.0f} W{clock}", MUTED)))
     if not said and message:
         said.append(line((message, MUTED)))
+    if not said and s.beside:
+        said.append(line((s.beside, MUTED)))
     if not said and run.finished is not None and not run.simulated:
         said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
     lines: list[Content] = []
@@ -279,13 +287,14 @@ def limits(theory: events.Occupancy | None) -> list[str]:
 def _metered(label: str, share: float | None, amount: str, words: Sequence[str], number: str, width: int) -> Content:
     """Label, bar, amount, share, and the first of the words that fit whole."""
     room = max(4, min(30, width - LABEL - 52))
-    said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
+    told = words if share is not None else ("model, not memory traffic", "model")
+    said = next((one for one in told if LABEL + room + 20 + len(one) <= width), "")
     return line(
         (f"{label:<{LABEL}}", MUTED),
         *meter(share, room),
         (f"{amount:>11}", number),
         (f"{units.percent(share) if share is not None else '':>8}", number),
-        (f" {said if share is not None else 'model, not memory traffic'}", MUTED),
+        (f" {said}", MUTED),
     )
 
 

@@ -137,7 +137,13 @@ def speedup(run: Run, baseline: Run | None) -> str:
     if baseline is not None and run.id == baseline.id:
         return "baseline"
     ratio = compare.speedup(run, baseline)
-    return units.gain(ratio) if ratio is not None else ""
+    if ratio is None or baseline is None:
+        return ""
+    if compare.sure(run, baseline):
+        return units.gain(ratio)
+    times = max(ratio, 1 / ratio)  # by few passes: with so many digits as they are good for
+    told = f"{float(f'{times:.{1 if times >= compare.FAR else 2}g}'):,.3g}" if times < 999 else f"{float(f'{times:.1g}'):,.0f}"
+    return f"~{told}x" if ratio >= 1 else f"~1/{told}"
 
 
 def device(model: Model) -> str:

@@ -42,7 +42,7 @@ def shape_of(kernel: Kernel, n: int) -> Shape:
 def test_the_film_of_every_kernel_shows_its_plan_step_by_step(kernel: Kernel) -> None:
     shape = shape_of(kernel, 200)
     steps = list(kernel.plan(shape, True))
-    made = Film(kernel, shape)
+    made = Film.of(kernel, shape)
     while not made.develop(7):
         pass
     assert len(made) == len(steps) and made.relaxations == sum(s.cost.relaxations for s in steps)
@@ -65,7 +65,7 @@ def test_rounds_begin_at_the_first_phase() -> None:
 
 
 def test_copies_of_tiles_have_no_place_in_the_picture() -> None:
-    made = Film(registry()["register-tiled"], Shape(24, 8))
+    made = Film.of(registry()["register-tiled"], Shape(24, 8))
     assert made.develop()
     pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)
     assert (pivot.phase, panels.phase) == ("pivot", "panels")
@@ -83,7 +83,7 @@ def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> No
 def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_film, "MOST_FRAMES", 10)
     kernel = registry()["katz-kider"]
-    made = Film(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
+    made = Film.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
     assert made.develop()
     assert len(made) <= 10 and made.rounds == 64 and made.relaxations == (32 * 64) ** 3
     rounds = [made.at(made.relaxations * i // 10).round for i in range(10)]
@@ -108,7 +108,7 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest
 
 def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_film, "MOST_STEPS", 50)
-    made = Film(registry()["naive"], shape_of(registry()["naive"], 60))
+    made = Film.of(registry()["naive"], shape_of(registry()["naive"], 60))
     assert not made.develop() and not made.develop()
 
 
@@ -170,9 +170,10 @@ def test_other_stages_light_nothing_up() -> None:
     assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
 
 
-def test_a_finished_run_shows_the_middle_of_its_work() -> None:
+def test_a_finished_run_shows_the_last_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
-    assert done.words[0] == "round 5 of 8 · rest" and len(done.targets) == 4 and len(done.sources) == 4
+    assert done.words[0] == "finished: round 8 of 8 · rest" and done.targets == (Rect(0, 0, 224, 224),)
+    assert at(run_of(KATZ, state="cancelled"), 99.0) == Scene(256, ("cancelled",)), "nobody knows how far it came"
 
 
 def test_a_race_shows_steps_while_an_eye_follows_them_and_rounds_else() -> None:

@@ -12,6 +12,7 @@ from fwtui.analysis.reason import COUNTERS, LIMITS, reason
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from kernels.probes.probe_forms import right_for
 
 N = 1024
 GPU = events.Device(t=0.0, present=True, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
@@ -46,6 +47,36 @@ def test_a_number_that_is_used_more_often_is_the_reason() -> None:
     assert said.startswith("8.00x as fast as Naive: each number loaded is used 32 times as often; requests to memory: ")
     assert "215 GB/s there, 53.7 GB/s here." in said
     assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth (model); press h.")
+    nearly = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 488, tile=32))
+    assert "each number loaded is used about 32 times as often" in nearly, "of its tile, though panels are loaded less often"
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
+def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, said: bool) -> None:
+    counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
+    model = Model()
+    for event in (GPU, *told(1, "katz-kider", 0.01, 500, counters)):
+        model.apply(event)
+    found = reason(Entrant(model, model.runs[1]), None)
+    assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.beside, "nobody measured the limit"
+    form = right_for("cuda", model.runs[1].experiment.dtype, True)[0].key
+    most = events.FormLimit(form=form, relaxations_per_second=(model.runs[1].rate or 0.0) / share)
+    model.apply(events.Limits(t=5.0, backend="cuda", forms=(most,), complete=True))
+    assert bool(reason(Entrant(model, model.runs[1]), None).beside) == said
+
+
+@pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
+def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, why_idle: str) -> None:
+    model = Model()
+    readings = [events.Telemetry(t=1.5 + part, dram_utilisation=0.001) for part in (0.4, 0.6, 0.8)]
+    first = told(1, "naive", 0.08, 16_000)
+    done = next(place for place, event in enumerate(first) if isinstance(event, events.Phases))
+    window = [events.Sample(t=1.5 + part, run=1, seconds=0.08, since=1.5) for part in (0.2, 0.9)]
+    for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
+        model.apply(event)
+    found = reason(Entrant(model, model.runs[1]), None).limiter
+    assert found is not None and found.because.startswith("device memory is 0.1 % busy (GPM)")
+    assert ("because the " + why_idle in found.because) if why_idle else ("cache" not in found.because)
 
 
 def test_only_what_changed_in_favour_of_the_faster_one_is_named() -> None:

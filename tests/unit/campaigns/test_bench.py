@@ -183,7 +183,7 @@ def test_the_command_says_when_something_is_wrong(monkeypatch: pytest.MonkeyPatc
         (["--rounds", "0"], "rounds 0 is outside 1 to 100"),
         (["--seconds", "0"], "seconds 0 is outside 1 to 86400"),
         (["--repeats", "-1"], "repeats -1 is outside 0 to 1000"),
-        (["--peers", "julia"], "there is no peer 'julia'; choose from scipy, numpy"),
+        (["--peers", "julia"], "there is no peer 'julia'; choose one of scipy, numpy"),
         (["--dtype", "float64"], "float64"),
         (["--device", "simulator"], "nothing is timed in the simulator"),
         (["-k", "floyd"], "there is no kernel 'floyd'"),

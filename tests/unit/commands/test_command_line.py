@@ -18,6 +18,7 @@ import pytest
 
 from fwtui import commands
 from fwtui.__main__ import main
+from fwtui.analysis import columns
 from fwtui.commands import run as run_command
 from fwtui.commands.support.narrating import narrate
 from fwtui.common.signals import handlers_kept
@@ -63,7 +64,7 @@ def test_json_is_what_a_pipe_gets_unless_a_table_is_asked_for(tmp_path: Path) ->
     assert results(piped)[0]["verified"] is True
     table = fwtui(tmp_path, "run", "--table", "-k", "serial,scipy", "-n", "20", *QUICK)
     assert table.returncode == 0
-    head, first, second = table.stdout.splitlines()
+    head, first, second, *_ = table.stdout.splitlines()
     assert head.split()[:5] == ["run", "kernel", "n", "tile", "dtype"]
     assert first.split()[:5] == ["1", "serial", "20", "-", "float32"] and "relax/s" in first and "verified" in first
     assert "B/s" in first and "B/s" not in second, "SciPy's traffic is its own business"
@@ -153,7 +154,7 @@ def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Pat
     replayed = fwtui(tmp_path, "replay", "--json", str(path))
     assert replayed.returncode == 0 and results(replayed) == results(ran)
     table = fwtui(tmp_path, "replay", "--table", str(path))
-    assert table.returncode == 0 and len(table.stdout.splitlines()) == 3
+    assert table.returncode == 0 and len(table.stdout.partition("\n\n")[0].splitlines()) == 3
     again = fwtui(tmp_path, "run", *words, "--record", str(path))
     assert again.returncode == 2 and "exists already" in again.stderr
     path.write_bytes(path.read_bytes()[:-40])
@@ -393,3 +394,94 @@ def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytes
 def test_words_that_are_too_many_name_the_help_of_their_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "a.gr", "b.gr"]) == 2
     assert capsys.readouterr().err == "fwtui: unrecognized arguments: b.gr; see `fwtui solve --help`\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["rnu"], "there is no command 'rnu'; did you mean run?"),
+        (["xyzzy"], "there is no command 'xyzzy'; `fwtui --help` lists all of them"),
+        (["--bogus"], "unrecognized arguments: --bogus; see `fwtui --help`"),
+        (["dashboard", "--bogus"], "unrecognized arguments: --bogus; see `fwtui dashboard --help`"),
+        (["--telemetry-hz", "often"], "argument --telemetry-hz: invalid float value: 'often'; see `fwtui --help`"),
+        (["run", "--tabel"], "unrecognized arguments: --tabel; did you mean --table? `fwtui run --help` lists them all"),
+        (
+            ["list", "--sort", "dat"],
+            "argument --sort: 'dat' is not offered; did you mean date? `fwtui list --help` lists them all",
+        ),
+        (["run", "-k", "Katzkider"], "there is no kernel 'Katzkider'; did you mean katz-kider?"),
+        (["replay", "h200-n4069"], "there is no session 'h200-n4069'; did you mean h200-n4096-naive-blocked?"),
+        (["learn", "nave"], "there is no step 'nave' in the course; did you mean naive?"),
+        (
+            ["render", "lecture-tiles", "-o", "x.svg", "--screen", "compair"],
+            "there is no screen 'compair' in a replay; choose one of",
+        ),
+        (
+            ["render", "lecture-tiles", "-o", "x.svg", "--theme", "dracla"],
+            "--theme: there is no theme 'dracla'; did you mean dracula?",
+        ),
+    ],
+    ids=" ".join,
+)
+def test_what_was_meant_is_named(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(f"fwtui: {sentence}")
+
+
+def test_a_setting_that_was_meant_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.toml").write_text("[experiment]\nkernal = 'naive'\n")
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
+    assert main(["config"]) == 2
+    assert "experiment.kernal is not a setting; did you mean kernel?" in capsys.readouterr().err
+
+
+def test_every_option_of_a_kernel_is_explained_once_in_a_group_of_its_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    rest = words.partition("options:")[2]
+    for kernel in registry().values():
+        for option in kernel.options:
+            assert rest.count(f"--{option.name} COUNT") == 1
+    assert "options of naive: --pitch COUNT 1: rows" in rest
+    assert rest.count("threads per block") == 1 and "options of 11 kernels: naive, two-matrices" in rest
+    assert "kleene-base: results per thread in the base case; its block has tile^2 / results threads (1, 4, 16)" in rest
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["replay", "--table", "h200-ladder-n4096"],
+        ["compare", "h200-n4096-naive-blocked", "h200-ladder-n4096"],
+        *(["list"], ["kernels"], ["config"], ["learn", "--list"], ["reproduce", "sing", "--from", "h200-reproduce-sing"]),
+    ],
+    ids=lambda words: words[0],
+)
+def test_tables_keep_to_the_width_that_is_there(
+    words: list[str], width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(words) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("file: ")]
+    assert lines and not [line for line in lines if len(line) > width]
+
+
+def test_a_table_without_a_terminal_has_every_column_and_a_line_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "--table", "h200-n4096-naive-blocked"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert [title for title in columns.PRINTED_HEAD if title not in head] == ["because"]
+    assert [row[:6] for row in rows] == ["  1  n", "  2  k", "", "run 1:", "run 2:"]
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["kernels"], ["learn", "--list"], ["doctor"], ["compare", "h200-n4096-naive-blocked"]]
+)
+def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--table"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert main([*words, "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert 0 < len(told) <= len(table) and all(isinstance(row, dict) for row in told)

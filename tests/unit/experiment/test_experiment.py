@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fwtui.commands.support import asking
 from fwtui.common.errors import Refused
-from fwtui.experiment import experiment as experiments
+from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import requests
@@ -29,7 +29,7 @@ CUDA = [k for k in KERNELS if k.backend == "cuda"]
 def test_fields_cover_every_attribute() -> None:
     read = {"weights": {"low", "high"}}
     covered = set().union(*(read.get(field.name, {field.name}) for field in FIELDS))
-    assert covered == set(Experiment.__struct_fields__) - {"options", "auto"}  # auto says why, nobody sets it
+    assert covered == set(Experiment.__struct_fields__) - {"options", "auto", "code"}  # which are found, not set
     assert len(FIELD) == len(FIELDS)
     shorts = [field.short for field in FIELDS if field.short]
     assert len(set(shorts)) == len(shorts)
@@ -142,7 +142,7 @@ def test_defaults_are_settled() -> None:
 
 def test_a_kernel_may_refuse_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     picky = replace(registry()["serial"], refuses=lambda shape: "n = 7 is odd; choose an even one" if shape.n % 2 else None)
-    monkeypatch.setattr(experiments, "registry", lambda: {"serial": picky})
+    monkeypatch.setattr(own_kernels, "registry", lambda: {"serial": picky})
     with pytest.raises(Refused, match="n = 7 is odd"):
         settle(Experiment(kernel="serial", n=7))
     settle(Experiment(kernel="serial", n=8))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from in_simulator import answers
-from plan_order import races
 
+from fwtui.analysis.plan_checks import races
 from kernels import k71_kleene_base, registry
 from kernels.k70_kleene import beta
 from kernels.plan import Shape, Step, Target

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from plan_order import ancestors
 
+from fwtui.analysis.plan_checks import ancestors
 from kernels import registry
 from kernels.plan import Shape, Step
 

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 from in_simulator import in_simulator
-from plan_order import legal_order, races
 
+from fwtui.analysis.plan_checks import legal_order, races
 from kernels.parts import register_tiled
 from kernels.plan import Shape, Step
 from kernels.streaming import out_of_core

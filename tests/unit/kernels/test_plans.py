@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, product
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -16,13 +16,12 @@ import pytest
 from distances import floyd_warshall, random_matrix
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_order import ancestors, legal_order, races
 
 import kernels
+from fwtui.analysis.plan_checks import ancestors, check_plan, execute, gone_through, legal_order, races
 from kernels import registry
 from kernels.parts import blocked
 from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
-from kernels.reference import middles, relax
 
 KERNELS = list(registry().values())
 SIZES = (1, 3, 4, 13, 16, 29)
@@ -30,32 +29,12 @@ BUFFERS = 4  # that a plan names at most
 # kernels that keep copies of tiles, in words of 32 bits also where cells have 16 (see test_register_tiled.py)
 KEEP_COPIES = {"register-tiled", "look-ahead"}
 IN_PLACE = registry()["katz-kider"]  # the kernel whose matrix the plans that are made here work in
-POISON = -1e6  # so short that a path over it shows in every result
 
 
 def shapes(kernel: Kernel) -> Iterator[Shape]:
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
     for n, tile, dtype in product(SIZES, (4, 8) if kernel.tiles else (1,), kernel.dtypes):
         yield Shape(n, tile, dtype, options=options)
-
-
-def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
-    """Do the step seeing only what it says it reads: all else is poisoned (nothing, where it reads from a copy)."""
-    own = kernel.places(step.writes)
-    copied = len(kernel.places(step.reads)) < len(step.reads)
-    seen = d.copy() if copied else np.full_like(d, POISON)
-    for r in step.reads if not copied else ():
-        seen[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
-    for k in through:
-        relax(seen, own, k)
-    for w in own:
-        d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
-
-
-def gone_through(kernel: Kernel, plan: Sequence[Step], side: int) -> list[range]:
-    """The vertices k of every step."""
-    done = accumulate((step.cost.relaxations for step in plan), initial=0)
-    return [middles(kernel, step, side, before) for step, before in zip(plan, done, strict=False)]
 
 
 def covered(steps: Sequence[Step], size: int) -> np.ndarray:
@@ -69,6 +48,7 @@ def covered(steps: Sequence[Step], size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 def test_every_plan_is_sound(kernel: Kernel) -> None:
+    assert check_plan(kernel) == []
     for shape in shapes(kernel):
         plan = list(kernel.plan(shape, False))
         size = shape.padded

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from distances import floyd_warshall, random_matrix
-from plan_order import legal_order, races
 
+from fwtui.analysis.plan_checks import legal_order, races
 from kernels import registry
 from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
 from kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import settle
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course, step_named
 from fwtui.learn.course_progress import CourseProgress
@@ -51,6 +52,7 @@ class TestLoading:
             ("{tile} times", "32 times", "has a number or a brace of its own"),
             ("{tile} times", "{tile times", "has a number or a brace of its own"),
             ("{tile} times", "{tiles} times", "which stands for nothing"),
+            ("{tile} times", "*{tile} times", "has a single star"),
             ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
             ("[recorded]", "[live]\nn = 0\n[recorded]", "which is outside 1 to"),
             ('session = "h200-n4096-naive-blocked"', "n = 3", "does not say what a step needs"),
@@ -112,7 +114,7 @@ class TestRecorded:
             ('launch = "graph"', "n = 77", "cites a run of katz-kider that"),
             ("{tile} times", "{limit} times", "{limit} is not known of"),
             ("{tile} times", "{phase.base} times", "{phase.base} is not known of"),
-            ('kind = "speedup"', 'kind = "limit"', "nobody measured the limit"),
+            ('kind = "speedup"', 'kind = "limit"', "the limit of the device of"),
             ("Asks {tile}", f"{'Asks and asks. ' * 60}", "10 are the most"),
         ):
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
@@ -167,8 +169,6 @@ class TestAttending:
     def test_runs_of_this_machine_answer_too(self, made: Path) -> None:
         here = CourseProgress(lessons(made))
         here.go(1)
-        with pytest.raises(Refused, match="needs a GPU"):
-            here.plan(gpu=False)
         here.plan(gpu=True)
         model, _ = load_model(BOTH)
         asked = []
@@ -182,6 +182,15 @@ class TestAttending:
         local = here.page(model).here
         assert local is not None and local.answer is not None and local.n == 4096
         assert local.answer.number == here.lessons.answer(here.step).number
+
+    def test_without_a_gpu_a_step_runs_alone_in_the_simulator(self, made: Path) -> None:
+        here = CourseProgress(lessons(made))
+        here.go(1)
+        here.plan(gpu=False)
+        assert here.simulates(gpu=False) and not here.simulates(gpu=True)
+        asked = here.next_run(Model())
+        assert asked is not None and (asked.kernel, asked.n, asked.tile, asked.device) == ("katz-kider", 8, 4, "simulator")
+        assert settle(asked, simulated=True).tile == 4
 
     def test_nothing_further_runs_after_one_that_failed(self, made: Path) -> None:
         here = CourseProgress(lessons(made))

@@ -10,6 +10,7 @@ from threading import Event
 import numpy as np
 import pytest
 from distances import floyd_warshall
+from in_simulator import in_simulator
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed
@@ -107,7 +108,7 @@ def test_why_nothing_was_compared_is_a_sentence(monkeypatch: pytest.MonkeyPatch)
     stop.set()
     stopped = real.compare(s.trace, s.experiment, stop)
     assert not stopped.looks and stopped.reason == "not compared"
-    monkeypatch.setattr(real, "StepRequest", lambda experiment, weights: {"nothing": 1})
+    monkeypatch.setattr(real, "StepRequest", lambda *asked: {"nothing": 1})
     failed = real.compare(s.trace, s.experiment, Event())
     assert not failed.looks and "nothing" not in failed.reason and "\n" not in failed.reason and failed.reason
 
@@ -186,24 +187,63 @@ class TestChanges:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 def test_sources_are_the_kernels_own_files(kernel: Kernel) -> None:
-    shown = source(kernel.id)
-    lines = (Path(__file__).resolve().parents[3] / shown.file).read_text().split("\n")
-    assert tuple(lines[shown.first - 1 : shown.first - 1 + len(shown.lines)]) == shown.lines
-    assert all(shown.first <= number < shown.first + len(shown.lines) for number in shown.marked)
+    for part in source(kernel.id):
+        lines = (Path(__file__).resolve().parents[3] / part.file).read_text().split("\n")
+        assert tuple(lines[part.first - 1 : part.first - 1 + len(part.lines)]) == part.lines
+        assert all(part.first <= number < part.first + len(part.lines) for number in part.relaxing)
+        assert part.own <= part.ops
+
+
+PRINT_FUNCTIONS = """
+    import functools, warnings
+    warnings.simplefilter("ignore")
+    from fwtui.learn.stepping import FIRST, stepping
+    from fwtui.experiment.experiment import changed
+    from kernels import registry
+    from kernels.plan import Shape, Target
+
+    for kernel in registry().values():
+        if kernel.id != "scipy":
+            trace = stepping(changed(FIRST, kernel=kernel.id, n=24)).trace
+            backend = "simulator" if kernel.backend == "cuda" else "cpu"
+            program = kernel.build(trace.shape, Target(backend))
+            for op in {step.op for step in trace.plan}:
+                function = program.ops[op]
+                function = getattr(function, "function", function)
+                function = function.func if isinstance(function, functools.partial) else function
+                function = getattr(function, "py_func", None) or getattr(function, "fn", function)
+                print(kernel.id, op, function.__code__.co_filename, function.__code__.co_firstlineno)
+"""
+
+
+def test_what_is_said_to_run_is_what_the_program_launches() -> None:
+    told = [line.split() for line in in_simulator(PRINT_FUNCTIONS).splitlines()]
+    assert {kernel for kernel, *_ in told} == {kernel.id for kernel in KERNELS} - {"scipy"}
+    for kernel, op, file, first in told:
+        own = next((part for part in source(kernel) if op in part.own), None)
+        assert own is not None, (kernel, op)
+        assert (file.endswith(own.file), own.first) == (True, int(first)), (kernel, op)
+        assert any(part.relaxing for part in source(kernel) if op in part.ops), "it relaxes"
 
 
 def test_the_lines_that_relax_are_marked() -> None:
-    def marked(kernel: str) -> list[str]:
-        shown = source(kernel)
-        return [shown.lines[number - shown.first].strip() for number in sorted(shown.marked)]
+    def marked(kernel: str, op: str) -> list[str]:
+        parts = [part for part in source(kernel) if op in part.ops]
+        return [part.lines[number - part.first].strip() for part in parts for number in sorted(part.relaxing)]
 
-    assert len(marked("naive")) == 1 and "min(" in marked("naive")[0] and marked("naive")[0].startswith("distance[i, j] = ")
-    assert marked("serial") == ["if via < distance[i, j]:", "distance[i, j] = via"]
-    assert source("staged-load").file == "kernels/k63_staged_natural.py", "whose program it has built"
-    assert source("look-ahead").file == source("register-tiled").file == "kernels/parts/products.py"
-    assert all("relax_tile(" in line for line in marked("look-ahead")) and marked("look-ahead")
-    assert all(source(kernel.id).marked for kernel in KERNELS if kernel.id != "scipy")
-    assert marked("blocked-branch") == ["if via < own[r, x]:", "own[r, x] = via"]
+    assert len(marked("naive", "relax")) == 1 and marked("naive", "relax")[0].startswith("distance[i, j] = min(")
+    assert marked("serial", "relax") == ["if via < distance[i, j]:", "distance[i, j] = via"]
+    assert marked("tiled-cpu", "pivot") == ["row[j] = via if via < row[j] else row[j]"] * 2
+    assert marked("katz-kider", "pivot")[-2:] == ["if via < own[r, x]:", "own[r, x] = via"], "in what it calls"
+    assert not source("scipy")[0].relaxing, "compiled elsewhere"
+
+
+def test_a_function_stands_where_it_first_runs_and_what_it_calls_after_it() -> None:
+    parts = source("katz-kider")
+    ends = [max(place for place, part in enumerate(parts) if op in part.own) for op in ("pivot", "panels", "rest")]
+    assert ends == sorted(ends) and not ends[0]
+    assert all("pivot" in part.ops for part in parts[: ends[1]])
+    assert {part.file for part in parts} == {"kernels/parts/blocked_tiles.py", "kernels/k45_katz_kider.py"}
 
 
 def test_rectangles_are_without_the_padding() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
-from fwtui.learn.cue import PANELS, cue
+from fwtui.learn import notes
+from fwtui.learn.cue import PANELS, Cue, cue, cue_of
 from fwtui.learn.questions import KINDS
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
-from fwtui.stream.events import Marker, RunDone, RunStarted
+from fwtui.stream.events import Answers, Marker, RunDone, RunStarted
 
 SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
@@ -32,22 +34,29 @@ class TestCue:
             "mail @ home",
             "",
         ):
-            assert cue(text) == (text, "", False, None)
+            assert cue(text) == Cue(text)
 
     def test_a_panel_and_words(self) -> None:
-        assert cue("@matrix In tiles now.") == ("In tiles now.", "matrix", False, None)
-        assert cue("@matrix") == ("", "matrix", False, None)
-        assert cue("@matrix").directed and not cue("words").directed
+        assert cue("@matrix In tiles now.") == Cue("In tiles now.", "matrix")
+        assert cue("@matrix") == Cue("", "matrix")
+        assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
 
     @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
     def test_a_kind_by_its_name_and_by_its_words(self, kind) -> None:
-        assert cue(f"@phases ?{kind.name} What now?") == ("What now?", "phases", True, kind)
-        assert cue(f"?{kind.name}") == (kind.ask, "", True, kind)
-        assert cue(f"@total ? {kind.ask.upper()}") == (kind.ask.upper(), "total", True, kind)
+        assert cue(f"@phases ?{kind.name} What now?") == Cue("What now?", "phases", True, kind)
+        assert cue(f"?{kind.name}") == Cue(kind.ask, "", True, kind)
+        assert cue(f"@total ? {kind.ask.upper()}") == Cue(kind.ask.upper(), "total", True, kind)
 
     def test_other_questions_have_no_answer_of_the_run(self) -> None:
-        assert cue("@runs ? What would you try next?") == ("What would you try next?", "runs", True, None)
-        assert cue("?") == ("", "", True, None)
+        assert cue("@runs ? What would you try next?") == Cue("What would you try next?", "runs", True)
+        assert cue("?") == Cue("", "", True)
+        assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
+
+    @pytest.mark.parametrize(
+        "text", ["words", "@matrix words", "@phases ?phase", "? What now?", "@total ?speedup How much?", "@runs"]
+    )
+    def test_its_text_says_the_same_again(self, text: str) -> None:
+        assert cue(cue(text).text) == cue(text)
 
 
 class TestPlayer:
@@ -77,21 +86,21 @@ class TestPlayer:
                 numbers.append(player.marker[0])
             if player.at_end:
                 break
-        assert numbers[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
+        assert numbers[:9] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
 class TestMark:
     def test_markers_go_where_they_are_wanted_and_all_else_stays(self, tmp_path: Path) -> None:
         out = tmp_path / "l.fwt.jsonl"
-        wanted = [(Mark(run=4), "a"), (Mark(run=4, end=True), "b"), (Mark(run=4, end=True), "c"), (Mark(seconds=6.0), "d")]
-        written = mark(SESSION, wanted, out, "a lecture")
+        places = {"a": Mark(run=4), "b": Mark(run=4, end=True), "c": Mark(run=4, end=True), "d": Mark(seconds=6.0)}
+        written = mark(SESSION, [(place, Marker(t=0.0, text=words)) for words, place in places.items()], out, "a lecture")
         before, after = load(SESSION), load(out)
         assert written.complete and after.complete and after.header.title == "a lecture"
         lines = [line.event for line in after.lines]
         marked = {e.text: i for i, e in enumerate(lines) if isinstance(e, Marker)}
         assert isinstance(lines[marked["a"] - 1], RunStarted) and getattr(lines[marked["a"] - 1], "run", 0) == 4
         assert isinstance(lines[marked["b"] - 1], RunDone) and marked["c"] == marked["b"] + 1
-        assert lines[marked["d"] - 1].t <= 6.0 < lines[marked["d"] + 1].t
+        assert lines[marked["d"] - 1].t <= lines[marked["d"]].t == 6.0 < lines[marked["d"] + 1].t
         kept = [line.raw for line in after.lines[1:-1] if not isinstance(line.event, Marker)]
         assert kept == [line.raw for line in before.lines[1:-1]]
 
@@ -105,7 +114,7 @@ class TestMark:
     )
     def test_places_that_are_not_there_are_refused(self, tmp_path: Path, place: Mark, words: str) -> None:
         with pytest.raises(Refused) as refusal:
-            mark(SESSION, [(place, "x")], tmp_path / "l.fwt.jsonl")
+            mark(SESSION, [(place, Marker(t=0.0, text="x"))], tmp_path / "l.fwt.jsonl")
         assert str(refusal.value) == words and not list(tmp_path.iterdir())
 
     def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,10 +133,157 @@ class TestMark:
             assert capsys.readouterr().err.count("\n") == 1
         assert main(["mark", str(SESSION), "--at", "end 8", "x", "-o", out]) == 2, "nothing is overwritten"
 
+    def test_what_is_said_at_the_end_of_a_run_is_said_when_all_of_it_is_known(self, tmp_path: Path) -> None:
+        session = shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl"
+        mark(session, [(Mark(run=1, end=True), Marker(t=0.0, text="x"))], tmp_path / "l.fwt.jsonl")
+        lines = [line.event for line in load(tmp_path / "l.fwt.jsonl").lines]
+        place = next(i for i, event in enumerate(lines) if isinstance(event, Marker))
+        assert isinstance(lines[place - 1], Answers) and isinstance(lines[place + 1], RunStarted)
+
+
+class TestNotes:
+    """Cue cards in a text file."""
+
+    def test_a_card_has_a_place_and_what_it_says(self) -> None:
+        text = """# A lecture
+
+        Whatever stands here is for the lecturer.
+        ## 12.5s
+        Two lines
+        are one: a text.
+        ## run 2 : Now tiles
+        ## after run 2
+        point: matrix
+        \\# is no heading here
+        ## Run 3 end: Why?
+        Question: What share of the peak is that?
+        answer: peak
+        ## run 3 end
+        answer: phase
+        ## run 3 end
+        question: And now?
+        answer: Registers.
+        """
+        title, cues = notes.parse(text.replace("\n", "\r\n"))
+        assert title == "A lecture"
+        places = [place._replace(told="") for place, _ in cues]
+        assert places == [Mark(12.5), Mark(run=2), Mark(run=2, end=True), *[Mark(run=3, end=True)] * 3]
+        assert [cue_of(marker) for _, marker in cues] == [
+            Cue("Two lines are one: a text."),
+            Cue("", title="Now tiles"),
+            Cue("# is no heading here", "matrix"),
+            Cue("What share of the peak is that?", asks=True, kind=KINDS["peak"], title="Why?"),
+            Cue(KINDS["phase"].ask, asks=True, kind=KINDS["phase"]),
+            Cue("And now?", asks=True, answer="Registers."),
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", "notes.md has no cue cards; begin each with a heading such as `## run 1 end`"),
+            ("words", "notes.md has no cue cards"),
+            ("## 1:30\nx", "notes.md, line 1: '1' is no place in a session; write 12.5s, run 2, run 2 end or after run 2"),
+            ("## 12\nx", "line 1: '12' is no place"),
+            ("## end 2 end\nx", "line 1: 'end 2 end' is no place"),
+            ("## run 99999999999\nx", "line 1: 'run 99999999999' is no place"),
+            ("## run 8\nx\n\n# Title", "line 4: a cue card begins with ## and a place"),
+            ("## run 8\nx\n### more", "line 3: a cue card begins with ## and a place"),
+            ("## run 8\npoint: nothing", "line 2: there is no panel 'nothing'; point at one of total, phases,"),
+            ("## run 8\nquestoin: why?", "line 2: did you mean `question:`? A \\ before 'questoin' makes the line words"),
+            ("## run 8\nquestion:", "line 2: `question:` says nothing"),
+            ("## run 8\npoint: runs\npoint: total\nx", "line 3: this cue card has a line `point:` already"),
+            ("## run 8\nx\nquestion: why?", "line 1: this cue card has words and a question"),
+            ("## run 8\nx\n## end 8\nanswer: no kind", "line 4: there is no question to this answer"),
+            ("## run 8\npoint: runs", "line 1: this cue card says nothing"),
+            ("## run 8: " + "w" * 61, "line 1: a title of 61 characters is longer than 60"),
+            ("## run 8\n" + "w " * 101, "line 1: a text of 201 characters is longer than 200"),
+            ("## run 8\nquestion: " + "w" * 201, "line 2: a question of 201 characters is longer than 200"),
+            ("## run 8\nx\n## run 5\nx", "notes.md, line 3: run 5 does not begin in this session; its runs are 3, 4, 7, 8"),
+            ("## 99s\nx", "notes.md, line 1: 99 s is outside this session"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_with_its_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, words: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("notes.md").write_text(text)
+        assert main(["mark", str(SESSION), "--from", "notes.md", "-o", "l.fwt.jsonl"]) == 2
+        said = capsys.readouterr().err
+        assert words in said and said.count("\n") == 1 and not Path("l.fwt.jsonl").exists()
+
+    def test_files_that_are_no_text_and_options_that_do_not_go_together(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "latin.md").write_bytes("## run 8\nZürich".encode("latin-1"))
+        (tmp_path / "long.md").write_text("## run 8\n" + "\n" * notes.LARGEST_FILE)
+        (tmp_path / "there.md").write_text("mine")
+        for words, said in (
+            (("--from", "latin.md", "-o", "l"), "latin.md is not UTF-8 text; save it as UTF-8"),
+            (("--from", "long.md", "-o", "l"), "long.md has more than 262,144 bytes"),
+            (("--from", "none.md", "-o", "l"), "none.md cannot be read: no such file or directory"),
+            (("--from", "there.md"), "--out is missing"),
+            (("--to", "new.md", "-o", "l"), "--to writes a text and no session"),
+            (("--to", "new.md"), "this session has no markers"),
+            (("--to", "there.md"), "there.md exists already and is not overwritten"),
+            ((), "one of the arguments --at --from --to is required"),
+        ):
+            session = LECTURE if "there.md" in words and "--to" in words else SESSION
+            paths = [str(tmp_path / word) if word in ("l", "new.md") or word.endswith(".md") else word for word in words]
+            assert main(["mark", str(session), *paths]) == 2
+            assert said in capsys.readouterr().err
+        assert {path.name for path in tmp_path.iterdir()} == {"latin.md", "long.md", "there.md"}
+
+    def test_a_round_trip_equals_and_replaces_what_was_there(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        text = """# A lecture
+
+## 1.25s
+\\point: is a word here
+
+## run 4: A title alone
+
+## run 4 end: Why: a colon
+point: meters
+question: # What share?
+answer: peak
+
+## 10.5s
+point: matrix
+\\\\ is a backslash
+
+## run 8 end
+question: And now?
+answer: Registers.
+"""
+        a, b, made, again = (tmp_path / name for name in ("a.md", "b.md", "made.fwt.jsonl", "again.fwt.jsonl"))
+        a.write_text(text)
+        assert main(["mark", str(SESSION), "--from", str(a), "-o", str(made)]) == 0
+        assert "5 cue cards are in" in capsys.readouterr().err
+        assert main(["mark", str(made), "--to", str(b)]) == 0 and b.read_text() == text
+        assert main(["mark", str(made), "--from", str(b), "-o", str(again)]) == 0
+        assert again.read_bytes() == made.read_bytes()
+
+
+def test_the_shipped_lecture_is_made_as_the_readme_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    readme = (shipped_folder() / "README.md").read_text()
+    block = next(b for b in readme.split("```") if "--from" in b)
+    commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    assert [words[:2] for words in commands] == [["fwtui", "mark"], ["fwtui", "mark"], ["fwtui", "replay"]]
+    for words in commands[:2]:
+        assert main(words[1:]) == 0
+    assert "point: matrix" in Path("tiles.md").read_text()
+    assert commands[2][2:] == ["talk.fwt.jsonl", "--present"] and load("talk.fwt.jsonl").complete
+    made = tmp_path / "made.fwt.jsonl"
+    notes_of_it = shipped_folder() / "lectures" / "tiles.md"
+    assert main(["mark", "h200-n4096-naive-blocked", "--from", str(notes_of_it), "-o", str(made)]) == 0
+    assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == LECTURE.read_bytes()
+
 
 def test_the_shipped_lecture_points_and_asks() -> None:
-    cues = [cue(line.event.text) for line in load(LECTURE).lines if isinstance(line.event, Marker)]
-    assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words for c in cues)
+    cues = [cue_of(line.event) for line in load(LECTURE).lines if isinstance(line.event, Marker)]
+    assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
     assert {c.kind.name for c in cues if c.kind} == {"peak", "speedup", "phase", "limiter"}
     assert any(c.asks and c.kind is None for c in cues)
     # what a marker says of its run is counted by the program, not by hand

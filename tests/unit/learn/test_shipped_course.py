@@ -89,7 +89,7 @@ class TestShipped:
 
     def test_it_goes_up_the_ladder(self, shipped: Lessons) -> None:
         kernels = [step.written.kernel for step in shipped.course]
-        assert kernels[0] == "serial" and kernels[-1] == "look-ahead"
+        assert kernels[0] == "serial" and "look-ahead" in kernels
         ladder = list(registry())
         gpu = [ladder.index(k) for k in kernels if registry()[k].backend == "cuda"]
         assert gpu == sorted(gpu), "no later rung before an earlier one"
@@ -106,8 +106,9 @@ class TestShipped:
         assert not refusal.out and "--list prints all steps, not 'blocked' alone" in refusal.err
         assert main(["learn", "--list"]) == 0
         name, empty, *rows = capsys.readouterr().out.splitlines()
-        first, *_, last = (shipped.cited(step).run.rate or 0.0 for step in shipped.course)
-        assert name == f"From {first / 1e9:.2f} billion to {last / 1e12:.1f} trillion relaxations a second" and not empty
+        rates = [shipped.cited(step).run.rate or 0.0 for step in shipped.course]
+        said = f"From {rates[0] / 1e9:.2f} billion to {max(rates) / 1e12:.1f} trillion relaxations a second"
+        assert name == f"{said}, in about {shipped.minutes} minutes" and not empty
         assert len(rows) == 1 + len(shipped.course) and all(row.endswith("ready") for row in rows[1:])
         assert main(["learn", "no-such-step"]) == 2
         assert "there is no step 'no-such-step'" in capsys.readouterr().err

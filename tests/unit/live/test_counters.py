@@ -193,9 +193,10 @@ class TestMeasure:
         assert option["--clock-control"] == option["--cache-control"] == "none"
         assert (option["--profile-from-start"], option["--page"], option["--print-units"]) == ("off", "raw", "base")
         assert set(option["--metrics"].split(",")) == {m.names.split()[0] for m in METRICS if m.names}
-        *program, experiment = asked[asked.index(sys.executable) :]
+        *program, experiment, own = asked[asked.index(sys.executable) :]
         assert program == [sys.executable, "-P", "-m", "fwtui.measure.profile_target"]
         assert json.loads(experiment)["options"] == {"threads": 64} and json.loads(experiment)["launch"], "it is settled"
+        assert own == "", "a rung has no file of the user's"
 
     def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: Fake) -> None:
         complaint = {"log": f"==ERROR== Failed to find metric {READ}\n==ERROR== Failed to find metric '{HITS}'.\n", "code": 1}
@@ -368,7 +369,7 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
     fake = SimpleNamespace(cuProfilerStart=lambda: switch(True), cuProfilerStop=lambda: switch(False))
     monkeypatch.setattr(counted, "driver", SimpleNamespace(CUresult=counted.driver.CUresult, **vars(fake)))
     experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16, dtype="int32"))
-    counted.count(experiment)
+    counted.count(experiment, "")
     plan = list(registry()["tiled-cpu"].plan(experiment.shape(80), False))
     chosen = representatives(plan)
     assert done == [(plan[index].op, plan[index].args) for index in sorted(chosen)]

@@ -86,7 +86,7 @@ def test_what_a_kernel_does_not_offer_is_left_to_it(folder: Path) -> None:
         ('[experiment]\nkernel = "fast"', "config.toml: experiment.kernel: there is no kernel 'fast'"),
         ('[experiment]\ndtype = "float64"', "config.toml: experiment.dtype: dtype 'float64' is offered by no kernel"),
         ("[experiment]\nthreads = 63", "config.toml: experiment.threads: threads '63' is not offered"),
-        ("[experiment]\nspeed = 63", "config.toml: experiment.speed is not a setting; `fwtui config` lists"),
+        ("[experiment]\npower = 63", "config.toml: experiment.power is not a setting; `fwtui config` lists"),
         ("[experiment]\nn = [1, 2]", "config.toml: experiment.n is neither text, number nor true or false"),
         ('charset = "latin"', "config.toml: charset: charset 'latin' is not offered; choose unicode or ascii"),
         ("colour = 1", "config.toml: there is no 'colour'; `fwtui config` lists"),
@@ -188,6 +188,7 @@ def test_the_command_shows_every_value_and_where_it_is_from(
     told = json.loads(capsys.readouterr().out)
     assert told["there"] and told["settings"]["experiment.n"] == {
         "value": "77", "origin": "environment", "where": "FWTUI_N", "variable": "FWTUI_N",
+        "about": "size of the graph, 1 to 65536",
     }  # fmt: skip
     assert main(["config", "--path"]) == 0
     assert capsys.readouterr().out.strip() == str(folder / "config.toml")

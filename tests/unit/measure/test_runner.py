@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import floyd_warshall
 import kernels
 from fwtui.engine import memory
 from fwtui.engine.engine import Cancelled, HostEngine
-from fwtui.experiment import experiment
+from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, fletcher64
@@ -211,7 +211,7 @@ def register(monkeypatch: pytest.MonkeyPatch, *more: Kernel) -> None:
     """Put kernels on the ladder, in place of those of the same id."""
     ladder = {**registry(), **{k.id: k for k in more}}
     monkeypatch.setattr(kernels, "registry", lambda: ladder)
-    monkeypatch.setattr(experiment, "registry", lambda: ladder)
+    monkeypatch.setattr(own_kernels, "registry", lambda: ladder)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 30])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
 import pytest
 from session_lines import done, planned, record, started, verdict
 
+from fwtui.__main__ import main
+from fwtui.commands import list as list_command
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.sessions import folders, library, listing
+from fwtui.sessions import folders, library
 from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import open_session
 from fwtui.stream import codec, events
@@ -25,7 +26,7 @@ def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     own.mkdir()
     monkeypatch.setattr(library, "shipped_folder", lambda: shipped)
     monkeypatch.setattr(library, "own_folder", lambda: own)
-    monkeypatch.setattr(listing, "own_folder", lambda: own)
+    monkeypatch.setattr(list_command, "own_folder", lambda: own)
     return shipped, own
 
 
@@ -64,7 +65,9 @@ class TestSummary:
 
 
 class TestLibrary:
-    def test_shipped_and_own_newest_first_and_broken_ones_too(self, shelves: tuple[Path, Path]) -> None:
+    def test_shipped_and_own_newest_first_and_broken_ones_too(
+        self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+    ) -> None:
         shipped, own = shelves
         lines = [
             codec.as_line(events.Device(t=0, name="A GPU")),
@@ -92,20 +95,19 @@ class TestLibrary:
         assert "not a regular file" in pipe.problem
         assert "no such file" in lost.problem
         assert "not a fwtui session" in broken.problem
-        out = io.StringIO()
-        listing.print_list(out)
-        table = out.getvalue().splitlines()
+        assert main(["list"]) == 0
+        out = capsys.readouterr().out
+        table = out.splitlines()
         assert len(table) == 7
-        assert "\x1b" not in out.getvalue()
-        column = table[0].index("KERNELS")
+        assert "\x1b" not in out
+        column = table[0].index("kernels")
         assert table[1][column:].startswith("naive") and table[2][column:].startswith("naive")
         assert units.rate(2e6) in table[2]
 
-    def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path]) -> None:
+    def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
         shelves[1].rmdir()
-        out = io.StringIO()
-        listing.print_list(out)
-        assert out.getvalue().startswith("There are no sessions yet; recordings go to ")
+        assert main(["list"]) == 0
+        assert capsys.readouterr().out.startswith("There are no sessions yet; recordings go to ")
         with pytest.raises(Refused, match=r"there is no session 'x', and none in .*; give the path"):
             library.resolve("x")
 

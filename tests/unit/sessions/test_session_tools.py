@@ -281,14 +281,17 @@ class TestCommands:
         [
             (["export", "GOLDEN", "-o", "x.png"], "'x.png' ends in none of .csv, .jsonl, .md, .parquet"),
             (["export", "GOLDEN", "--format", "parquet"], "not written to standard output; name a file with -o"),
-            (["export", "GOLDEN", "everything"], "invalid choice"),
+            (["export", "GOLDEN", "everything"], "'everything' is not offered; choose one of runs, phases"),
             (["trim", "GOLDEN", "-o", "x"], "there is nothing to leave out; give --from"),
             (["trim", "GOLDEN", "--from", "nan", "-o", "x"], "from nan to inf is no stretch of seconds"),
             (["trim", "GOLDEN", "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is no stretch"),
             (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is no stretch"),
             (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
             (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is no run's number"),
-            (["trim", "GOLDEN", "--without", "samples", "-o", "x"], "'samples' cannot be left out; choose from rounds, progress"),
+            (
+                ["trim", "GOLDEN", "--without", "samples", "-o", "x"],
+                "'samples' cannot be left out; choose one of rounds, progress",
+            ),
             (["merge", "GOLDEN", "-o", "x"], "one session is nothing to merge"),
             (["merge", "GOLDEN", "/dev/zero", "-o", "x"], "is not a regular file"),
         ],
@@ -340,6 +343,18 @@ class TestShelf:
         own.delete(path)
         assert not path.exists()
         assert own.undo() == ("a is back", path) and path.read_bytes() == whole
+
+    def test_what_was_kept_by_itself_becomes_ones_own_by_a_name(self, tmp_path: Path) -> None:
+        folder, kept = tmp_path / "sessions", tmp_path / "kept" / f"a{SUFFIX}"
+        kept.parent.mkdir()
+        two_runs(kept)
+        own, whole = Shelf(folder), kept.read_bytes()
+        own.annotate(kept, "a title")
+        own.undo()
+        own.delete(kept)
+        assert not kept.exists() and own.undo() == ("a is back", kept) and kept.read_bytes() == whole
+        assert own.rename(kept, "mine") == folder / f"mine{SUFFIX}" and not kept.exists()
+        assert own.undo() == ("mine is called a again", kept) and kept.read_bytes() == whole
 
     def test_only_the_last_twenty_can_come_back(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shelf, "MOST_DELETED", 3)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fwtui.analysis import report
 from fwtui.analysis.columns import outcome, printed
+from fwtui.common import tables
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
@@ -366,5 +367,5 @@ def test_results_are_plain_data() -> None:
 
 
 def test_tables_line_up() -> None:
-    lines = report.table([("id", "n", "word"), ("1", "64", "a"), ("2", "1024", "bcd")])
+    lines = tables.table([("id", "n", "word"), ("1", "64", "a"), ("2", "1024", "bcd")])
     assert lines == ["id     n  word", " 1    64  a", " 2  1024  bcd"]

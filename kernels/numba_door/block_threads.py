@@ -1,6 +1,6 @@
-"""How programs in Numba's simulator run the threads of a block (in_simulator.py sees to it): between two barriers one after the
-other, each time in another order, which no kernel may notice. Numba's own way starts anew, for each block, threads of the host
-that poll each other: ten times slower, and which barrier is missing shows by luck.
+"""Another way for Numba's simulator to run the threads of a block: between two barriers one after the other, each time in
+another order, which no kernel may notice. Numba's own way starts anew, for each block, threads of the host that poll each
+other: ten times slower, and which barrier is missing shows by luck.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class _Hand(BlockThread):
             try:
                 self._work()
             except Exception as error:
+                at = f"block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}"
+                error.add_note(f"in {at}")
                 self.exception = error
             self.ended = True
             self._pause.release()
@@ -53,6 +55,10 @@ class _Hand(BlockThread):
 
 
 _hands: list[_Hand] = []
+
+
+def _place(index: Any) -> tuple[int, int]:
+    return index.x, index.y
 
 
 def _run(self: BlockManager, grid_point: tuple[int, ...], *args: Any) -> None:
@@ -74,4 +80,6 @@ def _run(self: BlockManager, grid_point: tuple[int, ...], *args: Any) -> None:
         raise failed
 
 
-BlockManager.run = _run
+def take_turns() -> None:
+    """Let every block of this process run so from now on."""
+    BlockManager.run = _run

@@ -1,0 +1,303 @@
+"""What a run's numbers say could be better, a sentence each with its evidence, and the rung of the ladder that shows the way.
+
+Hints, not answers: only what was measured, counted or compiled is said, and nothing of a run that is near its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+from fwtui.analysis.ledger import LATENCY, LAUNCH_SECONDS, Line, Roofs, counters_of, ledger, roofs, slowest_line, tiles_per_launch
+from fwtui.analysis.limits import limit_of
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import kernel_named
+from fwtui.stream.events import Occupancy
+from fwtui.stream.model import Evidence, Model
+from fwtui.stream.run import Run
+from kernels import rungs
+from kernels.plan import ITEMSIZE, NO_EDGE, WARP
+
+NAIVE = "naive"
+GOOD = 0.8  # of the measured limit: from here on nothing is said
+FEW_WARPS = 0.5  # of those that can be resident
+MUCH = 0.3  # of the time
+PADDED = 1.2  # times the relaxations
+SPILLED = 32  # bytes of a thread
+CONFLICTS = 0.2  # of the accesses to shared memory
+INSTRUCTIONS = 4.0  # integer ones for a relaxation, whose own are an addition and a minimum
+BUSY = 0.6  # of the time, as in fwtui.analysis.ledger
+SEGMENT = 128  # bytes that the 32 threads of a warp load at once, 4 each
+
+
+class Hint(NamedTuple):
+    """One thing that the numbers prove."""
+
+    key: str
+    sentence: str  # with its numbers
+    see: str  # the rung that does it another way
+
+    def __str__(self) -> str:
+        return f"{self.sentence}; see `{self.see}`"
+
+
+class Facts:
+    """What is known of a run, looked up once."""
+
+    def __init__(self, model: Model, run: Run):
+        self.model, self.run, self.e = model, run, run.experiment
+        self.itemsize = ITEMSIZE.get(run.experiment.dtype, 4)
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        return self.model.evidence(self.run)
+
+    @cached_property
+    def roofs(self) -> Roofs:
+        return roofs(self.model, self.run)
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        return tuple(line for line in ledger(self.model, self.run) if line.seconds > 0)
+
+    @cached_property
+    def slowest(self) -> Line | None:
+        return slowest_line(self.lines)
+
+    @cached_property
+    def main(self) -> Occupancy | None:
+        found = self.run.main_occupancy
+        return found if found is not None and found.max_warps and found.threads else None
+
+    @cached_property
+    def counters(self) -> dict[str, float]:
+        return dict(counters_of(self.run, self.slowest.key)) if self.slowest is not None else {}
+
+    def share(self, line: Line) -> float:
+        """Of the time of all phases."""
+        return line.seconds / sum(one.seconds for one in self.lines if one.key or len(self.lines) == 1)
+
+    def offers(self, what: str, value: str) -> bool:
+        """Whether the kernel could be asked for that instead; not where a recording's kernel is no longer known."""
+        try:
+            return value in getattr(kernel_named(self.e.kernel), what)
+        except Refused:
+            return False
+
+    def per(self, amount: str, by: str) -> float | None:
+        """One counter for each of another."""
+        over, under = self.counters.get(amount), self.counters.get(by)
+        return over / under if over is not None and under else None
+
+    @cached_property
+    def busy_cores(self) -> float | None:
+        """How many cores the run itself kept busy, by telemetry."""
+        known = self.evidence
+        if known is None or known.cpu is None or not known.cores:
+            return None
+        return max(0.0, known.cpu - (known.other_cpu or 0.0)) * known.cores
+
+
+def hints(model: Model, run: Run) -> tuple[Hint, ...]:
+    """What could be better, the most telling first; nothing of a run that is wrong, not timed, or near its limit."""
+    if run.state != "done" or run.simulated or run.wrong or not run.seconds:
+        return ()
+    limit = limit_of(model, run)
+    if limit is not None and (limit.share or 0.0) >= GOOD:
+        return ()
+    facts = Facts(model, run)
+    rules = CUDA if run.backend == "cuda" else CPU
+    found = (Hint(key, said, see) for key, see, rule in rules if _ahead(see, run) and (said := rule(facts)))
+    return tuple(found)
+
+
+def _ahead(see: str, run: Run) -> bool:
+    """Whether that rung has something to show to the run's kernel: it is no earlier one, but for how `naive` uses memory."""
+    kernel = run.experiment.kernel
+    return see != kernel and (see == NAIVE or rungs().get(kernel, 0) <= rungs()[see])
+
+
+def _launches(f: Facts) -> str:
+    line = f.slowest
+    if line is None or line.limiter.what != "launches":
+        return ""
+    each, empty = units.duration(line.seconds / line.launches), units.duration(LAUNCH_SECONDS)
+    return f"{line.launches:,} launches of {each} each, and starting an empty one takes about {empty}"
+
+
+def _few_tiles(f: Facts) -> str:
+    for line in sorted(f.lines, key=lambda line: -line.seconds):
+        tiles = tiles_per_launch(f.run, line)
+        if line.key and tiles and f.roofs.multiprocessors and tiles < f.roofs.multiprocessors and f.share(line) >= MUCH:
+            there = f"{units.counted(round(tiles), 'tile')} a launch for {f.roofs.multiprocessors} SM"
+            return f"{units.percent(f.share(line))} of the time is in {line.title}: {there}"
+    return ""
+
+
+def _bytes(f: Facts) -> str:
+    each = f.run.device_bytes / f.run.relaxations if f.run.relaxations else 0.0
+    if each < 3 * f.itemsize:
+        return ""
+    numbers = units.digits(each / f.itemsize)
+    return f"{units.digits(each)} bytes are asked of memory for each relaxation, as many as {numbers} numbers have"
+
+
+def _dram(f: Facts) -> str:
+    counted, read = f.counters.get("dram_share"), f.evidence.dram_utilisation if f.evidence is not None else None
+    share, how = (counted, "counters") if counted is not None else (read, "GPM")
+    return f"device memory is {units.percent(share)} busy ({how})" if share is not None and share >= BUSY else ""
+
+
+def _spills(f: Facts) -> str:
+    worst = max(f.run.occupancies, key=lambda one: one.spill_bytes, default=None)
+    if worst is None or worst.spill_bytes < SPILLED:
+        return ""
+    return f"{worst.op} keeps {worst.spill_bytes:,} bytes of each thread in device memory, beside {worst.registers} registers"
+
+
+def _limited(f: Facts, by: str) -> Occupancy | None:
+    """The main operation where that limits how many warps are resident, and they are few."""
+    one = f.main
+    return one if one is not None and by in one.limiters and one.warps < FEW_WARPS * one.max_warps else None
+
+
+def _shared(f: Facts) -> str:
+    one = _limited(f, "shared memory")
+    if one is None:
+        return ""
+    size, blocks = units.memory(one.shared_bytes), units.counted(one.blocks, "block")
+    return f"{size} of shared memory limit {one.op} to {blocks} per SM: {one.warps} of {one.max_warps} warps"
+
+
+def _registers(f: Facts) -> str:
+    one = _limited(f, "registers")
+    if one is None or f.slowest is None or f.slowest.limiter.what != LATENCY:
+        return ""
+    return (
+        f"{one.registers} registers a thread limit {one.op} to {one.warps} of {one.max_warps} warps, "
+        f"and {f.slowest.limiter.because}"
+    )
+
+
+def _resident(f: Facts) -> str:
+    one, measured = f.main, f.evidence.sm_occupancy if f.evidence is not None else None
+    if one is None or measured is None:
+        return ""
+    allowed = one.warps / one.max_warps
+    if measured >= FEW_WARPS * allowed:
+        return ""
+    return f"{units.percent(measured)} of the warps were resident (GPM), and {units.percent(allowed)} could be"
+
+
+def _lanes(f: Facts) -> str:
+    one = f.main
+    if one is None or not one.threads % WARP:
+        return ""
+    idle = -one.threads % WARP
+    return f"{one.op} has blocks of {one.threads} threads: {idle} of the {WARP} lanes of its last warp never work"
+
+
+def _narrow(f: Facts) -> str:
+    row = f.e.tile * f.itemsize
+    if f.e.tile <= 1 or row >= SEGMENT // 2:
+        return ""
+    return f"a row of a tile is {row} bytes, and a warp can load {SEGMENT} at once"
+
+
+def _scattered(f: Facts) -> str:
+    pieces = f.per("global_load_sectors", "global_load_requests")
+    if pieces is None or pieces < 2 * f.itemsize:
+        return ""
+    return (
+        f"a load of a warp touches {units.digits(pieces)} pieces of 32 bytes, where {f.itemsize} hold as many numbers (counters)"
+    )
+
+
+def _conflicts(f: Facts) -> str:
+    share = f.per("shared_load_conflicts", "shared_load_wavefronts")
+    if share is None or share < CONFLICTS:
+        return ""
+    return f"{units.percent(share)} of the loads from shared memory wait for a bank that another thread asks (counters)"
+
+
+def _instructions(f: Facts) -> str:
+    each = f.counters.get("integer_instructions_per_relaxation")
+    if each is None or each < INSTRUCTIONS:
+        return ""
+    return f"{units.digits(each)} integer instructions for each relaxation, whose own are at most two (counters)"
+
+
+def _operands(f: Facts) -> str:
+    each = f.per("shared_load_bytes", "relaxations")
+    if each is None or each < 2 * f.itemsize:
+        return ""
+    return f"{units.digits(each)} bytes of shared memory are read for each relaxation: both operands, every time (counters)"
+
+
+def _padding(f: Facts) -> str:
+    times = (f.run.padded / f.run.n) ** 3 if f.run.n else 0.0
+    if times < PADDED:
+        return ""
+    return f"{f.run.n:,} vertices are padded to {f.run.padded:,}, to whole tiles: {units.gain(times)} the relaxations"
+
+
+def _type(f: Facts) -> str:
+    graph = f.run.graph
+    if graph is None or graph.high is None or (graph.low or 0) < 0 or f.e.dtype == "int16" or f.e.real or f.e.file:
+        return ""
+    longest = (f.run.n - 1) * graph.high
+    if not f.offers("dtypes", "int16") or longest >= NO_EDGE["int16"]:
+        return ""
+    return f"no path is longer than {longest:,.0f}, which int16 holds in half the bytes of {f.e.dtype}"
+
+
+def _copies(f: Facts) -> str:
+    seconds, whole = f.run.seconds, f.run.end_to_end
+    if not seconds or whole is None or whole < 2 * seconds or f.e.memory != "device" or not f.offers("memories", "pinned"):
+        return ""
+    told = f"copying in and out takes {units.duration(whole - seconds)}, and computing {units.duration(seconds)}"
+    return f"{told}; pinned memory is offered"
+
+
+def _cores(f: Facts) -> str:
+    busy, cores = f.busy_cores, f.evidence.cores if f.evidence is not None else None
+    if busy is None or cores is None or cores < 2 or not busy < 1.5:
+        return ""
+    return f"{busy:.1f} of {cores} cores were busy"
+
+
+def _scalar(f: Facts) -> str:
+    clock = f.evidence.cpu_clock_mhz if f.evidence is not None else None
+    if not clock or f.busy_cores is None or f.busy_cores < 0.5 or not f.run.rate:
+        return ""
+    each = f.run.rate / (f.busy_cores * clock * 1e6)
+    return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
+
+
+Rule = Callable[[Facts], str]
+# the key, the rung that shows the way, and what is said
+CUDA: tuple[tuple[str, str, Rule], ...] = (
+    ("launches", "resident", _launches),
+    ("few tiles", "look-ahead", _few_tiles),
+    ("bytes", "katz-kider", _bytes),
+    ("device memory", "register-tiled", _dram),
+    ("spills", "register-tile", _spills),
+    ("shared memory", "staged-row-major", _shared),
+    ("registers", "optimized", _registers),
+    ("resident warps", "look-ahead", _resident),
+    ("idle lanes", NAIVE, _lanes),
+    ("narrow tile", "register-tiled", _narrow),
+    ("scattered loads", NAIVE, _scattered),
+    ("bank conflicts", "staged-row-major", _conflicts),
+    ("instructions", "optimized", _instructions),
+    ("operands", "register-tiled", _operands),
+    ("padding", "katz-kider", _padding),
+    ("number type", "blocked-vector", _type),
+    ("copies", NAIVE, _copies),
+)
+CPU: tuple[tuple[str, str, Rule], ...] = (
+    ("cores", "tiled-cpu", _cores),
+    ("vectors", "tiled-cpu", _scalar),
+)

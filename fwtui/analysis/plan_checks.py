@@ -1,0 +1,311 @@
+"""Whether a plan is sound, told without running its kernel: every relaxation once, in a legal order, no races between its steps.
+
+A plan is data, so what it says is carried out in NumPy on small graphs (kernels.reference), each step seeing only what it
+says it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.common.text import brief, clean
+from fwtui.common.units import counted
+from kernels.plan import Kernel, Rect, Shape, Step
+from kernels.reference import middles, relax
+
+MOST_STEPS = 2_000  # of a plan that is looked at
+MOST_PAIRS = 1_000_000  # of steps that are looked at for races
+ORDERS = 5  # that lanes allow, tried at random
+GRAPHS = 10  # of which a wrong order leaves some distance too long
+POISON = -1e6  # so short that a path over it shows in every result
+
+
+class Conflict(NamedTuple):
+    """Two steps that nothing orders, and cells that both touch; one of them writes there."""
+
+    first: int
+    second: int
+    where: Rect
+    first_writes: bool
+    second_writes: bool
+
+
+def ancestors(plan: Sequence[Step]) -> list[int]:
+    """For each step, the set of steps that must have finished before it starts, as a bit set of indices.
+
+    A lane runs its steps in order; `after` orders steps of different lanes. Raises ValueError for an `after` that
+    does not point backwards.
+    """
+    last: dict[int, int] = {}
+    before: list[int] = []
+    for index, step in enumerate(plan):
+        mine = 0
+        for earlier in (*([last[step.lane]] if step.lane in last else []), *step.after):
+            if not 0 <= earlier < index:
+                raise ValueError(f"step {index} ({step.op}) waits for step {earlier}, which is not before it")
+            mine |= before[earlier] | 1 << earlier
+        before.append(mine)
+        last[step.lane] = index
+    return before
+
+
+def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
+    """Steps that touch the same cells, at least one writing, and that nothing orders."""
+    before = ancestors(plan)
+    if len({step.lane for step in plan}) < 2:
+        return
+    pairs = ((i, j) for j in range(len(plan)) for i in range(j))
+    for i, j in islice(pairs, MOST_PAIRS):
+        if plan[i].lane != plan[j].lane and not before[j] >> i & 1:
+            shared = _shared(plan[i], plan[j])
+            if shared is not None:
+                yield Conflict(i, j, *shared)
+
+
+def races(plan: Sequence[Step]) -> list[tuple[int, int]]:
+    """The pairs of steps that race."""
+    return [(found.first, found.second) for found in conflicts(plan)]
+
+
+def legal_order(plan: Sequence[Step], random: Random) -> Iterator[int]:
+    """Indices of the plan in one random order that its lanes and `after` allow."""
+    before = ancestors(plan)
+    done = 0
+    left = set(range(len(plan)))
+    while left:
+        index = random.choice(sorted(i for i in left if not before[i] & ~done))
+        yield index
+        done |= 1 << index
+        left.discard(index)
+
+
+def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
+    """Do the step seeing only what it says it reads: all else is poisoned (nothing, where it reads from a copy)."""
+    own = kernel.places(step.writes)
+    copied = len(kernel.places(step.reads)) < len(step.reads)
+    seen = d.copy() if copied else np.full_like(d, POISON)
+    for r in step.reads if not copied else ():
+        seen[r.top : r.bottom, r.left : r.right] = d[r.top : r.bottom, r.left : r.right]
+    for k in through:
+        relax(seen, own, k)
+    for w in own:
+        d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
+
+
+def gone_through(kernel: Kernel, plan: Sequence[Step], side: int) -> list[range]:
+    """The vertices k of every step. Raises ValueError where one does not say."""
+    done = accumulate((step.cost.relaxations for step in plan), initial=0)
+    return [middles(kernel, step, side, before) for step, before in zip(plan, done, strict=False)]
+
+
+def sizes(tile: int) -> tuple[int, ...]:
+    """The sizes that tell most of a kernel with such tiles: one vertex, around a tile, and two tiles and a bit."""
+    around = (1, tile - 1, tile, tile + 1, 2 * tile + tile // 2 + 1)
+    return tuple(sorted({n for n in around if n > 0}))
+
+
+def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = None) -> list[str]:
+    """What is wrong with the kernel's plans for small graphs, a sentence each; nothing where they are sound.
+
+    Told of the smallest graph that shows something, which is where it is easiest to see.
+    """
+    chosen = kernel.defaults if options is None else options
+    for tile in kernel.tiles_for(True)[:2] or (1,):
+        for n in sizes(tile if tile > 1 else 4):
+            shape = Shape(n, tile, kernel.dtypes[0], options=chosen)
+            if kernel.refuses(shape):
+                continue
+            for stepwise in (False, True):
+                found = troubles(kernel, shape, stepwise)
+                if found:
+                    at = f"n = {n}, tile {tile}" if kernel.tiles else f"n = {n}"
+                    return [f"{sentence} ({at})" for sentence in found]
+    return []
+
+
+def troubles(kernel: Kernel, shape: Shape, stepwise: bool = False) -> list[str]:
+    """What is wrong with one plan, a sentence each: first what each step says, then what they do together."""
+    plan = list(islice(kernel.plan(shape, stepwise), MOST_STEPS + 1))
+    if len(plan) > MOST_STEPS:
+        return [f"the plan has more than {MOST_STEPS:,} steps for a graph as small as this: does it ever end?"]
+    if not plan:
+        return ["the plan has no step, so nothing is ever computed"]
+    names = step_names(kernel, plan)
+    found = _one_by_one(kernel, plan, names, shape.padded)
+    if not found:
+        found = _races(plan, names)
+    if not found:
+        found = _relaxed(kernel, plan, names, shape.padded)
+    return [clean(sentence) for sentence in found]
+
+
+def step_names(kernel: Kernel, plan: Sequence[Step]) -> list[str]:
+    """What each step is called: panels of round 3; round 3 where a round has one phase."""
+    if len(kernel.phases) == 1:
+        return [f"round {number}" for number, _ in kernel.rounds(plan)]
+    return [f"{kernel.phases.get(step.phase, step.phase)} of round {number}" for number, step in kernel.rounds(plan)]
+
+
+def words(rect: Rect) -> str:
+    """A rectangle for people: rows 0-31, columns 32-63."""
+    return f"{_span('row', rect.top, rect.bottom)}, {_span('column', rect.left, rect.right)}"
+
+
+def _span(what: str, low: int, high: int) -> str:
+    return f"{what} {low}" if high == low + 1 else f"{what}s {low}-{high - 1}"
+
+
+def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: int) -> list[str]:
+    """The first thing that a single step says and that cannot be."""
+    for index, step in enumerate(plan):
+        name = names[index]
+        if step.phase not in kernel.phases:
+            return [f"step {index} is of the phase {brief(step.phase)!r}, which the kernel does not name among its phases"]
+        if not step.writes:
+            return [f"{name} writes nothing"]
+        for rect in (*step.reads, *step.writes):
+            if not (0 <= rect.top < rect.bottom <= side and 0 <= rect.left < rect.right <= side):
+                return [f"{name} names {words(rect)}, which is no part of a matrix of {side} x {side}"]
+        for place, one in enumerate(step.writes):
+            for other in step.writes[:place]:
+                if one.overlaps(other):
+                    return [f"{name} writes {words(_common(one, other))} twice"]
+        for earlier in step.after:
+            if not 0 <= earlier < index:
+                return [f"{name} (step {index}) waits for step {earlier}, which is not before it"]
+    return []
+
+
+def _races(plan: Sequence[Step], names: Sequence[str]) -> list[str]:
+    """Each race in a sentence, of a pair of phases the first."""
+    told: dict[tuple[str, str], str] = {}
+    for race in conflicts(plan):
+        first, second = names[race.first], names[race.second]
+        if not race.first_writes:
+            first, second = second, first
+        does = "writes" if race.first_writes and race.second_writes else "reads"
+        kinds = (plan[race.first].phase, plan[race.second].phase)
+        told.setdefault(kinds, f"{first} writes {words(race.where)}, which {second} {does} at the same time")
+    return list(told.values())
+
+
+def _relaxed(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side: int) -> list[str]:
+    """Whether every relaxation is done once, and the plan gives the distances in every order that its lanes allow."""
+    done = 0
+    through: list[range] = []
+    by = np.full((side, side, side), -1, dtype=np.int32)  # the step that does relaxation (k, i, j)
+    for index, step in enumerate(plan):
+        try:
+            ks = middles(kernel, step, side, done)
+        except (ValueError, ZeroDivisionError):
+            cells = sum(rect.area for rect in kernel.places(step.writes))
+            return [
+                f"{names[index]} claims {counted(step.cost.relaxations, 'relaxation')} of {counted(cells, 'cell')}, "
+                f"and what it reads does not say over which vertices k"
+            ]
+        if ks.start < 0 or ks.stop > side:
+            return [f"{names[index]} goes on to k = {ks.stop - 1}, and the last vertex is {side - 1}"]
+        for k in ks:
+            for rect in kernel.places(step.writes):
+                cells = by[k, rect.top : rect.bottom, rect.left : rect.right]
+                if (cells >= 0).any():
+                    twice = _box(cells >= 0, rect)
+                    before = names[int(cells.max())]
+                    return [f"{words(twice)} are relaxed over k = {k} twice, by {before} and by {names[index]}"]
+                cells[...] = index
+        done += step.cost.relaxations
+        through.append(ks)
+    missing = np.argwhere(by < 0)
+    if len(missing):
+        k, i, j = missing[0].tolist()
+        amount = f"{len(missing):,} of {side**3:,} relaxations are never done"
+        return [f"{amount}, the first of them row {i}, column {j} over k = {k}"]
+    return _wrong_order(kernel, plan, names, through, by)
+
+
+def _wrong_order(
+    kernel: Kernel, plan: Sequence[Step], names: Sequence[str], through: Sequence[range], by: np.ndarray
+) -> list[str]:
+    side = len(by)
+    lanes = len({step.lane for step in plan}) > 1
+    orders = [list(range(len(plan)))] + [list(legal_order(plan, Random(seed))) for seed in range(ORDERS if lanes else 0)]
+    for seed in range(GRAPHS):
+        matrix = _graph(side, seed)
+        expected = matrix.copy()
+        for k in range(side):
+            relax(expected, (Rect(0, 0, side, side),), k)
+        for order in orders:
+            d = matrix.copy()
+            for index in order:
+                execute(kernel, plan[index], through[index], d)
+            wrong = np.argwhere(d != expected)
+            if not len(wrong):
+                continue
+            i, j = wrong[0].tolist()
+            if d[i, j] < expected[i, j]:
+                return [f"row {i}, column {j} is made of cells that its step does not say it reads"]
+            return [_too_early(by, order, names) or f"the steps are in an order that leaves row {i}, column {j} too long"]
+    return []
+
+
+def _too_early(by: np.ndarray, order: Sequence[int], names: Sequence[str]) -> str:
+    """The first relaxation of a plan that is wrong whose operands are not ready: paths over smaller k are still to come."""
+    side = len(by)
+    when = np.empty(len(order), dtype=np.int32)
+    when[order] = np.arange(len(order))
+    at = when[by]  # [k, i, j]: when it is done
+    for index in order:
+        for k in range(1, side):
+            rows, columns = np.nonzero(by[k] == index)
+            if not len(rows):
+                continue
+            late_to = at[:k, :, k].max(axis=0)  # of (i, k) over smaller vertices, by i
+            late_from = at[:k, k, :].max(axis=0)
+            for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
+                for cell, late in (((i, k), late_to[i]), ((k, j), late_from[j])):
+                    if late > when[index] and cell[0] != cell[1]:  # no path from a vertex to itself is shorter than none
+                        return (
+                            f"{names[index]} uses row {cell[0]}, column {cell[1]} before {names[order[int(late)]]} has relaxed it"
+                        )
+    return ""
+
+
+def _graph(side: int, seed: int) -> np.ndarray:
+    """One cycle through all vertices, in another order each time: two vertices have one path, and every k is needed."""
+    random = np.random.default_rng(seed)
+    matrix = np.full((side, side), np.inf)
+    path = random.permutation(side)
+    matrix[path, np.roll(path, -1)] = random.integers(1, 10, side)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def _shared(early: Step, late: Step) -> tuple[Rect, bool, bool] | None:
+    """Cells that both steps touch and one of them writes, and which of them do."""
+    for mine, theirs, writes in (
+        (early.writes, late.writes, (True, True)),
+        (early.writes, late.reads, (True, False)),
+        (early.reads, late.writes, (False, True)),
+    ):
+        for one in mine:
+            for other in theirs:
+                if one.overlaps(other):
+                    return _common(one, other), *writes
+    return None
+
+
+def _common(one: Rect, other: Rect) -> Rect:
+    corner = max(one.top, other.top), max(one.left, other.left)
+    return Rect(*corner, min(one.bottom, other.bottom), min(one.right, other.right), one.buffer)
+
+
+def _box(mask: np.ndarray, within: Rect) -> Rect:
+    """The rectangle around the marked cells of a part of the matrix."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    top, left = within.top + int(rows[0]), within.left + int(columns[0])
+    return Rect(top, left, within.top + int(rows[-1]) + 1, within.left + int(columns[-1]) + 1)

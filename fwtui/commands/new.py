@@ -1,0 +1,99 @@
+"""Write a kernel file of your own that works, to be changed: naive, a copy of a rung, or with its kernels in CUDA C++."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+import kernels
+from fwtui.common.atomic_file import new_file
+from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK
+from fwtui.common.text import clean, shown
+from fwtui.experiment.own_kernels import name_for
+from fwtui.machine import hardware
+from kernels import files, registry
+
+ORDER = 25
+FOLDER = Path(kernels.__file__).parent
+PLAIN, CUDA = "naive", ("one-thread", "tile-32", "tile-64")
+_MACRO = re.compile(r"[A-Za-z_]\w*")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.py", help="where to write; what is there already is never overwritten")
+    about = f"begin with a rung instead of the plain naive kernel; with --cuda: {', '.join(CUDA)}"
+    parser.add_argument("--from", dest="rung", metavar="ID", help=about)
+    about = "kernels in CUDA C++, in a .cu file beside it; the .py then has the plan alone"
+    parser.add_argument("--cuda", action="store_true", help=about)
+    about = "with --cuda: a folder for #include, meant from the file's own; may be said several times"
+    parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
+    about = "with --cuda: a macro besides TILE, NUMBER and the kernel's options; may be said several times"
+    parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
+
+
+def execute(given: argparse.Namespace) -> int:
+    path = Path(given.file)
+    if path.suffix != ".py":
+        raise Refused(f"{shown(given.file)} does not end in .py, as a kernel's file must; write {clean(path.stem)}.py")
+    if not given.cuda and (given.include or given.define):
+        raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
+    name = name_for(path.absolute())
+    texts = cuda(given.rung or CUDA[0], given.include, given.define) if given.cuda else {".py": python(given.rung, name)}
+    descriptors = {}
+    try:
+        for suffix in texts:
+            descriptors[suffix] = new_file(path.with_suffix(suffix))
+    except Refused:
+        for suffix, descriptor in descriptors.items():
+            os.close(descriptor)
+            path.with_suffix(suffix).unlink()
+        raise
+    for suffix, descriptor in descriptors.items():
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(texts[suffix])
+    on_cpu = given.rung in registry() and registry()[given.rung].backend == "cpu"
+    size = 512 if given.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
+    written = " and ".join(clean(path.with_suffix(suffix).name) for suffix in texts)
+    print(
+        f"{written} written; change it, and run it: fwtui run -k {'' if path.is_absolute() else './'}{clean(str(path))} -n {size}"
+    )
+    return OK
+
+
+def python(rung: str | None, name: str) -> str:
+    """The text of a kernel file: commented, or a rung's own with another name. Raises Refused."""
+    if rung is None:
+        return (FOLDER / "examples" / f"{PLAIN}.py").read_text(encoding="utf-8")
+    if rung not in registry():
+        raise Refused(f"there is no rung {shown(rung)}; choose one of {', '.join(registry())}")
+    text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
+    text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
+    text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)
+    return re.sub(r"^    preference=\d+,\n", "", text, flags=re.MULTILINE)  # it is never chosen by itself
+
+
+def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:
+    """The texts of an example in CUDA C++, by suffix, with these folders and macros. Raises Refused."""
+    if example not in CUDA:
+        raise Refused(f"there is no example {shown(example)} in CUDA C++; choose one of {', '.join(CUDA)}")
+    texts = {
+        suffix: (FOLDER / "examples" / f"{example.replace('-', '_')}{suffix}").read_text(encoding="utf-8")
+        for suffix in (".cu", ".py")
+    }
+    macros: dict[str, str] = {}
+    for pair in define:
+        macro, _, value = pair.partition("=")
+        if not _MACRO.fullmatch(macro):
+            raise Refused(f"-D {shown(pair)} is not NAME or NAME=VALUE; write something like -D UNROLL=4")
+        macros[macro] = value or "1"
+    texts[".py"] = _with(texts[".py"], "INCLUDE: tuple[str, ...] = ", "()", repr(tuple(include)))
+    texts[".py"] = _with(texts[".py"], "DEFINE: dict[str, object] = ", "{}", repr(macros))
+    return texts
+
+
+def _with(text: str, before: str, usual: str, value: str) -> str:
+    assert before + usual in text
+    return text.replace(before + usual, before + value)

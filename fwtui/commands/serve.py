@@ -1,0 +1,96 @@
+"""Show the dashboard to browsers: a lecture room can replay and learn, and nothing is run, recorded, saved or changed."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import os
+import socket
+import sys
+
+from fwtui.commands.support.looking import add_look, preferred
+from fwtui.common.errors import Refused, why
+from fwtui.common.exit_codes import SIGNALLED
+from fwtui.common.text import shown
+from fwtui.machine import hardware
+from fwtui.sessions.library import load_model, resolve
+
+ORDER = 75
+LOOPBACK = "127.0.0.1"
+MOST_VISITORS = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "sessions of your own that visitors may replay too, besides those that came with fwtui; the first is shown first"
+    parser.add_argument("sessions", nargs="*", metavar="session", help=about)
+    about = f"address to listen on; default: {LOOPBACK}, for this machine alone; 0.0.0.0: for everyone who can reach it"
+    parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=about)
+    parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="default: 8000; 0: any that is free")
+    about = "at most so many at once, each with a process of about 100 MB; others are asked to come back; default: 8"
+    parser.add_argument("--visitors", type=int, default=8, metavar="COUNT", help=about)
+    about = "not read-only: every visitor can start runs here, and read and write files as you can; only for people you trust"
+    parser.add_argument("--allow-runs", action="store_true", help=about)
+    add_look(parser)
+
+
+def execute(given: argparse.Namespace) -> int:
+    _check(given)
+    try:
+        from fwtui.commands.support.web_server import WebServer
+    except ModuleNotFoundError:
+        raise Refused(f"web pages need textual-serve; run: {hardware.install_command('fwtui[serve]')}") from None
+    with _listening(given.host, given.port) as listening:
+        address, port = listening.getsockname()[:2]
+        loopback = ipaddress.ip_address(address).is_loopback
+        server = WebServer(_words(given), given.visitors, loopback)
+        print(_told(given, address, port, loopback), flush=True)
+        return SIGNALLED + server.run(listening)
+
+
+def _check(given: argparse.Namespace) -> None:
+    """Raises Refused."""
+    if not 0 <= given.port <= 65535:
+        raise Refused(f"port {given.port} is outside 0 to 65535; choose one like 8000, or 0 for any that is free")
+    if not 1 <= given.visitors <= MOST_VISITORS:
+        raise Refused(f"{given.visitors} visitors are outside 1 to {MOST_VISITORS}; choose a number in between")
+    if given.allow_runs and given.sessions:
+        raise Refused("with --allow-runs visitors open every session of yours already; leave the names out")
+    from fwtui.tui.frame.look import check
+
+    check(preferred(given))
+    for name in given.sessions:
+        load_model(resolve(name))  # a visitor could not mend what cannot be read
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket of that address. Raises Refused."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:
+        if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
+            reason = os.strerror(error.errno).lower() if error.errno else why(error)
+            raise Refused(f"port {port} of {shown(host)} cannot be had: {reason}; choose another with --port") from None
+        raise Refused(f"{shown(host)} is no address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
+
+
+def _words(given: argparse.Namespace) -> list[str]:
+    """The command of each visitor's process."""
+    words = [sys.executable, "-P", "-m", "fwtui", "dashboard", "--served" if given.allow_runs else "--read-only"]
+    for name in given.sessions:
+        words.append(f"--offer={os.path.abspath(resolve(name))}")
+    words += [f"--theme={given.theme}"] if given.theme is not None else []
+    return words + ["--ascii"] * given.ascii + ["--presenter"] * given.presenter
+
+
+def _told(given: argparse.Namespace, address: str, port: int, loopback: bool) -> str:
+    """One sentence: what is served where, and for whom."""
+    unspecified = ipaddress.ip_address(address).is_unspecified
+    host = socket.gethostname() if unspecified else f"[{address}]" if ":" in address else address
+    what = (
+        "the whole dashboard: visitors can start runs, and read and write your files,"
+        if given.allow_runs
+        else "replays and the course, read-only,"
+    )
+    whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if loopback else "for everyone who can reach this machine"
+    return f"Serving {what} at http://{host}:{port}/ {whom}; Ctrl+C ends it."

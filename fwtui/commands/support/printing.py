@@ -1,0 +1,86 @@
+"""Rows on stdout: in which form, and how they fit the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import os
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fwtui.common.tables import fitted
+from fwtui.common.units import ABSENT
+
+if TYPE_CHECKING:
+    from fwtui.stream.model import Model
+
+MOST_DIGITS = 6  # of a width that is believed
+
+
+def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> argparse._MutuallyExclusiveGroup:
+    """--json and --table; `usual` says where a table is printed without either, by default everywhere."""
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help=f"{as_json} on stdout")
+    form.add_argument("--table", action="store_true", help=usual or "a table on stdout, as without --json")
+    return form
+
+
+def width() -> float:
+    """Cells of a line: what COLUMNS says, else the terminal; without limit where stdout is neither."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isascii() and said.isdecimal() and len(said) < MOST_DIGITS and int(said):
+        return int(said)
+    if sys.stdout.isatty():
+        with contextlib.suppress(OSError):
+            return os.get_terminal_size(sys.stdout.fileno()).columns or math.inf
+    return math.inf
+
+
+def table(
+    rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
+) -> list[str]:
+    """Rows as lines that fit the terminal, by tables.fitted()."""
+    return fitted(rows, width(), least, wrapped, words)
+
+
+def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table whose columns are all of one kind: as many beside each other as fit, the others below with the first one again."""
+    lines: list[str] = []
+    first, last = 1, len(rows[0])
+    while first < len(rows[0]):
+        part = table([[row[0], *row[first:last]] for row in rows])
+        if last - first > 1 and max(map(len, part)) > width():
+            last -= 1
+            continue
+        lines += [*([""] if lines else []), *part]
+        first, last = last, len(rows[0])
+    return lines
+
+
+def folded(lines: Iterable[str]) -> list[str]:
+    """Sentences in lines that fit the terminal; what goes on from the line above is indented."""
+    room = width()
+    if room == math.inf:
+        return [*lines]
+    return [part for line in lines for part in textwrap.wrap(line, max(int(room), 1), subsequent_indent="  ") or [""]]
+
+
+def reasons(told: Iterable[tuple[str, str]]) -> list[str]:
+    """Below a blank line what is said of each; nothing where nothing is said of any."""
+    lines = [f"{of}: {words}" for of, words in told if words not in ("", ABSENT, "-")]
+    return ["", *folded(lines)] if lines else []
+
+
+def runs(model: Model, baseline: str | None = None) -> list[str]:
+    """All runs as a table, and below it why each takes its time."""
+    from fwtui.analysis.columns import LEAST, PRINTED, columns_of, printed  # most tables are not of runs
+
+    place = [column.key for column in columns_of(PRINTED)].index("why")
+    titles = [column.title for column in columns_of(PRINTED)]
+    rows = [list(printed(model, run, baseline)) for run in model.runs.values()]
+    why = reasons([(f"run {row[0]}", row.pop(place)) for row in rows])
+    del titles[place]
+    return [*table([titles, *rows], LEAST), *why]

@@ -1,0 +1,64 @@
+"""Rows as lines of text with aligned columns, as wide as there is room."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Container, Mapping, Sequence
+from itertools import zip_longest
+
+LEAST_WORDS, LEAST_CELLS = 16, 8  # cells of a column of words that may take several lines; of one without any room
+
+
+def table(rows: Sequence[Sequence[str]], words: bool = False) -> list[str]:
+    """Rows as lines with aligned columns; numbers of a column end in the same place, unless they are among words."""
+    return _aligned(rows, [] if words else _numbers(rows))
+
+
+def fitted(
+    rows: Sequence[Sequence[str]], width: float, least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
+) -> list[str]:
+    """Those lines, of at most `width` cells as far as that can be.
+
+    Columns with titles in `least` go in that order, and a last line names them; the words of the columns `wrapped` take
+    several lines.
+    """
+    titles, gone = rows[0], list[str]()
+    longest = {i: max(len(row[i]) for row in rows) for i in range(len(titles))}
+    right = [] if words else _numbers(rows)
+    folds = sorted({i % len(titles) for i in wrapped} - {*right}, key=longest.__getitem__)
+    kept = {i: min(cells, max(LEAST_WORDS, len(titles[i]))) if i in folds else cells for i, cells in longest.items()}
+    for title in least:
+        if _room(kept, width) >= 0:
+            break
+        gone += [title or "±" for i in [*kept] if titles[i] == title and i not in folds and kept.pop(i) >= 0]
+    for place, i in enumerate(folds):
+        room = _room(kept, width)
+        more = min(longest[i] - kept[i], room // (len(folds) - place) if room > 0 else room)
+        kept[i] = int(max(kept[i] + more, min(kept[i], LEAST_CELLS)))
+    lines: list[list[str]] = []
+    for row in rows:
+        cells = [textwrap.wrap(row[i], kept[i]) if len(row[i]) > kept[i] else [row[i]] for i in kept]
+        lines += map(list, zip_longest(*cells, fillvalue=""))
+    note = f"not shown for lack of room: {', '.join(gone)}; a wider terminal or --json shows them"
+    below = textwrap.wrap(note, int(width)) if gone else []
+    return [*_aligned(lines, [place for place, i in enumerate(kept) if i in right]), *below]
+
+
+def _room(columns: Mapping[int, int], width: float) -> float:
+    """Cells that columns of those widths leave free; below 0 where they need more."""
+    return width - sum(columns.values()) - 2 * (len(columns) - 1)
+
+
+def _numbers(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The columns that have numbers."""
+    return [i for i in range(len(rows[0])) if any(c.isdigit() for row in rows[1:] for c in row[i][:1])]
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: Container[int]) -> list[str]:
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(r, widths, strict=True))
+        ).rstrip()
+        for r in rows
+    ]

@@ -1,0 +1,200 @@
+"""Kernels of the user's own, as far as this process knows them: their descriptions, as data.
+
+Their files are loaded in other processes only. This one asks such a process, within a limit of time, what a kernel is and
+what its plan says; the worker that runs it loads it for itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import clean, shown
+from kernels import registry
+from kernels.auto import AUTO
+from kernels.own import fingerprint
+from kernels.peers import peers
+from kernels.plan import Kernel, Shape, Step
+
+MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
+PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it
+MOST_STEPS = 100_000  # of a plan that is asked for
+LARGEST_FILE = 2**20  # bytes
+_CALLED = ("plan", "build", "refuses", "lacks", "once", "streams")  # fields of a Kernel that are no data
+_HINTS = get_type_hints(Kernel)
+_DATA = tuple(field.name for field in dataclasses.fields(Kernel) if field.name not in _CALLED)
+
+
+class OwnKernel(NamedTuple):
+    """`kernel` describes it; its plan is asked of another process, and it is built in none but a worker."""
+
+    kernel: Kernel
+    path: Path
+
+
+class Asked(Struct, frozen=True):
+    """What the other process is asked: what the kernel is, or its plan for a shape."""
+
+    path: str
+    name: str
+    shape: Shape | None = None
+    stepwise: bool = True
+
+
+class Told(Struct, frozen=True):
+    """What it answers: the kernel's data, or the steps; or what is wrong, in one sentence."""
+
+    kernel: dict[str, Any] = {}
+    steps: tuple[Step, ...] = ()
+    wrong: str = ""
+
+
+_known: dict[str, OwnKernel] = {}
+_codes: dict[Path, tuple[object, str]] = {}  # by file: its state on disk, and the fingerprint that it had then
+
+
+def own_kernels() -> Mapping[str, OwnKernel]:
+    """Those that were admitted in this process, by name."""
+    return _known
+
+
+def known_kernels() -> Mapping[str, Kernel]:
+    """Every rung, and after them the user's own kernels."""
+    return {**registry(), **{name: own.kernel for name, own in _known.items()}}
+
+
+def is_path(text: str) -> bool:
+    """Whether a user who wrote this for a kernel means a file."""
+    return os.sep in text or text.endswith(".py")
+
+
+def located(text: str) -> Path:
+    """The kernel's file that a user named. Raises Refused."""
+    path = Path(text).expanduser().absolute()
+    if path.suffix != ".py":
+        way = "name a Python file with plan and build; `fwtui new FILE.py` writes one"
+        raise Refused(f"{shown(text)} is no kernel's file, which ends in .py; {way}")
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        there = why(error) if path.exists() else "there is no such file"
+        raise Refused(f"the kernel {shown(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
+    if not path.is_file():
+        raise Refused(f"the kernel {shown(text)} is no file; name a Python file with plan and build")
+    if size > LARGEST_FILE:
+        raise Refused(f"{clean(path.name)} has {size} bytes, and a kernel's file at most {LARGEST_FILE}; choose another")
+    return path.resolve()
+
+
+def name_for(path: Path) -> str:
+    """The short name of a file's kernel: its stem; with its folder's, or a number, where another kernel is called that."""
+    taken = {AUTO.id, *registry(), *peers(), *(name for name, own in _known.items() if own.path != path)}
+    same = next((name for name, own in _known.items() if own.path == path), None)
+    stem, folder = _word(path.stem), _word(path.parent.name)
+    tries = (same, stem, f"{folder}-{stem}", *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in tries if name and name not in taken)
+
+
+def name_of_file(text: str) -> str:
+    """The kernel that was admitted from the file which a user named; empty where none was."""
+    path = Path(text).expanduser().absolute()
+    return next((name for name, own in _known.items() if own.path in (path, path.resolve())), "")
+
+
+def admit(path: Path) -> str:
+    """Make the kernel of a located file known to this process, or know it again as it is now; its name.
+
+    The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
+    """
+    name = name_for(path)
+    told = _ask(Asked(str(path), name), MOST_SECONDS)
+    try:
+        data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in told.kernel.items() if key in _DATA}
+    except msgspec.ValidationError as error:
+        raise Refused(f"KERNEL in {clean(path.name)} is not as it must be: {clean(str(error))}") from None
+
+    @lru_cache(maxsize=8)
+    def asked(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
+        return _ask(Asked(str(path), name, shape, stepwise), PLAN_SECONDS).steps
+
+    def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+        return iter(asked(shape, stepwise, code_of(name)))
+
+    _known[name] = OwnKernel(Kernel(**data, plan=plan, build=_unbuilt), path)
+    return name
+
+
+def code_of(name: str) -> str:
+    """The fingerprint of an own kernel's files as they are now; empty for any other kernel. Raises Refused."""
+    own = _known.get(name)
+    if own is None:
+        return ""
+    try:
+        return _fingerprint(own.path)
+    except OSError as error:
+        raise Refused(f"the kernel's file {clean(own.path.name)} cannot be read: {why(error)}") from None
+
+
+def path_of(name: str) -> str:
+    """Where the worker finds an own kernel's file; empty for any other kernel."""
+    own = _known.get(name)
+    return str(own.path) if own is not None else ""
+
+
+def install(kernel: Kernel, path: Path) -> None:
+    """In a worker: the loaded kernel itself, by its name."""
+    _known[kernel.id] = OwnKernel(kernel, path)
+
+
+def _fingerprint(path: Path) -> str:
+    files = (path, *path.parent.glob(f"{path.stem}.cu*"))
+    state = tuple((file.name, s.st_size, s.st_mtime_ns, s.st_ino) for file in files if (s := file.stat()))
+    if _codes.get(path, (None, ""))[0] != state:
+        _codes[path] = (state, fingerprint(path))
+    return _codes[path][1]
+
+
+def _ask(asked: Asked, seconds: float) -> Told:
+    """What the file says, by a process of its own. Raises Refused."""
+    file = clean(Path(asked.path).name)
+    process = ChildProcess(python("fwtui.measure.own_kernel"), worker_environment("real"), stdin=-1)
+    ended = process.finish(seconds, msgspec.json.encode(asked))
+    if ended.code is None:
+        raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
+    try:
+        told = msgspec.json.decode(ended.stdout, type=Told)
+    except msgspec.MsgspecError:
+        raise Refused(f"{file} ended the process that loaded it ({ended.last_words}); see what it does on import") from None
+    if told.wrong:
+        raise Refused(clean(told.wrong))
+    return told
+
+
+def _unbuilt(*_: object) -> NoReturn:
+    raise ValueError("a kernel of the user's own is built in a worker")
+
+
+def _word(text: str) -> str:
+    """A part of a name, as the rungs are named."""
+    return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split())
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case dict():
+            return {clean(key): _clean(inner) for key, inner in value.items()}
+        case list():
+            return [_clean(inner) for inner in value]
+    return value

@@ -1,0 +1,180 @@
+"""The cue cards of a lecture as a text file in Markdown; sessions/README.md says how one is written.
+
+A heading says where a cue card stands; the lines below it are what it says.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import clean, shown
+from fwtui.learn.cue import PANELS, Cue, cue_of
+from fwtui.learn.questions import KINDS
+from fwtui.sessions.reader import Loaded
+from fwtui.sessions.rewrite import Mark, unmarked
+from fwtui.stream import events
+
+LARGEST_FILE = 2**18  # bytes
+MOST_TITLE, MOST_WORDS = 60, 200  # characters of a card that is read from afar
+KEYS = ("point", "question", "answer")
+PLACES = "12.5s, run 2, run 2 end or after run 2"
+_PLACE = re.compile(r"(?:(run|end|after +run) +(\d{1,9})( +end)?)|(\d{1,9}(?:\.\d{1,9})?) ?(s?)", re.ASCII)
+_KEY = re.compile(r"([A-Za-z]+):(?:\s+(.*))?")
+
+
+class Notes(NamedTuple):
+    title: str
+    cues: tuple[tuple[Mark, events.Marker], ...]
+
+
+def place(text: str, unit: bool = False, told: str = "") -> Mark | None:
+    """Where a cue card stands, in the user's words; None if it is not a place. With `unit` a number needs its s."""
+    found = _PLACE.fullmatch(text.strip().lower())
+    if found is None or (found[1] not in (None, "run") and found[3]):
+        return None
+    if found[1]:
+        return Mark(run=int(found[2]), end=found[1] != "run" or bool(found[3]), told=told)
+    return Mark(seconds=float(found[4]), told=told) if found[5] or not unit else None
+
+
+def read(path: str | os.PathLike[str]) -> Notes:
+    """The cue cards in a file. Raises Refused with the line that is wrong."""
+    name = clean(os.path.basename(os.fspath(path)))
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise Refused(f"{name} cannot be read: {why(error)}; give a text file with cue cards") from None
+    if len(content) > LARGEST_FILE:
+        raise Refused(f"{name} has more than {LARGEST_FILE:,} bytes; no lecture needs that many, give its cue cards alone")
+    try:
+        return parse(content.decode("utf-8-sig"), name)
+    except UnicodeDecodeError:
+        raise Refused(f"{name} is not UTF-8 text; save it as UTF-8") from None
+
+
+def parse(text: str, name: str = "the text") -> Notes:
+    """The cue cards in a text. Raises Refused with the line that is wrong; `name` is what the text is called there."""
+    title, sections = "", list[_Section]()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line, where = clean(raw).strip(), f"{name}, line {number}: "
+        if line.startswith("## "):
+            sections.append(_Section(where, line[3:].strip()))
+        elif line.startswith("# ") and not sections and not title:
+            title = line[2:].strip()
+        elif line.startswith("#"):
+            raise Refused(f"{where}a cue card begins with ## and a place; # is the title at the beginning, \\# is words")
+        elif sections and line:
+            sections[-1].take(where, line)
+    if not sections:
+        raise Refused(f"{name} has no cue cards; begin each with a heading such as `## run 1 end`")
+    return Notes(title, tuple((section.place, section.marker()) for section in sections))
+
+
+class _Section:
+    """The lines of one cue card."""
+
+    def __init__(self, where: str, heading: str):
+        before, _, title = heading.partition(":")
+        found = place(before, unit=True, told=where)
+        if found is None:
+            raise Refused(f"{where}{shown(before.strip())} is no place in a session; write {PLACES}")
+        self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
+        self.words: list[str] = []
+        self.keys: dict[str, tuple[str, str]] = {}  # what is said of each, and where
+
+    def take(self, where: str, line: str) -> None:
+        keyed = _KEY.fullmatch(line)
+        if keyed is None or line.startswith("\\"):
+            self.words.append(line.removeprefix("\\"))
+            return
+        key, value = keyed[1].lower(), (keyed[2] or "").strip()
+        if key not in KEYS:
+            if meant := get_close_matches(key, KEYS, 1, 0.75):
+                raise Refused(f"{where}did you mean `{meant[0]}:`? A \\ before {shown(keyed[1])} makes the line words")
+            self.words.append(line)
+        elif key in self.keys:
+            raise Refused(f"{where}this cue card has a line `{key}:` already; give each card a heading of its own")
+        elif not value:
+            raise Refused(f"{where}`{key}:` says nothing; write it on the same line")
+        elif key == "point" and value not in PANELS:
+            raise Refused(f"{where}there is no panel {shown(value)}; point at one of {', '.join(PANELS)}")
+        else:
+            self.keys[key] = _within(where, key, value, MOST_WORDS), where
+
+    def marker(self) -> events.Marker:
+        words = _within(self.where, "text", " ".join(self.words), MOST_WORDS)
+        panel, question, (answer, answered) = self._said("point"), self._said("question"), self.keys.get("answer", ("", ""))
+        kind = KINDS.get(answer)
+        if words and (question or answer):
+            raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
+        if answer and not (question or kind):
+            raise Refused(f"{answered}there is no question to this answer; write one above it, or one of {', '.join(KINDS)}")
+        if not (words or question or kind or self.title):
+            raise Refused(f"{self.where}this cue card says nothing; write its words below the heading")
+        said = Cue(words or question, panel, bool(question or kind), kind)
+        return events.Marker(t=0.0, text=said.text, title=self.title, answer="" if kind else answer)
+
+    def _said(self, key: str) -> str:
+        return self.keys.get(key, ("", ""))[0]
+
+
+def _within(where: str, what: str, words: str, most: int) -> str:
+    if len(words) > most:
+        raise Refused(
+            f"{where}a {what} of {len(words)} characters is longer than {most}; a card is read from afar, say it shorter"
+        )
+    return words
+
+
+def written(loaded: Loaded) -> str:
+    """The markers of a session as such a text. Raises Refused where it has none."""
+    cards = list(_cards(loaded))
+    if not cards:
+        raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` puts some into one")
+    title = [f"# {loaded.header.title}\n"] if loaded.header.title else []
+    return "\n".join([*title, *("\n".join(card) + "\n" for card in cards)])
+
+
+def _cards(loaded: Loaded) -> Iterator[list[str]]:
+    """The lines of each cue card that says something."""
+    without, before = unmarked(loaded), -1
+    for line in loaded.lines:
+        if isinstance(line.event, events.Marker):
+            said = cue_of(line.event)
+            if said.title or said.words:
+                where = _place(without, before, line.event.t)
+                yield [f"## {where}: {said.title}" if said.title else f"## {where}", *_lines(said)]
+        else:
+            before += 1
+
+
+def _place(loaded: Loaded, index: int, seconds: float) -> str:
+    """What comes after that line, called so that it is found again."""
+    run = getattr(loaded.lines[index].event, "run", None)
+    if isinstance(run, int):
+        for words in (f"run {run}", f"run {run} end"):
+            found = place(words)
+            try:
+                if found is not None and found.find(loaded) == index:
+                    return words
+            except Refused:  # it does not end
+                pass
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+
+
+def _lines(said: Cue) -> Iterator[str]:
+    if said.panel:
+        yield f"point: {said.panel}"
+    if said.asks and said.words:
+        yield f"question: {said.words}"
+        if said.answered:
+            yield f"answer: {said.kind.name if said.kind is not None else said.answer}"
+    elif said.words:
+        special = said.words.startswith(("#", "\\")) or _KEY.fullmatch(said.words)
+        yield f"\\{said.words}" if special else said.words

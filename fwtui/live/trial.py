@@ -1,0 +1,172 @@
+"""A kernel tried out: its plan, then small graphs, in a process of its own that may hang, crash or lose its GPU.
+
+`trial()` is all that a screen, `watch` or `grade` needs; fwtui.measure.trial_target is the process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+
+import msgspec
+
+from fwtui.common.child_process import LISTENS_EVERY, ChildProcess, python
+from fwtui.common.environment import worker_environment
+from fwtui.common.text import clean
+from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui.live.child import STDERR_KEPT, epitaph
+from fwtui.machine import hardware
+from fwtui.stream.trials import DIED, HUNG, LOADING, OVER, Begun, Finding, TrialRequest
+
+SECONDS = 20.0  # that a case may take; on a GPU most of it goes into compiling
+LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
+MOST_BYTES = 2**24  # of a line
+STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
+STACKS_SECONDS = 2.0
+GRACE = 0.2  # seconds that it has to end after its last word
+_CHUNK = 64 * 1024
+_FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
+_OURS = ("block_threads.py", "threading.py")
+
+
+def trial(
+    kernel: str,
+    device: DeviceId,
+    sizes: Sequence[int] = (),
+    *,
+    path: Path | None = None,
+    tile: int = 0,
+    options: Mapping[str, int] | None = None,
+    seconds: float = SECONDS,
+    stop: Event | None = None,
+) -> Iterator[Finding]:
+    """What comes of loading, checking and running a kernel, case by case, as it happens; never raises for what it does.
+
+    `path` is the file of a kernel of the user's own, `sizes` are graphs besides the small ones. A case that takes longer than
+    `seconds`, and one in which the process dies, are findings and the last ones. Where another thread sets `stop`, it ends.
+    """
+    if device.backend == "auto":
+        device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
+    request = TrialRequest(
+        kernel=kernel,
+        path=str(path.resolve()) if path is not None else "",
+        device=device,
+        tile=tile,
+        options=dict(options or {}),
+        sizes=tuple(sizes),
+    )
+    child = _Tried(request)
+    case = LOADING
+    try:
+        for line in child.lines(stop):
+            if line is None:
+                yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
+                return
+            try:
+                told = msgspec.json.decode(line, type=Finding | Begun)
+            except msgspec.MsgspecError:
+                yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it said what is no finding")
+                return
+            if isinstance(told, Finding):
+                yield msgspec.structs.replace(told, case=clean(told.case), sentence=clean(told.sentence))
+            else:
+                case = clean(told.case)
+                child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds
+        if case != OVER and not (stop is not None and stop.is_set()):
+            ended = epitaph(child.end())
+            yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({ended})")
+    finally:
+        child.kill()
+        child.end()
+
+
+def _of(case: str) -> str:
+    return "" if case == LOADING else f"{case}: "
+
+
+def _hung(case: str, seconds: float, place: str) -> str:
+    at = f", at {place}" if place else ""
+    why = "a loop that never ends, or threads that wait for others which never come"
+    return f"{_of(case)}no end within {seconds:g} s{at}: {why}"
+
+
+class _Tried(ChildProcess):
+    """The process that runs the kernel; the end of what it says on stderr is kept."""
+
+    def __init__(self, request: TrialRequest):
+        simulated = request.device.simulated
+        environment = worker_environment("simulator" if simulated else "real")
+        super().__init__(python("fwtui.measure.trial_target"), environment, stdin=subprocess.PIPE)
+        assert self._process.stdin is not None
+        self._stderr = bytearray()
+        self.limit = LOADING_SECONDS  # seconds without a word
+        with suppress(BrokenPipeError), self._process.stdin as pipe:
+            pipe.write(msgspec.json.encode(request))
+
+    def end(self) -> int:
+        """Its exit code; it has a moment to end by itself."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self.kill()
+        return self._process.wait()
+
+    def lines(self, stop: Event | None) -> Iterator[bytes | None]:
+        """What it tells, line by line; None, and then nothing more, where nothing comes for so long."""
+        assert self._process.stdout is not None and self._process.stderr is not None
+        told = self._process.stdout.fileno()
+        half = b""
+        with selectors.DefaultSelector() as selector:
+            for stream in (self._process.stdout, self._process.stderr):
+                selector.register(stream.fileno(), selectors.EVENT_READ)
+            heard = time.monotonic()
+            while told in selector.get_map() and len(half) < MOST_BYTES:
+                if stop is not None and stop.is_set():
+                    return
+                left = heard + self.limit - time.monotonic()
+                if left <= 0:
+                    yield None
+                    return
+                for key, _ in selector.select(min(LISTENS_EVERY, left)):
+                    chunk = os.read(key.fd, _CHUNK)
+                    if not chunk:
+                        selector.unregister(key.fd)
+                    elif key.fd != told:
+                        self._hear(chunk)
+                    else:
+                        *whole, half = (half + chunk).split(b"\n")
+                        yield from whole
+                        heard = time.monotonic() if whole else heard
+
+    def stuck_at(self, path: str) -> str:
+        """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty where none does."""
+        assert self._process.stderr is not None
+        if not path:
+            return ""
+        self._stderr.clear()
+        self._process.send_signal(STACKS)
+        end = time.monotonic() + STACKS_SECONDS
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stderr, selectors.EVENT_READ)
+            while selector.select(max(0.0, end - time.monotonic())) and (chunk := os.read(self._process.stderr.fileno(), _CHUNK)):
+                self._hear(chunk)
+                end = min(end, time.monotonic() + LISTENS_EVERY)  # it says all of it at once
+        for stack in bytes(self._stderr).decode("utf-8", "replace").split("\n\n"):
+            frames = [(file, line) for file, line in _FRAME.findall(stack) if not file.endswith(_OURS)]
+            # a thread that waits for its turn has its innermost frame in the simulator
+            if frames and frames[0] == _FRAME.findall(stack)[0]:
+                inside = [line for file, line in frames if file == path]
+                if inside:
+                    return clean(f"{Path(path).name}:{inside[0]}")
+        return ""
+
+    def _hear(self, chunk: bytes) -> None:
+        self._stderr += chunk
+        del self._stderr[:-STDERR_KEPT]

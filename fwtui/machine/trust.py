@@ -1,0 +1,48 @@
+"""Folders whose kernel files the user lets this program run: one line each in one file beside the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import clean
+from fwtui.machine import settings
+
+FILE = "trusted-folders.txt"
+LARGEST_FILE = 2**20  # bytes
+
+
+def warning(path: Path) -> str:
+    """What a user must know before a kernel file is run for the first time from its folder; no full stop."""
+    return f"{clean(path.name)} is a program: like every kernel file it can do whatever Python can do, to all that you have"
+
+
+def trusted(path: Path) -> bool:
+    """Whether files of this one's folder may be run. A folder inside a trusted one is another folder."""
+    return str(path.parent) in _folders()
+
+
+def trust(path: Path) -> None:
+    """From now on files of this one's folder may be run. Raises Refused where that cannot be kept."""
+    folders = [*_folders(), str(path.parent)]
+    if "\n" in folders[-1]:
+        raise Refused("the folder's name has a line break, and cannot be remembered; rename it")
+    try:
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(_file()) as file:
+            file.write("".join(f"{folder}\n" for folder in dict.fromkeys(folders)).encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise Refused(f"the folder cannot be remembered in {FILE}: {why(error)}; correct that, and try again") from None
+
+
+def _file() -> Path:
+    return settings.file_path().parent / FILE
+
+
+def _folders() -> list[str]:
+    try:
+        with open(_file(), encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(LARGEST_FILE).splitlines()
+    except OSError:
+        return []

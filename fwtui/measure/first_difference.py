@@ -1,0 +1,140 @@
+"""Where a wrong kernel goes wrong: the first step after which its matrix is not what its plan says, and what would explain it.
+
+The plan is carried out in NumPy beside the kernel, and both are compared after each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui.engine.engine import Engine
+from fwtui.engine.verify import to_canonical
+from fwtui.graphs.canonical import NO_PATH, canonical
+from fwtui.graphs.graph import GraphInput
+from kernels.plan import Kernel, Rect, Shape, Step
+from kernels.reference import middles, relax
+
+MOST_CELLS = 2e8  # that are compared, over all steps
+MOST_LEFT_OUT = 64  # vertices of a step that are left out in turn
+
+
+class Difference(NamedTuple):
+    """A step, and the matrix after it: as the kernel left it, and as the plan says."""
+
+    step: int
+    got: np.ndarray  # canonical, with the padding where it could be seen
+    wanted: np.ndarray
+    cause: str
+
+
+def first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:
+    """Run the stepwise plan, looking after each step; None where the two never differ, or there is too much to look at.
+
+    First as a graph whose padding is vertices without edges, so that all of the matrix is seen; then as it is. A kernel that
+    works in several matrices is looked at where the result's own holds all of it.
+    """
+    shapes = [shape] if shape.padded == shape.n else [replace(shape, n=shape.padded), shape]
+    found = (_first_difference(kernel, one, graph, engine) for one in shapes if not kernel.refuses(one))
+    return next((difference for difference in found if difference is not None), None)
+
+
+def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:
+    plan, n = list(kernel.plan(shape, True)), shape.n
+    if len(plan) * n * n > MOST_CELLS:
+        return None
+    matrix = np.full((n, n), graph.no_edge, graph.dtype)
+    np.fill_diagonal(matrix, 0)
+    matrix[: graph.n, : graph.n] = graph.matrix
+    state = np.full((shape.padded, shape.padded), np.inf)
+    np.fill_diagonal(state, 0.0)
+    state[:n, :n] = np.where(matrix == graph.no_edge, np.inf, matrix)
+    program = kernel.build(shape, engine.target)
+    buffers = program.allocate()
+    program.load(matrix, buffers, engine.stream)
+    program.restore(buffers, engine.stream)
+    engine.synchronize()
+    done, given, round_start, opened = 0, state.copy(), state.copy(), 0
+    seen = _all_there(kernel, plan, shape.padded)
+    for index, ((number, step), whole) in enumerate(zip(kernel.rounds(plan), seen, strict=True)):
+        if number != opened:
+            round_start, opened = state.copy(), number
+        before = state.copy()
+        try:
+            through = middles(kernel, step, shape.padded, done)
+        except (ValueError, ZeroDivisionError):
+            return None
+        done += step.cost.relaxations
+        writes = kernel.places(step.writes)
+        for k in through:
+            relax(state, writes, k)
+        program.launch(step, buffers, engine.stream)
+        engine.synchronize()
+        if not whole:
+            continue
+        wanted = to_canonical(state[:n, :n], graph.integer)
+        got = canonical(np.array(program.unload(buffers, engine.stream)), graph, shape.dtype)
+        if not np.array_equal(got, wanted):
+            return Difference(index, got, wanted, _cause(_floats(got), (before, round_start, given), writes, through, shape.tile))
+    return None
+
+
+def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool]:
+    """After each step whether every cell was written last where the result is in the end."""
+    last = np.zeros((side, side), dtype=np.int8)
+    result = next((w.buffer for w in reversed(plan[-1].writes) if w.buffer < kernel.matrices), 0)
+    for step in plan:
+        for w in step.writes:
+            if w.buffer < kernel.matrices:
+                last[w.top : w.bottom, w.left : w.right] = w.buffer
+        yield bool((last == result).all())
+
+
+def _floats(cells: np.ndarray) -> np.ndarray:
+    return np.where(cells == NO_PATH, np.inf, cells) if cells.dtype.kind == "i" else cells.astype(np.float64)
+
+
+def _cause(
+    got: np.ndarray, states: tuple[np.ndarray, np.ndarray, np.ndarray], writes: Sequence[Rect], through: range, tile: int
+) -> str:
+    """What gives exactly the matrix that the kernel left; nothing where nothing that is tried here does, or several do."""
+    n = len(got)
+    fitting = [words for words, made in _mistakes(*states, writes, through, tile) if np.array_equal(made[:n, :n], got)]
+    return f"as if {fitting[0]}" if len(fitting) == 1 else ""
+
+
+def _mistakes(
+    before: np.ndarray, round_start: np.ndarray, given: np.ndarray, writes: Sequence[Rect], through: range, tile: int
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Mistakes that are often made, in words, and the matrix that each leaves, from before the step, its round, and all."""
+    yield "the step had not run", before
+    for left_out in [*reversed(through)][:MOST_LEFT_OUT]:
+        made = before.copy()
+        for k in through:
+            if k != left_out:
+                relax(made, writes, k)
+        yield f"k = {left_out} were left out", made
+    side = len(before)
+    turned, what = before.T, "the matrix"
+    if 1 < tile < side:
+        tiles = before.reshape(side // tile, tile, side // tile, tile)
+        turned, what = tiles.transpose(0, 3, 2, 1).reshape(side, side), "its tile"
+    others = [(turned, f"read with {what} transposed"), (round_start, "read as it was before this round")]
+    others += [(given, "read from the graph as it was given")] * (not np.array_equal(given, round_start))
+    for other, how in others:
+        if not np.array_equal(other, before):
+            for to, middle, of in ((other, before, "d[i, k]"), (before, other, "d[k, j]"), (other, other, "both operands")):
+                yield f"{of} were {how}", _relaxed_from(before, to, middle, writes, through)
+
+
+def _relaxed_from(before: np.ndarray, to: np.ndarray, middle: np.ndarray, writes: Sequence[Rect], through: range) -> np.ndarray:
+    """The step with other operands, none of which changes meanwhile."""
+    made = before.copy()
+    for w in writes:
+        own = made[w.top : w.bottom, w.left : w.right]
+        for k in through:
+            np.minimum(own, to[w.top : w.bottom, k, None] + middle[None, k, w.left : w.right], out=own)
+    return made

@@ -1,0 +1,129 @@
+"""`python -P -m fwtui.measure.own_kernel`: load a kernel of the user's own and tell what it is, or its plan, as data.
+
+On stdin what is asked, on stdout what is told (fwtui.experiment.own_kernels). What the file itself prints goes nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fwtui.analysis.plan_film import Film
+from fwtui.common.errors import Refused
+from fwtui.common.signals import end_with_parent
+from fwtui.common.text import clean
+from fwtui.experiment.own_kernels import MOST_STEPS, Asked, Told, install, path_of
+from fwtui.stream import events
+from kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load
+from kernels.plan import Kernel, Shape
+
+MOST_SOURCE = 128 * 1024  # characters of a kernel's source in a session
+SOURCE_AT_ONCE, LINES_AT_ONCE = 8 * 1024, 200  # in one event
+_loaded: dict[str, str] = {}  # fingerprints by name
+
+
+def admit_here(name: str, path: str, code: str) -> None:
+    """Load the file into this process, a worker, as far as it is not yet; nothing without a path. Raises Refused.
+
+    What is run is what was asked for: `code` is the fingerprint that the file had then.
+    """
+    if not path:
+        return
+    file = Path(path)
+    try:
+        found = fingerprint(file)
+    except OSError:
+        raise Refused(f"{clean(file.name)} is no longer there; choose the kernel again") from None
+    if code and found != code:
+        raise Refused(f"{clean(file.name)} was changed after this run was asked for; ask for it again")
+    if _loaded.get(name) == found and path_of(name) == path:
+        return
+    try:
+        install(load(file, name), file)
+    except OwnKernelError as wrong:
+        raise Refused(clean(str(wrong))) from None
+    _loaded[name] = found
+
+
+def own_words(error: BaseException, name: str) -> str:
+    """What is wrong in the file of that kernel, where it is one of the user's own, in one sentence."""
+    path = path_of(name)
+    return clean(complaint(error, Path(path))) if path else ""
+
+
+def plan_told(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
+    """The plan in parts, each the fields of an event; nothing of one that is too long to be followed."""
+    film = Film.of(kernel, shape)
+    while not film.develop() and not film.hopeless:
+        pass
+    steps = film.told() if film.complete else ()
+    for first in range(0, len(steps), events.PLAN_STEPS):
+        yield {"of": len(steps), "steps": steps[first : first + events.PLAN_STEPS]}
+
+
+def source_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The kernel's files in parts, each the fields of an event, up to a limit; tabs as spaces."""
+    left = MOST_SOURCE
+    for file in files_of(path):
+        lines = file.read_text("utf-8", "replace").expandtabs(4).splitlines()
+        part: list[str] = []
+        first = 1
+        for number, line in enumerate(lines, 1):
+            left -= len(line) + 1
+            if left < 0:
+                part.append("(the rest was not recorded)")
+                break
+            part.append(line)
+            if sum(map(len, part)) > SOURCE_AT_ONCE or len(part) == LINES_AT_ONCE:
+                yield {"file": file.name, "first": first, "lines": tuple(part)}
+                first, part = number + 1, []
+        if part:
+            yield {"file": file.name, "first": first, "lines": tuple(part)}
+        if left < 0:
+            return
+
+
+def told(asked: Asked) -> Told:
+    """The answer; never raises for what is wrong in the file."""
+    path = Path(asked.path)
+    try:
+        kernel = load(path, asked.name)
+        if asked.shape is None:
+            check(kernel, path)
+            return Told(kernel=_data(kernel))
+        return Told(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
+    except Exception as error:
+        return Told(wrong=complaint(error, path))
+
+
+def _data(kernel: Kernel) -> dict[str, object]:
+    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+    return {name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)}
+
+
+def main() -> None:
+    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
+    end_with_parent()
+    answers = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    answer = told(asked)
+    try:
+        data = msgspec.json.encode(answer)
+    except (TypeError, msgspec.MsgspecError) as error:
+        data = msgspec.json.encode(Told(wrong=f"{Path(asked.path).name}: {error}"))
+    with open(answers, "wb") as pipe:
+        pipe.write(data)
+    os._exit(0)  # whatever threads the file has started
+
+
+if __name__ == "__main__":
+    main()

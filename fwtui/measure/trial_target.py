@@ -1,0 +1,281 @@
+"""`python -P -m fwtui.measure.trial_target`: load a kernel, look at its plan, and run it on small graphs, a finding each.
+
+A TrialRequest as JSON on stdin; on stdout one JSON line for each case that begins and for each finding. What the kernel's
+file prints goes to stderr. Whatever ends this process is told by the one that started it (fwtui.live.trial).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import random
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fwtui.analysis.plan_checks import check_plan, step_names, words
+from fwtui.common.errors import Refused
+from fwtui.common.signals import end_with_parent
+from fwtui.common.text import clean
+from fwtui.common.units import counted
+from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.verify import Verifier, number_words, reference
+from fwtui.experiment.experiment import FULL_CHECK, kernel_named
+from fwtui.experiment.generate import fill_numpy, generate
+from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
+from fwtui.graphs.graph import GraphInput
+from fwtui.measure.cuda_words import what_the_kernel_did
+from fwtui.measure.first_difference import first_difference
+from fwtui.measure.inputs import fill_for
+from fwtui.measure.kernel_file import complaint, load
+from fwtui.measure.trial_cases import Case, ladder, tile_of
+from fwtui.stream.trials import (
+    BROKEN,
+    LEFT_OUT,
+    LOADING,
+    OVER,
+    PLANNING,
+    RACY,
+    RIGHT,
+    WRONG,
+    Begun,
+    Finding,
+    TrialRequest,
+    Where,
+)
+from kernels.plan import Kernel, Rect, Shape
+
+REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
+NAN = "there are numbers that are none (NaN), as infinity minus infinity is"
+WRAPPED = "there are numbers below 0 and no weight is, as where a sum wraps around: is the sentinel too large to be added?"
+Tell = Callable[[Finding | Begun], None]
+
+
+class Failure(NamedTuple):
+    """The first wrong result of a case."""
+
+    how: str
+    distances: np.ndarray
+    odd: str  # what is in it that no relaxation gives
+
+
+class Trial:
+    """One kernel on one device."""
+
+    def __init__(self, request: TrialRequest, tell: Tell):
+        self._request = request
+        self._tell = tell
+        self._verifier = Verifier()
+        self._explained = False  # of wrong cases the first is looked into
+
+    def run(self) -> None:
+        """Tell every finding. Ends early where a case breaks the kernel: the GPU's context is lost, or it will break again."""
+        kernel = self._guarded(LOADING, self._load)
+        if kernel is None:
+            return
+        if self._guarded(PLANNING, lambda: self._plan(kernel)) is None:
+            return
+        engine = self._guarded(LOADING, lambda: self._engine(kernel))
+        if engine is None:
+            return
+        simulated = engine.target.backend == "simulator"
+        tile = self._request.tile or tile_of(kernel, simulated)
+        for case in ladder(kernel, tile, simulated, self._request.sizes):
+            finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
+            if finding is None:
+                return
+            self._tell(finding)
+
+    def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
+        """What the work gives; None where it raised, which is told."""
+        self._tell(Begun(case))
+        try:
+            return work()
+        except Refused as refusal:
+            self._tell(Finding(case=case, outcome=BROKEN, sentence=str(refusal)))
+        except (Exception, SystemExit) as error:
+            sentence = clean(_said(error, Path(self._request.path) if self._request.path else None))
+            where = "" if case in (LOADING, PLANNING) else f"{case}: "
+            self._tell(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
+        return None
+
+    def _load(self) -> Kernel:
+        if self._request.path:
+            return load(Path(self._request.path), self._request.kernel)
+        return kernel_named(self._request.kernel)
+
+    def _engine(self, kernel: Kernel) -> Engine:
+        if kernel.backend == "cpu":
+            return HostEngine.of("cpu")
+        if self._request.device.simulated:
+            from kernels.numba_door.block_threads import take_turns
+
+            take_turns()
+            return HostEngine.of("simulator")
+        from fwtui.engine.cuda_engine import CudaEngine
+
+        return CudaEngine(self._request.device.on("cuda"))
+
+    def _options(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
+        chosen = {name: self._request.options.get(name, value) for name, value in kernel.defaults}
+        return tuple(sorted(chosen.items()))
+
+    def _plan(self, kernel: Kernel) -> bool:
+        """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
+        found = check_plan(kernel, self._options(kernel))
+        if not found:
+            self._tell(
+                Finding(case=PLANNING, outcome=RIGHT, sentence="the plan does every relaxation once, and its steps do not race")
+            )
+        for sentence in found:
+            self._tell(Finding(case=PLANNING, outcome=WRONG, sentence=f"the plan is wrong: {sentence}"))
+        return True
+
+    def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
+        random.seed(1)  # the simulator's order of threads, whatever was tried before
+        n = case.graph.n
+        graph = generate(case.graph, fill_numpy if n <= FULL_CHECK["cpu"] else fill_for(engine, n))
+        shape = Shape(
+            n=graph.n,
+            tile=tile,
+            dtype=case.graph.dtype,
+            nonnegative=graph.low is None or graph.low >= 0,
+            options=self._options(kernel),
+        )
+        about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
+        if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
+            return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
+        program = kernel.build(shape, engine.target)
+        plan = list(kernel.plan(shape, False))
+        buffers = program.allocate()
+        program.load(graph.matrix, buffers, engine.stream)
+        # eagerly first: what is compiled by a launch cannot be captured
+        mode = "graph" if engine.target.backend == "cuda" and "graph" in kernel.launch_modes else "eager"
+        passes = engine.clean_pass(program, plan, buffers, "eager")
+        simulated = engine.target.backend == "simulator"
+        limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
+        checksums: list[str] = []
+        seconds, failed = None, None
+        for repeat in range(SIMULATED_REPEATS if simulated else REPEATS):
+            program.restore(buffers, engine.stream)
+            engine.synchronize()
+            took = passes(lambda: None)
+            if repeat and engine.timed:
+                seconds = took if seconds is None else min(seconds, took)
+            raw = np.array(program.unload(buffers, engine.stream))
+            distances = canonical(raw.copy(), graph, shape.dtype)
+            checksums.append(fletcher64(distances))
+            if failed is None:
+                found = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, kernel.id)
+                if found.verdict not in ("verified", "negative cycle"):
+                    failed = Failure(found.how, distances, _odd(raw, graph))
+            if simulated and repeat and (failed is None or self._explained):
+                break
+            if not repeat and mode == "graph":
+                passes = engine.clean_pass(program, plan, buffers, mode)
+        # around a negative cycle any numbers will do that say so
+        cyclic = graph.may_have_negative_cycles
+        different = 1 if cyclic else len(set(checksums))
+        races = f"ran {len(checksums)} times, {different} different answers: it races"
+        if failed is None:
+            racy = different > 1
+            sentence = f"{case.name}: {races}" if racy else f"{case.name}: right"
+            return Finding(outcome=RACY if racy else RIGHT, sentence=sentence, seconds=seconds, **about)
+        where, told = None, failed.how
+        if not self._explained and not cyclic and graph.n <= limit:
+            self._explained = True
+            where, told = self._where(kernel, shape, engine, graph, failed)
+        racy = different > 1 and not failed.odd
+        told = f"{races}; {told}" if racy else told
+        outcome = RACY if racy else WRONG
+        return Finding(outcome=outcome, sentence=clean(f"{case.name}: {told}"), seconds=seconds, where=where, **about)
+
+    def _where(self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure) -> tuple[Where, str]:
+        """The wrong cells and the step that they come from, and that in words."""
+        wanted = reference(graph, graph.potentials)
+        mask = failed.distances != wanted
+        row, column = (int(place) for place in np.argwhere(mask)[0])
+        got = failed.distances[row, column].item()
+        place: dict[str, Any] = {
+            "row": row,
+            "column": column,
+            "count": int(np.count_nonzero(mask)),
+            "n": graph.n,
+            "got": "not a number" if failed.odd == NAN and got == NO_DISTANCE else number_words(got),
+            "wanted": number_words(wanted[row, column].item()),
+            "mask": np.packbits(mask).tobytes(),
+            "cause": failed.odd,
+        }
+        told = f"wrong at row {row}, column {column}: {place['got']}, expected {place['wanted']}"
+        told += f" ({counted(place['count'], 'wrong cell')})"
+        # what races may come out right while it is looked at
+        looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
+        found = next((look for look in looks if look is not None), None)
+        if found is None:
+            return Where(**place), f"{told}: {failed.odd}" if failed.odd else told
+        plan = list(kernel.plan(shape, True))
+        step, number = plan[found.step], [number for number, _ in kernel.rounds(plan)][found.step]
+        i, j = (int(at) for at in np.argwhere(found.got != found.wanted)[0])
+        writes, side = kernel.places(step.writes), shape.tile
+        where = Where(
+            **{**place, "cause": failed.odd or found.cause},
+            step=found.step,
+            op=clean(step.op),
+            round=number,
+            phase=clean(kernel.phases.get(step.phase, step.phase)),
+            writes=writes,
+            rect=next((w for w in writes if w.top <= i < w.bottom and w.left <= j < w.right), None),
+            block=Rect(i // side * side, j // side * side, (i // side + 1) * side, (j // side + 1) * side) if side > 1 else None,
+        )
+        at = f", {words(where.block)}" if where.block is not None else ""
+        told += f"; it began in {step_names(kernel, plan)[found.step]} (step {found.step + 1} of {len(plan)}){at}"
+        return where, f"{told}: {where.cause}" if where.cause else told
+
+
+def _odd(raw: np.ndarray, graph: GraphInput) -> str:
+    """What no relaxation of distances gives, in words; empty where there is nothing of the kind."""
+    if raw.dtype.kind == "f":
+        return NAN if np.isnan(raw).any() else ""
+    return WRAPPED if (raw < 0).any() and (graph.low is None or graph.low >= 0) else ""
+
+
+def _said(error: BaseException, path: Path | None) -> str:
+    """What an exception says of the kernel."""
+    if did := what_the_kernel_did(str(error)):
+        return f"the kernel {did}"
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
+    if isinstance(error, IndexError) and notes:
+        return f"the kernel reads or writes outside its arrays{notes}: {said}"
+    return f"{said}{notes}"
+
+
+def main() -> None:
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=TrialRequest)
+    end_with_parent()
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1)  # its parent asks where it hangs
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    encoder = msgspec.json.Encoder()
+    with open(answers, "wb") as pipe:
+
+        def tell(told: Finding | Begun) -> None:
+            pipe.write(encoder.encode(told) + b"\n")
+            pipe.flush()
+
+        Trial(request, tell).run()
+        tell(Begun(OVER))
+    os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What a trial of a kernel is asked, and what it finds: one JSON object per line between two processes.
+
+Everything here is data, so that code that shows, counts or grades it needs nothing of what ran the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from fwtui.experiment.device import DeviceId
+from kernels.plan import Rect
+
+# how a case ended: distances right or wrong, other ones each time; what the kernel does not take; and what ends a trial
+RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
+BROKEN, HUNG, DIED = "broken", "hung", "died"
+FINE = (RIGHT, LEFT_OUT)
+LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
+
+
+class TrialRequest(Struct, frozen=True, kw_only=True):
+    """Try this kernel. `path` is its file where it is a user's own, and zero in `tile` the kernel's own."""
+
+    kernel: str
+    path: str = ""
+    device: DeviceId = DeviceId()
+    tile: int = 0
+    options: dict[str, int] = {}
+    sizes: tuple[int, ...] = ()  # graphs besides the small ones
+
+
+class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The wrong cells of a case, and the step after which the matrix first differs from what the plan gives.
+
+    The first three numbers are of the result, all others of the matrix after that step, if one is known.
+    """
+
+    row: int  # the first wrong cell of the result
+    column: int
+    count: int  # wrong cells of the result
+    got: str
+    wanted: str
+    n: int
+    mask: bytes = b""  # the wrong cells, n x n bits row by row, packed by numpy.packbits
+    step: int | None = None  # its index in the plan; None where no single step is known
+    op: str = ""
+    round: int = 0  # from 1
+    phase: str = ""  # its title
+    writes: tuple[Rect, ...] = ()  # all that the step writes
+    rect: Rect | None = None  # that of them with the first wrong cell
+    block: Rect | None = None  # the tile with that cell, where the kernel has tiles
+    cause: str = ""  # what gives exactly these numbers, where something does
+
+    def cells(self) -> Any:
+        """The wrong cells as a NumPy array of n x n truth values."""
+        import numpy as np
+
+        return np.unpackbits(np.frombuffer(self.mask, np.uint8), count=self.n**2).reshape(self.n, self.n).astype(bool)
+
+
+class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finding", tag_field="told"):
+    """What came of one case."""
+
+    case: str
+    outcome: str
+    sentence: str
+    n: int = 0
+    tile: int = 0
+    dtype: str = ""
+    seconds: float | None = None  # of one pass; None in the simulator, and where nothing ran to its end
+    where: Where | None = None
+
+    @property
+    def fine(self) -> bool:
+        return self.outcome in FINE
+
+
+class Begun(Struct, frozen=True, tag="begun", tag_field="told"):
+    """A case begins: if nothing more is heard, this is the one that hangs."""
+
+    case: str
+
+
+def verdict(findings: Iterable[Finding]) -> str:
+    """All of a trial in one sentence: the first thing that is not right, or how many cases were."""
+    told = list(findings)
+    for finding in told:
+        if not finding.fine:
+            return finding.sentence
+    right = [finding for finding in told if finding.outcome == RIGHT and finding.n]
+    if not right:
+        return "nothing was tried: the kernel takes none of the graphs"
+    return f"right in all {len(right)} cases, up to n = {max(finding.n for finding in right)}"

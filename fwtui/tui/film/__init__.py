@@ -1,0 +1,22 @@
+"""A replay as a film: its screens one after the other, in files that play without fwtui."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of file that holds a film; its writer is the function of that name in the module of that name."""
+
+    module: str
+    title: str
+    rate: float  # frames a second, where nothing else is asked for
+    most: int  # bytes: of a larger one frames are left out
+
+
+MEGABYTE = 10**6
+KINDS = {
+    ".html": Kind("page", "a web page", 5, 2 * MEGABYTE),
+    ".cast": Kind("cast", "a recording for asciinema", 5, 16 * MEGABYTE),
+    ".svg": Kind("animation", "an animated picture", 4, 2 * MEGABYTE),
+}

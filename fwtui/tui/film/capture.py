@@ -1,0 +1,257 @@
+"""Making a film: one replay without a terminal is driven from moment to moment, and its screens are kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from math import inf
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.color import blend_rgb
+from rich.segment import Segment
+from rich.style import Style
+from rich.terminal_theme import SVG_EXPORT_THEME
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
+from fwtui.common import units
+from fwtui.learn.cue import cue
+from fwtui.sessions.library import model_of
+from fwtui.sessions.player import Player
+from fwtui.sessions.reader import Loaded
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import settle
+from fwtui.tui.film.film import Cut, Film, Frame, Ink, Lines, Pool, Row, Span, Stop, Stretch
+from fwtui.tui.frame.cue_card import card
+from fwtui.tui.frame.frame import Frame as Screen
+from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.recording import Recording, first_seconds
+
+MOST_FRAMES = 2000
+MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
+DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
+STILL = 1.0  # seconds of a film without a new frame, where nothing happens
+MOST_LOOKS = 20  # at a screen that does not come to rest
+DIM = 0.5
+KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a frame of its own
+BAD = ("failed", "refused", "cancelled")
+
+
+class Moment(NamedTuple):
+    """A frame to be taken: at the marker of that number, or where the recording is then."""
+
+    recorded: float
+    played: float
+    key: bool = False
+    marker: int = 0
+    words: str = ""  # of that marker
+
+
+class Clock:
+    """The film's time and the session's: idle gaps are shortened, and it begins where the cut does."""
+
+    def __init__(self, loaded: Loaded, cut: Cut):
+        self._player = Player(loaded.lines, cut.gap)
+        self._speed = cut.speed
+        self.begin = min(cut.begin or first_seconds(loaded.lines), loaded.duration)
+        self.end = min(max(cut.end, self.begin), loaded.duration)
+        self._player.seek_time(self.begin)
+        self._first = self._player.position
+        self.duration = self.played(self.end)
+
+    def played(self, recorded: float) -> float:
+        self._player.seek_time(recorded)
+        return round(max(self._player.position - self._first, 0.0) / self._speed, DIGITS)
+
+    def recorded(self, played: float) -> float:
+        self._player.seek(played * self._speed + self._first)
+        return self._player.time
+
+    def within(self, recorded: float) -> bool:
+        return self.begin <= recorded <= self.end
+
+
+async def capture(
+    name: str, loaded: Loaded, size: tuple[int, int], place: str, look: Look, cut: Cut, tell: Callable[[float], None]
+) -> Film:
+    """The film of that session; `tell` hears which share (0..1) of its frames is there."""
+    recording = Recording(name, loaded, start=cut.begin)
+    app = FwtuiApp(replay=recording, still=True, place=place, look=look)
+    clock = Clock(loaded, cut)
+    plan = moments(loaded, clock, cut.rate)
+    pool = Pool()
+    frames: list[Frame] = []
+    stops: list[Stop] = []
+    async with app.run_test(size=size) as pilot:
+        await settle(app, pilot)
+        view, player = app.view, recording.player
+        assert view is not None and view.playback is not None
+        for number, moment in enumerate(plan):
+            if moment.marker:
+                player.seek_marker(str(moment.marker))
+            else:
+                player.seek_time(moment.recorded)
+            # what plays says so, up to its end and, in a lecture, up to a marker
+            player.playing = not (player.at_end or (moment.marker and player.stops))
+            app.tick(0.0)
+            if moment.key:  # what people go to is right on the busiest machine
+                await settle(app, pilot)
+            lines = await _screen(app, pilot, pool)
+            frames.append(Frame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
+            if moment.marker:
+                stops.append(await _stop(app, pilot, pool, frames[-1], moment))
+            tell((number + 1) / len(plan))
+        dark = app.current_theme.dark
+    inks, rows = [*pool.inks], [*pool.rows]
+    cells = Counter[str]()
+    for line in frames[-1].lines:
+        for span in rows[line]:
+            cells[inks[span.ink].ground] += cell_len(span.text)
+    model = model_of(loaded)
+    runs = [*model.runs.values()]
+    return Film(
+        width=size[0],
+        height=size[1],
+        ground=cells.most_common(1)[0][0],
+        dark=dark,
+        title=loaded.header.title or name,
+        origin=recording.origin.removeprefix(f"{loaded.header.title} · "),
+        problems=recording.problems,
+        inks=inks,
+        rows=rows,
+        frames=frames,
+        duration=clock.duration,
+        runs=[_stretch(model, run, clock) for run in runs[:MOST_RUNS] if _seen(run, clock)],
+        stops=stops,
+        directed=recording.marks.directed,
+        head=head(PRINTED, "±"),
+        numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
+        table=[printed(model, run) for run in runs[:MOST_RUNS]],
+        left_out=tuple(_left_out(loaded, len(runs))),
+    )
+
+
+def moments(loaded: Loaded, clock: Clock, rate: float) -> list[Moment]:
+    """When frames are taken: so many a second where something happens, and wherever a run begins or ends or a marker stands.
+
+    Of more than MOST_FRAMES fewer are taken, evenly.
+    """
+    player = Player(loaded.lines)
+    step = max(1 / rate, clock.duration / MOST_FRAMES)
+    found = [Moment(clock.begin, 0.0, key=True)]
+    index = player.index_at(clock.begin)
+    for tick in range(1, int(clock.duration / step) + 1):
+        played = round(tick * step, DIGITS)
+        recorded = clock.recorded(played)
+        if (now := player.index_at(recorded)) != index or played - found[-1].played >= STILL:
+            index = now
+            found.append(Moment(recorded, played))
+    keys: list[Moment] = []
+    markers = 0
+    for place, line in enumerate(loaded.lines):
+        event, recorded = line.event, player.due(place)
+        markers += isinstance(event, events.Marker)
+        if not isinstance(event, KEYS) or not clock.within(recorded):
+            continue
+        key = Moment(recorded, clock.played(recorded), True)
+        if isinstance(event, events.Marker):
+            if markers <= MOST_STOPS:
+                keys.append(key._replace(marker=markers, words=event.text))
+        elif not keys or keys[-1] != key:  # what happens at once is seen at once
+            keys.append(key)
+    taken = {key.played for key in keys}
+    near = [*sorted(taken), inf]
+    found = [moment for moment in found if near[bisect_left(near, moment.played - step / 4)] > moment.played + step / 4]
+    last = Moment(clock.end, clock.duration, key=True)
+    found = [moment for moment in found if moment.played < clock.duration - step / 4 or moment.key]
+    found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
+    if len(found) > MOST_FRAMES:
+        found = found[:: -(-len(found) // MOST_FRAMES)]
+    return [*found, last]
+
+
+async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool) -> Lines:
+    """What is on the screen once it has come to rest."""
+    seen: list[Strip] = []
+    for _ in range(MOST_LOOKS):
+        await pilot.pause()
+        now = app.screen._compositor.render_strips()
+        if now == seen:
+            break
+        seen = now
+    return tuple(pool.row(_row(strip, pool)) for strip in seen)
+
+
+async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: Frame, moment: Moment) -> Stop:
+    """The marker at which the recording stands, and what its run answers."""
+    view, screen = app.view, app.screen
+    assert view is not None and isinstance(screen, Screen)
+    view.answered = moment.marker
+    told = card(view, str, roomy=False)
+    answer, lines = (told.answer if told is not None else None), ()
+    if answer is not None:
+        screen.update(True)
+        lines = await _screen(app, pilot, pool)
+    view.answered = None
+    screen.update(True)
+    return Stop(frame.recorded, frame.played, cue(moment.words), answer, frame.lines, lines)
+
+
+def _row(strip: Iterable[Segment], pool: Pool) -> Row:
+    spans: list[Span] = []
+    for text, style, control in strip:
+        if control or not text:
+            continue
+        ink = pool.ink(_ink(style or Style.null()))
+        if spans and spans[-1].ink == ink:
+            spans[-1] = Span(spans[-1].text + text, ink)
+        else:
+            spans.append(Span(text, ink))
+    return tuple(spans)
+
+
+@lru_cache(maxsize=4096)
+def _ink(style: Style) -> Ink:
+    """As Textual's own pictures have it."""
+    theme = SVG_EXPORT_THEME
+    colour = theme.foreground_color if style.color is None else style.color.get_truecolor(theme)
+    ground = theme.background_color if style.bgcolor is None else style.bgcolor.get_truecolor(theme, foreground=False)
+    if style.reverse:
+        colour, ground = ground, colour
+    if style.dim:
+        colour = blend_rgb(colour, ground, DIM)
+    lines = bool(style.underline), bool(style.strike)
+    return Ink(colour.hex, ground.hex, bool(style.bold), bool(style.italic), *lines)
+
+
+def _seen(run: Run, clock: Clock) -> bool:
+    return run.started <= clock.end and (run.finished is None or run.finished >= clock.begin)
+
+
+def _stretch(model: Model, run: Run, clock: Clock) -> Stretch:
+    over = run.finished if run.finished is not None else clock.end
+    begin, end = (min(max(t, clock.begin), clock.end) for t in (run.started, over))
+    return Stretch(
+        run=run.id,
+        title=run.title or run.experiment.kernel,
+        kernel=run.experiment.kernel,
+        said=", ".join([f"n {run.n}", *[units.duration(run.seconds)] * (run.seconds is not None), outcome(model, run)]),
+        begin=clock.played(begin),
+        end=clock.played(end),
+        recorded=(round(begin, DIGITS), round(end, DIGITS)),
+        bad=run.wrong or run.state in BAD,
+    )
+
+
+def _left_out(loaded: Loaded, runs: int) -> Iterator[str]:
+    markers = sum(isinstance(line.event, events.Marker) for line in loaded.lines)
+    for there, most, what in ((runs, MOST_RUNS, "runs"), (markers, MOST_STOPS, "markers")):
+        if there > most:
+            yield f"the first {most:,} of {there:,} {what}"

@@ -1,0 +1,47 @@
+"""A film for asciinema's player: version 2 of its format, of each screen only the rows that changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from fwtui.common.text import clean
+from fwtui.tui.film.film import Film, Ink, Lines, Row
+
+CLEAR = "\x1b[?25l\x1b[2J"  # without a cursor
+
+
+def cast(film: Film) -> str:
+    head = {
+        "version": 2,
+        "width": film.width,
+        "height": film.height,
+        "title": clean(film.title),
+        "env": {"TERM": "xterm-256color"},
+        "duration": film.duration,
+    }
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in (head, *_events(film)))
+
+
+def _events(film: Film) -> Iterator[tuple[float, str, str]]:
+    labels = [(run.begin, f"run {run.run}: {run.title}") for run in film.runs]
+    labels += [(stop.played, stop.cue.said) for stop in film.stops]
+    told: list[tuple[float, str, str]] = [(round(played, 3), "m", clean(words)) for played, words in sorted(labels)]
+    before: Lines = ()
+    for frame in film.frames:
+        changed = [y for y, line in enumerate(frame.lines) if not before or before[y] != line]
+        if changed:
+            drawn = "".join(f"\x1b[{y + 1};1H{_coloured(film.rows[frame.lines[y]], film)}" for y in changed)
+            told.append((frame.played, "o", drawn if before else CLEAR + drawn))
+        before = frame.lines
+    yield from sorted(told, key=lambda event: event[0])
+
+
+def _coloured(row: Row, film: Film) -> str:
+    return "".join(f"\x1b[0;{_codes(film.inks[span.ink])}m{clean(span.text)}" for span in row) + "\x1b[0m"
+
+
+def _codes(ink: Ink) -> str:
+    flags = {"1": ink.bold, "3": ink.italic, "4": ink.underline, "9": ink.strike}
+    colours = (f"{what};2;{';'.join(map(str, bytes.fromhex(c[1:])))}" for what, c in ((38, ink.colour), (48, ink.ground)))
+    return ";".join([*(code for code, holds in flags.items() if holds), *colours])

@@ -1,0 +1,151 @@
+"""What a film is: the rows of its screens, each kept once, and which of them are seen when."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import NamedTuple
+
+from fwtui.learn.cue import Cue
+from fwtui.learn.questions import Answer
+
+
+class Cut(NamedTuple):
+    """Which part of the session a film shows, how fast, and in how many frames."""
+
+    begin: float = 0.0  # recorded seconds
+    end: float = inf
+    rate: float = 5.0  # frames a second of the film
+    gap: float | None = 1.0  # the longest time in which nothing happens
+    speed: float = 1.0  # seconds of the session in one of the film, where nothing is shortened
+
+
+class Ink(NamedTuple):
+    """How characters look; colours are #rrggbb, with dim and reverse already in them."""
+
+    colour: str
+    ground: str
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    strike: bool = False
+
+
+class Span(NamedTuple):
+    text: str
+    ink: int  # its place in Film.inks
+
+
+Row = tuple[Span, ...]
+Lines = tuple[int, ...]  # of a screen, from the top: places in Film.rows
+
+
+class Frame(NamedTuple):
+    """One screen: `recorded` is its time in the session, `played` its time in the film."""
+
+    recorded: float
+    played: float
+    lines: Lines
+    key: bool = False  # a run begins or ends here, a marker stands here: it is never left out
+
+
+class Stretch(NamedTuple):
+    """A run on the timeline, in seconds of the film."""
+
+    run: int
+    title: str
+    kernel: str
+    said: str  # how it ended, in words
+    begin: float
+    end: float
+    recorded: tuple[float, float]  # the same in seconds of the session
+    bad: bool
+
+
+class Stop(NamedTuple):
+    """A marker: what it says or asks, its screen, and that with the answer."""
+
+    recorded: float
+    played: float
+    cue: Cue
+    answer: Answer | str | None
+    lines: Lines
+    answered: Lines  # nothing where it has no answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Film:
+    """Screens of `width` x `height` cells."""
+
+    width: int
+    height: int
+    ground: str  # the colour behind everything
+    dark: bool
+    title: str
+    origin: str
+    problems: tuple[str, ...]
+    inks: Sequence[Ink]
+    rows: Sequence[Row]
+    frames: Sequence[Frame]
+    duration: float  # of the film, seconds
+    runs: Sequence[Stretch] = ()
+    stops: Sequence[Stop] = ()
+    directed: bool = False  # a lecture: it stops at its markers
+    head: Sequence[str] = ()  # of the table of runs
+    numbers: frozenset[int] = frozenset()  # its columns of numbers
+    table: Sequence[Sequence[str]] = ()
+    left_out: tuple[str, ...] = ()  # what there was too much of, in words
+
+    def text(self, lines: Lines) -> str:
+        """A screen as plain text, as `fwtui render` writes it."""
+        return "\n".join(row_text(self.rows[line]) for line in lines).rstrip("\n") + "\n"
+
+    def thinned(self) -> Film:
+        """With every other frame that nothing begins or ends at left out; the last one stays."""
+        last, kept, plain = len(self.frames) - 1, [], 0
+        for place, frame in enumerate(self.frames):
+            plain += not frame.key
+            if frame.key or place in (0, last) or plain % 2:
+                kept.append(frame)
+        if len(kept) == len(self.frames):
+            kept = [frame for place, frame in enumerate(kept) if place % 2 == 0 or place == last]
+        return replace(self, frames=kept).packed()
+
+    def packed(self) -> Film:
+        """Without the rows that no screen has."""
+        used = sorted({line for lines in self._screens() for line in lines})
+        place = {old: new for new, old in enumerate(used)}
+        frames = [frame._replace(lines=tuple(place[line] for line in frame.lines)) for frame in self.frames]
+        stops = [
+            stop._replace(lines=tuple(place[line] for line in stop.lines), answered=tuple(place[line] for line in stop.answered))
+            for stop in self.stops
+        ]
+        return replace(self, rows=[self.rows[old] for old in used], frames=frames, stops=stops)
+
+    def _screens(self) -> Iterable[Lines]:
+        yield from (frame.lines for frame in self.frames)
+        yield from (lines for stop in self.stops for lines in (stop.lines, stop.answered))
+
+    def frame_at(self, played: float) -> int:
+        """The place of the frame that is seen at that time of the film."""
+        return max(bisect_right(self.frames, played, key=lambda frame: frame.played) - 1, 0)
+
+
+def row_text(row: Row) -> str:
+    return "".join(span.text for span in row).rstrip()
+
+
+@dataclass
+class Pool:
+    """Rows and inks while they are gathered, each kept once."""
+
+    inks: dict[Ink, int] = field(default_factory=dict)
+    rows: dict[Row, int] = field(default_factory=dict)
+
+    def ink(self, ink: Ink) -> int:
+        return self.inks.setdefault(ink, len(self.inks))
+
+    def row(self, row: Row) -> int:
+        return self.rows.setdefault(row, len(self.rows))

@@ -1,0 +1,255 @@
+"use strict";
+(async () => {
+  const $ = (id) => document.getElementById(id);
+  const JUMP = 5, PASSING = 3; // seconds: of an arrow key; that a marker's card stays while it plays on
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  async function unpack(text) {
+    if (typeof DecompressionStream === "undefined")
+      throw new Error("this browser cannot unpack it; any that was made since 2023 can");
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  let film;
+  try {
+    film = await unpack($("film").textContent);
+  } catch (error) {
+    $("message").textContent = `The replay does not play here: ${error.message}. You see its last screen; everything below is complete.`;
+    return;
+  }
+
+  const rows = [...$("screen").querySelectorAll(":scope > g")];
+  const recorded = film.frames.map((frame) => frame[0]);
+  const played = film.frames.map((frame) => frame[1]);
+  const drawn = rows.map(() => -1);
+  // the film's time; the marker that it stands at, and how many it has passed
+  let now = 0, marker = 0, gone = 0;
+  let playing = false, speed = 1, last = 0, shown = null;
+
+  // the place of the last value that is not above the limit
+  function upTo(values, limit) {
+    let low = 0, high = values.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (values[middle] <= limit + 1e-6) low = middle + 1; else high = middle;
+    }
+    return low - 1;
+  }
+
+  function between(from, to, value) {
+    const place = upTo(from, value);
+    if (place < 0) return to[0];
+    if (place === from.length - 1) return to[place];
+    const share = (value - from[place]) / (from[place + 1] - from[place]);
+    return to[place] + share * (to[place + 1] - to[place]);
+  }
+
+  const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
+  const runAt = (time) => film.runs.findLast((run) => run[2] <= time + 1e-6);
+
+  function draw(lines) {
+    if (lines === shown) return;
+    shown = lines;
+    lines.forEach((line, y) => {
+      if (drawn[y] === line) return;
+      drawn[y] = line;
+      rows[y].innerHTML = film.rows[line];
+    });
+  }
+
+  function card() {
+    const before = marker;
+    const [time] = film.stops[marker - 1] ?? [];
+    if (marker && Math.abs(now - time) > (playing ? PASSING : 1e-3)) marker = 0;
+    if (before === marker && $("card").dataset.marker === String(marker)) return;
+    $("card").dataset.marker = marker;
+    const said = marker ? $("stops").children[marker - 1].cloneNode(true) : null;
+    said?.querySelector("details")?.removeAttribute("open");
+    $("card").replaceChildren(...(said?.childNodes ?? []));
+  }
+
+  function show() {
+    card();
+    const stop = marker ? film.stops[marker - 1] : null;
+    const answered = $("card").querySelector("details")?.open && stop[2].length;
+    const standing = stop && Math.abs(stop[0] - now) < 1e-3;
+    draw(standing ? (answered ? stop[2] : stop[1]) : film.frames[Math.max(upTo(played, now), 0)][2]);
+    const seconds = between(played, recorded, now), run = runAt(now);
+    $("seek").value = now;
+    $("seek").setAttribute("aria-valuetext", `${clock(seconds)}${run ? `, run ${run[0]}: ${run[1]}` : ""}`);
+    $("clock").textContent = clock(seconds);
+    $("speed").textContent = `${speed}×`;
+    $("play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    $("player").classList.toggle("playing", playing);
+    document.body.dataset.t = seconds.toFixed(3);
+    if (!playing) $("text").textContent = shown.map((line) => film.texts[line]).join("\n").trimEnd() + "\n";
+  }
+
+  function pause() {
+    playing = false;
+    show();
+    const link = `#${marker ? `marker=${marker}` : now >= film.duration ? "end" : `t=${between(played, recorded, now).toFixed(2)}`}`;
+    try {
+      history.replaceState(null, "", link);
+    } catch {
+      // some browsers keep the address of a file as it is
+    }
+  }
+
+  function play() {
+    const next = film.stops[gone];
+    if (film.directed && next && next[0] <= now + 1e-6) return seek(next[0], gone + 1); // several of one moment
+    if (film.directed && marker && now >= film.duration) return seek(film.duration);
+    if (now >= film.duration) now = marker = gone = 0;
+    $("start").hidden = playing = true;
+    last = performance.now();
+    show();
+    requestAnimationFrame(tick);
+  }
+
+  function tick(time) {
+    if (!playing) return;
+    // fewer pictures where the reader asked for less motion
+    if (calm.matches && time - last < 1000) return void requestAnimationFrame(tick);
+    now = Math.min(now + (Math.max(time - last, 0) / 1000) * speed, film.duration);
+    last = time;
+    const stops = film.directed && gone < film.stops.length && film.stops[gone][0] <= now;
+    if (stops) [now] = film.stops[gone];
+    while (gone < film.stops.length && film.stops[gone][0] <= now) {
+      marker = ++gone;
+      if (stops) break;
+    }
+    if (now >= film.duration && !stops) marker = 0;
+    if (stops || now >= film.duration) return pause();
+    show();
+    requestAnimationFrame(tick);
+  }
+
+  function seek(time, at = 0) {
+    now = Math.min(Math.max(time, 0), film.duration);
+    gone = at || film.stops.filter((stop) => stop[0] <= now + 1e-6).length;
+    // the end is the end, whatever stands there
+    marker = at || (gone && now < film.duration && Math.abs(film.stops[gone - 1][0] - now) < 1e-3 ? gone : 0);
+    last = performance.now();
+    $("start").hidden = true;
+    if (playing && now < film.duration) show(); else pause();
+  }
+
+  function say(words) {
+    $("message").textContent = words;
+  }
+
+  function toRun(direction) {
+    const runs = direction > 0 ? film.runs.filter((run) => run[2] > now + 1e-3) : film.runs.filter((run) => run[2] < now - 1e-3).reverse();
+    if (!runs.length) return say(`No run begins ${direction > 0 ? "after" : "before"} this.`);
+    say(`Run ${runs[0][0]}: ${runs[0][1]}`);
+    seek(runs[0][2]);
+  }
+
+  function toMarker(direction) {
+    const target = direction > 0 ? gone + 1 : marker ? marker - 1 : gone;
+    if (target < 1 || target > film.stops.length) return say(`No marker stands ${direction > 0 ? "after" : "before"} this.`);
+    seek(film.stops[target - 1][0], target);
+  }
+
+  function step(direction) {
+    playing = false;
+    let place = upTo(played, now);
+    const from = played[place];
+    while (played[place] === from) place += direction; // several may be of one moment
+    if (place < 0 || place >= played.length) return say(`This is the ${direction > 0 ? "end" : "beginning"}.`);
+    seek(played[place]);
+  }
+
+  function hurry(direction) {
+    const place = film.speeds.indexOf(speed) + direction;
+    speed = film.speeds[Math.min(Math.max(place, 0), film.speeds.length - 1)];
+    show();
+  }
+
+  function answer() {
+    const asked = $("card").querySelector("details");
+    if (asked) asked.open = !asked.open;
+    else say("No question is asked here that the recording can answer.");
+  }
+
+  function full() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else $("player").requestFullscreen?.();
+  }
+
+  async function copy() {
+    pause();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say("The link to this position is on the clipboard.");
+    } catch {
+      say(`The link to this position ends in ${location.hash}: copy it from the address bar.`);
+    }
+  }
+
+  function go() {
+    const words = new URLSearchParams(location.hash.slice(1));
+    const number = (name) => (words.has(name) && words.get(name).trim() !== "" ? Number(words.get(name)) : NaN);
+    const run = film.runs.find((one) => one[0] === number("run"));
+    if (words.has("end")) seek(film.duration);
+    else if (run) seek(run[2]);
+    else if (film.stops[number("marker") - 1]) seek(film.stops[number("marker") - 1][0], number("marker"));
+    else if (number("t") >= 0) seek(between(recorded, played, number("t")));
+    else return false;
+    if (words.has("play")) play();
+    return true;
+  }
+
+  const toggle = () => (playing ? pause() : play());
+  const KEYS = {
+    " ": toggle,
+    ArrowRight: (event) => seek(now + (event.shiftKey ? film.duration / 10 : JUMP)),
+    ArrowLeft: (event) => seek(now - (event.shiftKey ? film.duration / 10 : JUMP)),
+    Home: () => seek(0),
+    End: () => seek(film.duration),
+    "+": () => hurry(1), "=": () => hurry(1), ">": () => hurry(1),
+    "-": () => hurry(-1), "<": () => hurry(-1),
+    n: () => toRun(1), "]": () => toRun(1),
+    p: () => toRun(-1), "[": () => toRun(-1),
+    ")": () => toMarker(1), "(": () => toMarker(-1),
+    ".": () => step(1), ",": () => step(-1),
+    "!": answer,
+    f: full,
+    "?": () => $("keys").showModal(),
+  };
+
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || !Object.hasOwn(KEYS, event.key)) return;
+    // a button, a link and a table keep the keys that they have themselves
+    if (event.key === " " && event.target.closest?.("button, summary, a")) return;
+    if (event.key.startsWith("Arrow") && event.target.closest?.(".wide, pre")) return;
+    event.preventDefault();
+    if (event.key !== "!") say("");
+    KEYS[event.key](event);
+  });
+  $("card").addEventListener("toggle", show, true);
+  $("seek").addEventListener("input", () => seek(Number($("seek").value)));
+  for (const [id, act] of Object.entries({ start: play, play: toggle, slower: () => hurry(-1), faster: () => hurry(1), copy, full, help: KEYS["?"] }))
+    $(id).addEventListener("click", act);
+  $("before").addEventListener("click", () => toRun(-1));
+  $("next").addEventListener("click", () => toRun(1));
+  addEventListener("hashchange", go);
+  document.addEventListener("click", (event) => {
+    // a link to where one is already changes no address
+    const link = event.target.closest?.("a[href^='#']");
+    if (!link) return;
+    if (link.hash === location.hash) go();
+    $("player").scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
+  });
+
+  $("desk").hidden = false;
+  $("card").hidden = !film.stops.length;
+  if (!go()) {
+    show();
+    $("start").hidden = false;
+  }
+  document.body.dataset.ready = "yes";
+})();

@@ -1,0 +1,164 @@
+"""A film as one web page that asks for nothing else: its screens, a timeline, its questions, and a table of its runs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from string import Template
+
+from fwtui import __version__
+from fwtui.common import units
+from fwtui.learn.questions import Answer
+from fwtui.sessions.player import SPEEDS
+from fwtui.tui.film.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
+from fwtui.tui.film.film import Film, Stop, row_text
+
+HERE = Path(__file__).parent
+# of runs on the timeline, one kernel after the other; each can be told from its neighbours on light and on dark
+COLOURS = ("#2a9db0", "#d18b2c", "#8f6fd1", "#5fa34a", "#d1618f", "#4f7fd6", "#b0863f", "#3fa58a")
+BAD = "#d64550"
+
+
+def page(film: Film) -> str:
+    script = _part("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    last, rows = film.frames[-1], [drawn(row, film) for row in film.rows]
+    return Template(_part("page.html")).substitute(
+        # whatever a session says: no other script can run, and nothing can be fetched
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'",
+        version=escaped(__version__),
+        title=escaped(film.title),
+        origin=escaped(film.origin),
+        problems="".join(f'<p class="problem">This recording is not whole: {escaped(words)}.</p>' for words in film.problems),
+        style=_part("page.css"),
+        inks=style_sheet(film),
+        ground=film.ground,
+        scheme="dark" if film.dark else "light",
+        width=film.width * WIDTH,
+        height=film.height * HEIGHT,
+        kind="marked" if film.stops else "",
+        rows="".join(f'<g transform="translate(0 {HEIGHT * y})">{rows[row]}</g>' for y, row in enumerate(last.lines)),
+        text="".join(f"{escaped(row_text(film.rows[line]))}\n" for line in last.lines).rstrip() + "\n",
+        timeline="".join(chain(_bars(film), _ticks(film))),
+        duration=f"{film.duration:.3f}",
+        clock=_clock(last.recorded),
+        legend="".join(_legend(film)),
+        runs="".join(_runs(film)),
+        markers="".join(_markers(film)),
+        left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
+        film=_payload(film, rows),
+        script=script,
+    )
+
+
+def _part(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _payload(film: Film, rows: Sequence[str]) -> str:
+    """What the script plays: packed, since browsers can unpack it, and in letters that end no element."""
+    whole = {
+        "rows": rows,
+        "texts": [row_text(row) for row in film.rows],
+        "frames": [(frame.recorded, frame.played, frame.lines) for frame in film.frames],
+        "duration": film.duration,
+        "runs": [(run.run, run.title, run.begin, run.end) for run in film.runs],
+        "stops": [(stop.played, stop.lines, stop.answered) for stop in film.stops],
+        "directed": film.directed,
+        "speeds": SPEEDS,
+    }
+    return base64.b64encode(zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 9)).decode()
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{seconds % 60:04.1f}"
+
+
+def _colours(film: Film) -> dict[str, str]:
+    kernels = dict.fromkeys(run.kernel for run in film.runs)
+    return {kernel: COLOURS[place % len(COLOURS)] for place, kernel in enumerate(kernels)}
+
+
+def _share(film: Film, played: float) -> str:
+    return f"{100 * min(played / film.duration, 1.0) if film.duration else 0:.3f}%"
+
+
+def _bars(film: Film) -> Iterator[str]:
+    colours = _colours(film)
+    for run in film.runs:
+        words = escaped(f"run {run.run}: {run.title}, {run.said}")
+        place = f"left:{_share(film, run.begin)};width:{_share(film, run.end - run.begin)}"
+        colour = BAD if run.bad else colours[run.kernel]
+        label = f"<span>{escaped(run.title)}</span>"
+        yield f'<a class="bar" tabindex="-1" href="#run={run.run}" title="{words}" style="{place};--run:{colour}">{label}</a>'
+
+
+def _ticks(film: Film) -> Iterator[str]:
+    for number, stop in enumerate(film.stops, 1):
+        words = escaped(f"marker {number}: {stop.cue.said}")
+        kind = "tick asks" if stop.cue.asks else "tick"
+        left = _share(film, stop.played)
+        yield f'<a class="{kind}" tabindex="-1" href="#marker={number}" title="{words}" style="left:{left}"></a>'
+
+
+def _legend(film: Film) -> Iterator[str]:
+    for kernel, colour in _colours(film).items():
+        yield f'<li style="--run:{colour}">{escaped(kernel)}</li>'
+
+
+def _runs(film: Film) -> Iterator[str]:
+    if not film.table:
+        yield "<p>No run was recorded.</p>"
+        return
+    yield '<div class="wide" tabindex="0" role="region" aria-labelledby="runs-caption"><table><caption id="runs-caption">'
+    yield f"{units.counted(len(film.table), 'run')}. A number in the first column leads to where that run ends.</caption>"
+    yield "<thead><tr>"
+    yield "".join(f'<th scope="col"{_side(film, place)}>{escaped(title)}</th>' for place, title in enumerate(film.head))
+    yield "</tr></thead><tbody>"
+    ends = {str(run.run): run.recorded[1] for run in film.runs}
+    for row in film.table:
+        first, *others = row
+        link = f'<a href="#t={ends[first]:.3f}">{escaped(first)}</a>' if first in ends else escaped(first)
+        cells = (f"<td{_side(film, place)}>{escaped(cell)}</td>" for place, cell in enumerate(others, 1))
+        yield f'<tr><th scope="row">{link}</th>{"".join(cells)}</tr>'
+    yield "</tbody></table></div>"
+
+
+def _side(film: Film, place: int) -> str:
+    return ' class="number"' if place in film.numbers else ""
+
+
+def _markers(film: Film) -> Iterator[str]:
+    if not film.stops:
+        return
+    yield f'<section><h2>{"Lecture" if film.directed else "Markers"}</h2><ol id="stops">'
+    for number, stop in enumerate(film.stops, 1):
+        link = f'<a class="when" href="#marker={number}">{_clock(stop.recorded)}</a>'
+        yield f"<li><p>{link} {escaped(stop.cue.said)}</p>{''.join(_answer(stop))}</li>"
+    yield "</ol></section>"
+
+
+def _answer(stop: Stop) -> Iterator[str]:
+    answer = stop.answer
+    if answer is None:
+        if stop.cue.asks:
+            yield '<p class="open">An open question: the recording has no answer.</p>'
+        return
+    yield '<details class="answer"><summary>Show the answer</summary>'
+    if isinstance(answer, Answer):
+        yield f"<p>{escaped(answer.words)}</p>"
+        if answer.parts:
+            parts = (f"<li{_right(p.key, answer.right)}>{escaped(p.title)}: {escaped(p.words)}</li>" for p in answer.parts)
+            yield f"<ul>{''.join(parts)}</ul>"
+    else:
+        yield f"<p>The recording does not say: {escaped(answer)}.</p>"
+    yield "</details>"
+
+
+def _right(key: str, right: Sequence[str]) -> str:
+    return ' class="right"' if key in right else ""

@@ -1,0 +1,103 @@
+"""A kernel's source beside its matrix: in colours, with the functions lit that the present step runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import dedent
+from typing import NamedTuple
+
+from pygments.token import Token
+from textual.content import Content
+from textual.highlight import HighlightTheme, highlight
+
+from fwtui.learn.kernel_source import Part, source
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+
+RUNS, RELAXES, GOES_ON = "▌", "*", "↪"
+LEGEND = f"{RUNS} runs now · {RELAXES} relaxes · {GOES_ON} the line goes on"
+LIT = "on $primary 15%"
+GUTTER = 7  # cells of a line's number and signs
+LEAST_CODE = 20  # cells of code in a line, however narrow the screen is
+
+
+class Running(NamedTuple):
+    """A kernel by its id, and the op of the present step; empty at the beginning."""
+
+    kernel: str
+    op: str = ""
+
+
+class SourceWords(Drawn[Running]):
+    """No line is cut: what does not fit goes on in the next one. `begins` holds the first rows of the op that runs."""
+
+    begins = 0  # row of the function of the op that runs
+    relaxes = 0  # and of the first relaxation that it does
+
+    def draw(self, subject: Running, width: int) -> Sequence[Content]:
+        rows: list[Content] = []
+        self.begins = self.relaxes = 0
+        for part in source(subject.kernel):
+            if subject.op in part.own:
+                self.begins = len(rows)
+            rows.append(line((part.file, MUTED)))
+            runs = subject.op in part.ops
+            for number, code in enumerate(_coloured(part), part.first):
+                relaxes = number in part.relaxing
+                if runs and relaxes and not self.relaxes:
+                    self.relaxes = len(rows)
+                rows += _numbered(number, code, runs, relaxes, width)
+        return rows
+
+    def top(self, height: int) -> int:
+        """The row to scroll to, so that a place of that many rows shows what runs, and its first relaxation if it can."""
+        if self.relaxes < self.begins + height:
+            return self.begins
+        return self.relaxes - height // 2
+
+
+def _coloured(part: Part) -> Iterator[Content]:
+    """The lines of a part, as far to the left as they go."""
+    text = dedent("\n".join(part.lines))
+    yield from highlight(text, language="python" if part.file.endswith(".py") else "cpp", theme=_Theme).split(
+        "\n", allow_blank=True
+    )
+
+
+def _numbered(number: int, code: Content, runs: bool, relaxes: bool, width: int) -> list[Content]:
+    """A line of the source in as many lines as it needs."""
+    indent = len(code.plain) - len(code.plain.lstrip())
+    room = max(width - GUTTER, LEAST_CODE)
+    pieces = list(_broken(code, room, indent + 4))
+    signs = ((RUNS if runs else " ", "$primary"), (RELAXES if relaxes else " ", f"{STRONG} $text-primary"))
+    rows: list[Content] = []
+    for place, piece in enumerate(pieces):
+        head = f"{number:>4} " if place == 0 else f"{GOES_ON:>4} "
+        style = " ".join([LIT] * runs + [STRONG] * relaxes)
+        rows.append(line((head, MUTED), *signs, piece.pad_right(room - piece.cell_length).stylize(style) if style else piece))
+    return rows
+
+
+def _broken(code: Content, room: int, indent: int) -> Iterator[Content]:
+    """A line cut into pieces that fit, after a space where there is one; those that go on are indented."""
+    while code.cell_length > room:
+        at = code.plain.rfind(" ", len(code.plain) - len(code.plain.lstrip()) + 1, room) + 1 or room
+        yield code[:at].rstrip()
+        code = code[at:]
+        code = code.pad_left(indent if indent + 8 < room else 4)
+    yield code
+
+
+class _Theme(HighlightTheme):
+    """Quieter than Textual's: plain names have no colour of their own."""
+
+    STYLES = {
+        Token.Comment: "$text-muted italic",
+        Token.Keyword: "$text-accent",
+        Token.Keyword.Constant: "$text-warning",
+        Token.Operator.Word: "$text-accent",
+        Token.Literal.Number: "$text-warning",
+        Token.Literal.String: "$text-success",
+        Token.Name.Builtin: "$text-secondary",
+        Token.Name.Function: "bold",
+        Token.Name.Decorator: "$text-secondary",
+    }

@@ -1,0 +1,112 @@
+"""A headless Chromium that is driven by WebDriver's own protocol; tests are left out where there is none."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900")
+KEYS = {"left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010", "escape": "\ue00c", "tab": "\ue004"}
+PATIENCE = 20.0  # seconds that only a hang exceeds
+
+
+class Browser:
+    """One window of Chromium."""
+
+    def __init__(self, address: str):
+        self._address = address
+        options = {"binary": CHROMIUM, "args": [*ARGUMENTS], "prefs": {}}
+        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        self._session = self._ask("POST", "/session", capabilities={"alwaysMatch": wanted})["sessionId"]
+
+    def _ask(self, method: str, path: str, **said: Any) -> Any:
+        body = json.dumps(said).encode() if method == "POST" else None
+        request = urllib.request.Request(self._address + path, body, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(json.load(error)["value"]["message"]) from None
+
+    def _do(self, path: str, method: str = "POST", **said: Any) -> Any:
+        return self._ask(method, f"/session/{self._session}{path}", **said)
+
+    def open(self, page: Path, fragment: str = "") -> None:
+        """The page anew, from the disk, once its script has begun or given up."""
+        self._do("/url", url="about:blank")
+        self.show(page, fragment)
+        self.wait("document.body.dataset.ready || document.getElementById('message').textContent")
+
+    def show(self, file: Path, fragment: str = "") -> None:
+        self._do("/url", url=file.as_uri() + fragment)
+
+    def run(self, script: str) -> Any:
+        """The value of an expression of JavaScript."""
+        return self._do("/execute/sync", script=f"return ({script})", args=[])
+
+    def wait(self, condition: str) -> Any:
+        until = time.monotonic() + PATIENCE
+        while not (found := self.run(condition)):
+            assert time.monotonic() < until, f"{condition} never came true"
+            time.sleep(0.02)
+        return found
+
+    def press(self, *keys: str) -> None:
+        pressed = [{"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")]
+        self._do("/actions", actions=[{"type": "key", "id": "keyboard", "actions": pressed}])
+
+    def resize(self, width: int, height: int) -> None:
+        self._do("/window/rect", width=width, height=height)
+
+    def prefer(self, **features: str) -> None:
+        """Media features such as prefers_reduced_motion; none: what the machine prefers."""
+        told = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self._do("/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": told})
+
+    def said(self) -> list[str]:
+        """What the console was told since the last time: errors, and whatever was blocked."""
+        return [entry["message"] for entry in self._do("/se/log", type="browser")]
+
+    def picture(self, out: Path) -> None:
+        out.write_bytes(base64.b64decode(self._do("/screenshot", method="GET")))
+
+    def close(self) -> None:
+        self._do("", method="DELETE")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("needs chromium and chromedriver")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    driver = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        address, until = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
+        while True:
+            try:
+                urllib.request.urlopen(f"{address}/status", timeout=5)
+                break
+            except OSError:
+                assert time.monotonic() < until and driver.poll() is None, "chromedriver does not answer"
+                time.sleep(0.05)
+        window = Browser(address)
+        yield window
+        window.close()
+    finally:
+        driver.terminate()
+        driver.wait(10)

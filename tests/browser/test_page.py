@@ -1,0 +1,179 @@
+"""The page of a replay in a real browser, opened from the disk: it plays, seeks, obeys keys, and shows the terminal's figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fwtui.__main__ import main
+from fwtui.sessions import reader
+from fwtui.sessions.folders import shipped_folder
+from fwtui.tui import filmed, render
+from fwtui.tui.film.film import Cut
+from fwtui.tui.film.page import page
+
+if TYPE_CHECKING:
+    from conftest import Browser
+
+FLAGSHIP = "h200-n4096-naive-blocked"
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+TEXT = "document.getElementById('text').textContent"
+NOW = "Number(document.body.dataset.t)"
+CARD = "document.getElementById('card').textContent"
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("talk") / "talk.html"
+    assert main(["export", FLAGSHIP, "-o", str(out), "--fps", "1"]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("lecture") / "lecture.html"
+    film = filmed(LECTURE, reader.load(LECTURE), (80, 24), Cut(begin=4.0, rate=1))
+    out.write_text(page(film), encoding="utf-8")
+    return out
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_complained_of(browser: Browser) -> object:
+    browser.said()
+    yield
+    assert browser.said() == [], "errors, or something that was blocked"
+
+
+def test_its_last_screen_is_what_render_shows(browser: Browser, talk: Path, tmp_path: Path) -> None:
+    render(shipped_folder() / f"{FLAGSHIP}.fwt.jsonl", None, (120, 40), tmp_path / "end.txt")
+    browser.open(talk, "#end")
+    told = (tmp_path / "end.txt").read_text(encoding="utf-8")
+    assert browser.run(TEXT) == told
+    drawn = browser.run("document.getElementById('screen').textContent")
+    for figure in ("7.88x as fast as Naive", "31.5 ms", "13.1 %"):
+        assert figure in told and figure in drawn
+    assert browser.run("[...document.querySelectorAll('td')].some(cell => cell.textContent === '31.5 ms')")
+
+
+def test_it_plays_to_its_end(browser: Browser, talk: Path) -> None:
+    browser.open(talk)
+    assert browser.run(NOW) < 1 and "No run has begun" in browser.run(TEXT)
+    browser.press(*"++++++", " ")
+    assert browser.run("document.getElementById('speed').textContent") == "64×"
+    assert browser.wait("location.hash === '#end'") and "7.88x as fast" in browser.run(TEXT)
+    browser.press(" ", " ")
+    assert browser.run(NOW) < 29, "from its end it begins again"
+
+
+def test_keys_go_where_they_say(browser: Browser, talk: Path) -> None:
+    browser.open(talk, "#t=12.5")
+    assert browser.run(NOW) == 12.5 and "RUN 1" in browser.run(TEXT)
+    browser.press("n")
+    assert browser.run(NOW) == pytest.approx(21.46, abs=0.01) and "RUN 2" in browser.run(TEXT)
+    browser.press("p")
+    assert browser.run(NOW) == pytest.approx(2.83, abs=0.01)
+    assert "Run 1: Naive" in browser.run("document.getElementById('message').textContent")
+    browser.press("home", "right")
+    after = browser.run(NOW)
+    browser.press("left")
+    assert browser.run(NOW) < 1 < after
+    browser.press("end", ",", ".")
+    assert browser.run("location.hash") == "#end"
+    browser.press("?")
+    assert browser.run("document.getElementById('keys').open")
+    browser.press("escape")
+    assert not browser.run("document.getElementById('keys').open")
+    before = browser.run(NOW)
+    browser.run("document.querySelector('tbody a').click()")
+    assert browser.wait(f"{NOW} !== {before}") and browser.run(NOW) == pytest.approx(14.816, abs=0.01), "where run 1 ends"
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(browser: Browser, talk: Path) -> None:
+    browser.open(talk, "#end")
+    names = []
+    for _ in range(14):
+        browser.press("tab")
+        said = "document.activeElement"
+        names.append(browser.run(f"{said}.getAttribute('aria-label') || {said}.textContent.trim().slice(0, 40)"))
+        assert browser.run(f"{said} === document.body || getComputedStyle({said}).outlineStyle !== 'none'")
+    assert {"Position", "Previous run", "Play", "Next run", "Slower", "Faster", "Copy link", "Full screen", "Keys"} <= {*names}
+
+
+def test_a_lecture_stops_and_answers_when_asked(browser: Browser, lecture: Path) -> None:
+    browser.open(lecture, "#marker=2")
+    assert "Show the answer" in browser.run(CARD) and "92.1 %: 4.43" not in browser.run(TEXT)
+    browser.press("!")
+    assert browser.wait(f"{TEXT}.includes('92.1 %: 4.43 TB/s')"), "the screen itself has the answer"
+    browser.press("!")
+    assert browser.wait(f"!{TEXT}.includes('92.1 %: 4.43 TB/s')")
+    for marker in (3, 4, 5, 6, 7):
+        browser.press(" ")
+        assert browser.wait(f"location.hash === '#marker={marker}'")
+    browser.press(" ")
+    assert browser.wait("location.hash === '#end'"), "the end is an end"
+    browser.press("(")
+    assert browser.run("location.hash") == "#marker=7"
+
+
+def test_with_less_motion_there_are_fewer_pictures(browser: Browser, talk: Path) -> None:
+    browser.prefer(prefers_reduced_motion="reduce")
+    try:
+        browser.open(talk, "#t=6")
+        times = "(window.times ??= [], times.at(-1) === document.body.dataset.t || times.push(document.body.dataset.t), times)"
+        browser.press(" ")
+        seen = browser.wait(f"{times}.length > 2 && times")
+        assert float(seen[2]) - float(seen[1]) >= 0.9
+    finally:
+        browser.prefer()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 420), ("dark", 1500)])
+def test_it_fits_the_window(browser: Browser, talk: Path, scheme: str, width: int) -> None:
+    browser.prefer(prefers_color_scheme=scheme)
+    browser.resize(width, 900)
+    try:
+        browser.open(talk, "#end")
+        assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert 0 < browser.run("document.getElementById('screen').getBoundingClientRect().width") <= width
+        paper = browser.run("getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (scheme == "dark")
+    finally:
+        browser.prefer()
+        browser.resize(1280, 900)
+
+
+def test_a_browser_that_cannot_unpack_says_so_and_shows_the_end(browser: Browser, talk: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.html"
+    old.write_text(talk.read_text(encoding="utf-8").replace('id="film">', 'id="film">!', 1), encoding="utf-8")
+    browser.open(old)
+    assert "does not play here" in browser.run("document.getElementById('message').textContent")
+    assert "7.88x as fast" in browser.run(TEXT) and browser.run("document.getElementById('desk').hidden")
+
+
+def test_no_word_of_a_session_runs(browser: Browser, tmp_path: Path) -> None:
+    evil = "</script><script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
+    marks = [part for words in (evil, f"@phases ?phase {evil}") for part in ("--at", "end 2", words)]
+    out = tmp_path / "evil.fwt.jsonl"
+    assert main(["mark", FLAGSHIP, "--title", evil, *marks, "-o", str(out)]) == 0
+    film = filmed(out, reader.load(out), (120, 40), Cut(begin=23.0, end=23.2, rate=1))
+    (tmp_path / "evil.html").write_text(page(film), encoding="utf-8")
+    browser.open(tmp_path / "evil.html", "#marker=2")
+    browser.press("!", " ", "end")
+    assert browser.run("document.title") == evil and "owned" in browser.run(CARD + " + " + TEXT)
+
+
+def test_the_animated_picture_moves(browser: Browser, tmp_path: Path) -> None:
+    out = tmp_path / "talk.svg"
+    assert main(["export", FLAGSHIP, "-o", str(out), "--from", "20", "--fps", "1"]) == 0
+    browser.show(out)
+    moving = "document.getAnimations().length"
+    assert browser.run(moving) > 3
+    place = "[...document.querySelectorAll('g[id^=l]')].map(g => getComputedStyle(g).transform).join()"
+    seen, seconds = set(), 7.2
+    for share in (0.0, 0.2, 0.99):
+        browser.run(f"document.getAnimations().forEach(a => (a.pause(), a.currentTime = {share} * 1000 * {seconds}))")
+        seen.add(browser.run(place))
+    assert len(seen) == 3

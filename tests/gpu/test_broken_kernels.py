@@ -1,0 +1,33 @@
+"""Kernels that are broken on purpose, on a real GPU: each is found and told in one right sentence, and the next one runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
+
+from fwtui.experiment.device import FIRST_GPU
+from fwtui.live.trial import trial
+from fwtui.stream.trials import verdict
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_what_is_broken_is_told_in_one_sentence(name: str, tmp_path: Path) -> None:
+    edit = EDITS[name]
+    found = []
+    for finding in trial("mine", FIRST_GPU, path=edit.write(tmp_path), seconds=15.0 if edit.outcome == "hung" else 60.0):
+        found.append(finding)
+        if not finding.fine:
+            break
+    assert re.fullmatch(edit.gpu or edit.simulated, verdict(found)), verdict(found)
+
+
+@pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
+def test_what_is_right_is_right_and_timed(file: str) -> None:
+    found = list(trial("mine", FIRST_GPU, sizes=(512,), path=FOLDER / file, seconds=60.0))
+    assert verdict(found) == "right in all 12 cases, up to n = 512", verdict(found)
+    assert all(finding.seconds for finding in found if finding.n)

@@ -1,0 +1,85 @@
+"""The examples in CUDA C++ on a GPU: right, timed, and told of like a rung."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kernels
+from fwtui.experiment import own_kernels
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.measure.own_kernel import admit_here
+from fwtui.measure.runner import Runner
+from fwtui.stream import events
+
+pytestmark = pytest.mark.gpu
+EXAMPLES = Path(kernels.__file__).parent / "examples"
+SIZES = (1, 31, 32, 33, 64, 65, 257)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    from fwtui.engine.cuda_engine import CudaEngine
+
+    return CudaEngine()
+
+
+def told(engine: Any, experiment: Experiment) -> list[events.Event]:
+    said: list[events.Event] = []
+    Runner(said.append, lambda: 0.0).run(1, settle(experiment), engine, lambda: None)
+    return said
+
+
+def verdict(said: list[events.Event]) -> str:
+    return next((f"{e.verdict} {e.how}" for e in said if isinstance(e, events.Verdict)), str(said[-1]))
+
+
+@pytest.mark.parametrize("name", ["one_thread", "tile_32", "tile_64"])
+def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    admit_here(name, str(EXAMPLES / f"{name}.py"), "")
+    kernel = kernel_named(name)
+    wrong: dict[str, str] = {}
+    for n, dtype, tile, launch in product(SIZES, kernel.dtypes, kernel.tiles or (0,), kernel.launch_modes):
+        asked = Experiment(kernel=name, n=n, dtype=dtype, tile=tile, launch=launch, repeats=2, verify="full")
+        found = verdict(told(engine, asked))
+        if not found.startswith("verified"):
+            wrong[f"n {n} {dtype} tile {tile} {launch}"] = found
+    assert not wrong
+    negative = Experiment(kernel=name, n=200, dtype="int32", negative=0.3, density=0.1, repeats=2, verify="full")
+    assert verdict(told(engine, negative)).startswith("verified")
+
+
+def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    admit_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
+    said = told(engine, Experiment(kernel="tile_64", n=1024, repeats=5))
+    assert verdict(said).startswith("verified")
+    occupancy = {e.op: e for e in said if isinstance(e, events.Occupancy)}
+    assert set(occupancy) == {"pivot", "panels", "rest"}
+    rest = occupancy["rest"]
+    assert rest.threads == 256 and rest.shared_bytes == 2 * 64 * 64 * 4 and rest.registers > 0 and rest.source == "driver"
+    (phases,) = [e for e in said if isinstance(e, events.Phases)]
+    assert {part.phase for part in phases.parts} == {"pivot", "panels", "rest"} and phases.seconds > 0
+    assert isinstance(said[-1], events.RunDone) and said[-1].outcome == "done" and said[-1].median
+
+
+def test_a_function_that_writes_beside_its_memory_is_the_gpus_error(
+    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process of its own, whose context is lost."""
+    import subprocess
+    import sys
+
+    for suffix in (".py", ".cu"):
+        text = (EXAMPLES / f"one_thread{suffix}").read_text()
+        (tmp_path / f"far{suffix}").write_text(text.replace("if (i < n && j < n)", "distance += 1L << 42;\n    if (i < n)"))
+    command = [sys.executable, "-P", "-m", "fwtui", "run", "-k", str(tmp_path / "far.py"), "-n", "64", "--trust", "--table"]
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES.parents[1]))
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").write_text("")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 4 and "the GPU reported an error" in done.stderr

@@ -1,0 +1,348 @@
+"""A replay as a film: its frames are the replay's screens, and its three kinds of file hold nothing but the session."""
+
+from __future__ import annotations
+
+import base64
+import html.parser
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import scenes
+
+from fwtui.__main__ import main
+from fwtui.analysis.columns import PRINTED_HEAD
+from fwtui.learn.cue import cue
+from fwtui.learn.questions import Answer, Part
+from fwtui.sessions import reader
+from fwtui.sessions.folders import shipped_folder
+from fwtui.stream import events
+from fwtui.tui import filmed, render
+from fwtui.tui.film import KINDS, Kind, writing
+from fwtui.tui.film.animation import animation, holds
+from fwtui.tui.film.capture import MOST_FRAMES, Clock, moments
+from fwtui.tui.film.cast import cast
+from fwtui.tui.film.drawing import HEIGHT, WIDTH, boxes
+from fwtui.tui.film.film import Cut, Film, Frame, Ink, Span, Stop, Stretch
+from fwtui.tui.film.page import page
+
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+EVIL = (
+    "</script><script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "&lt;b&gt;]]><!-- --> ${title} $$ {0} %s",
+    "a\x1b[2J\x07b\x00c\x9b31m\ufffe",
+    "javascript:alert(1)//",
+    "漢字 ▶ é 🂡",
+)
+
+
+def played(path: Path, cut: Cut, size: tuple[int, int] = (80, 24)) -> Film:
+    return filmed(path, reader.load(path), size, cut)
+
+
+def by_hand(words: str = "words", frames: int = 3) -> Film:
+    """A film of two lines and that many frames in which only the second line changes; the words are wherever words can be."""
+    inks = (Ink("#ffffff", "#000000"), Ink("#00ff00", "#222222", bold=True, strike=True))
+    rows = [(Span(words, 0), Span(" ━█", 1)), *[(Span(f"frame {number}", 0),) for number in range(frames)]]
+    shown = [Frame(2.0 * number, 1.0 * number, (0, number + 1), number == 0) for number in range(frames)]
+    part = Part("a", words, 0.5, words)
+    stops = [
+        Stop(2.0, 1.0, cue(f"@phases ?phase {words}"), Answer(words, None, ("a",), (part,)), (0, 2), (0, 3)),
+        Stop(2.0, 1.0, cue(f"? {words}"), None, (0, 2), ()),
+        Stop(4.0, 2.0, cue(words), words, (0, 3), (0, 1)),
+    ]
+    return Film(
+        width=40,
+        height=2,
+        ground="#000000",
+        dark=True,
+        title=words,
+        origin=words,
+        problems=(words,),
+        inks=inks,
+        rows=rows,
+        frames=shown,
+        duration=frames - 1.0,
+        runs=[Stretch(1, words, words, words, 0.0, 1.0, (0.0, 2.0), False)],
+        stops=stops,
+        directed=True,
+        head=("run", words),
+        numbers=frozenset({1}),
+        table=[("1", words)],
+        left_out=(words,),
+    )
+
+
+class Read(html.parser.HTMLParser):
+    """What is in a page: its elements with their attributes, and its words by element."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: dict[str, list[str]] = {}
+        self._open = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.setdefault(self._open, []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [found for name, found in self.elements if name == tag]
+
+
+def payload(text: str) -> dict[str, Any]:
+    packed = re.search(r'id="film">([A-Za-z0-9+/=]+)</script>', text)
+    assert packed is not None
+    return json.loads(zlib.decompress(base64.b64decode(packed[1])))
+
+
+def screen(events_: Iterator[list[Any]], width: int, height: int) -> str:
+    """What a terminal shows after those events of a cast."""
+    rows = [""] * height
+    for _, kind, text in events_:
+        for y, row in re.findall(r"\x1b\[(\d+);1H((?:(?!\x1b\[\d+;1H).)*)", text if kind == "o" else "", re.DOTALL):
+            rows[int(y) - 1] = re.sub(r"\x1b\[[\d;]*m", "", row)
+    assert all(len(row) <= width for row in rows)
+    return "\n".join(row.rstrip() for row in rows).rstrip("\n") + "\n"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Film]:
+    path = scenes.write(tmp_path_factory.mktemp("film") / "three-runs.fwt.jsonl", scenes.gpu_session())
+    return path, played(path, Cut(rate=0.5))
+
+
+class TestCapture:
+    def test_the_last_frame_is_what_render_shows(self, recorded: tuple[Path, Film], tmp_path: Path) -> None:
+        path, film = recorded
+        done = next(event.t for event in scenes.gpu_session() if isinstance(event, events.RunDone))
+        ended = next(frame for frame in film.frames if frame.recorded == round(done, 3))
+        # on its way it plays, and so it says
+        for at, frame, said in ((None, film.frames[-1], "‖ paused "), (done, ended, "▶ playing")):
+            render(path, at, (80, 24), tmp_path / "screen.txt")
+            assert film.text(frame.lines) == (tmp_path / "screen.txt").read_text().replace("‖ paused ", said)
+
+    def test_every_run_begins_and_ends_in_a_frame_of_its_own(self, recorded: tuple[Path, Film]) -> None:
+        _, film = recorded
+        kept = events.RunStarted | events.RunDone | events.Marker
+        keys = [event.t for event in scenes.gpu_session() if isinstance(event, kept)]
+        there = [frame.recorded for frame in film.frames if frame.key]
+        assert all(any(abs(t - key) < 2e-3 for t in there) for key in keys) and len(there) <= len(keys) + 2
+        assert [(run.run, run.kernel, run.bad) for run in film.runs] == [
+            (1, "naive", False),
+            (2, "katz-kider", False),
+            (3, "katz-kider", False),
+        ]
+        for run in film.runs:  # to the digit: who goes to where it begins sees it
+            assert f"RUN {run.run}" in film.text(film.frames[film.frame_at(run.begin)].lines)
+        assert film.frames[-1].played == film.duration
+        assert film.head[0] == PRINTED_HEAD[0] and [row[0] for row in film.table] == ["1", "2", "3"]
+        assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
+
+    def test_what_is_said_of_a_lecture_is_what_it_answers(self) -> None:
+        film = played(LECTURE, Cut(begin=4.0, end=4.2, rate=1))
+        asked = next(stop for stop in film.stops if stop.cue.asks)
+        assert isinstance(asked.answer, Answer) and asked.answer.words == "92.1 %: 4.43 TB/s of 4.81 TB/s"
+        before, after = film.text(asked.lines), film.text(asked.answered)
+        assert "peak bandwidth" in before and asked.answer.words not in before and asked.answer.words in after
+        assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
+        assert [run.run for run in film.runs] == [4, 8] and film.runs[0].begin == 0.0
+        assert 0 <= film.frames[0].played < film.duration < 0.3, "the cut is all there is"
+
+    def test_a_session_of_nothing(self, tmp_path: Path) -> None:
+        film = played(scenes.write(tmp_path / "none.fwt.jsonl", [scenes.header(), scenes.NO_GPU]), Cut())
+        assert "No run has begun yet" in film.text(film.frames[-1].lines) and not film.table
+        for writer in (page, cast, animation):
+            assert writer(film)
+
+
+class TestMoments:
+    def told(self, seconds: float, runs: int) -> list[events.Event]:
+        """Telemetry twice a second, and runs that begin and end evenly."""
+        started = scenes.run(1, 0.0, scenes.experiment("naive", 64), title="Naive")[0]
+        told: list[events.Event] = [events.Telemetry(t=t / 2) for t in range(int(2 * seconds) + 1)]
+        for run in range(runs):
+            t = (run + 0.1) * seconds / runs
+            told += [
+                events.RunStarted(**{**{f: getattr(started, f) for f in started.__struct_fields__}, "t": t, "run": run}),
+                events.RunDone(t=t + 0.3 * seconds / runs, run=run, outcome="cancelled"),
+            ]
+        return [scenes.header(), *sorted(told, key=lambda event: event.t)]
+
+    @pytest.mark.parametrize(("seconds", "runs"), [(10.0, 2), (20_000.0, 3), (50.0, 3000), (0.0, 1)])
+    def test_there_are_never_too_many_and_the_end_is_among_them(self, tmp_path: Path, seconds: float, runs: int) -> None:
+        loaded = reader.load(scenes.write(tmp_path / "long.fwt.jsonl", self.told(seconds, runs)))
+        clock = Clock(loaded, Cut(gap=None))
+        found = moments(loaded, clock, 5)
+        assert len(found) <= MOST_FRAMES + 2 * min(runs, 3) + 2 and found[-1].recorded == loaded.duration
+        times = [moment.played for moment in found]
+        assert times == sorted(times) and times[-1] == clock.duration
+
+    def test_idle_gaps_are_short_and_speed_makes_all_of_it_shorter(self, tmp_path: Path) -> None:
+        loaded = reader.load(scenes.write(tmp_path / "gaps.fwt.jsonl", self.told(100.0, 2)))
+        whole, short, fast = (Clock(loaded, cut).duration for cut in (Cut(gap=None), Cut(gap=1.0), Cut(gap=1.0, speed=4.0)))
+        assert whole == pytest.approx(100.0) and short < 10 and fast == pytest.approx(short / 4)
+        clock = Clock(loaded, Cut(begin=50.0, gap=1.0))
+        assert clock.played(50.0) == 0.0 and clock.recorded(clock.played(80.0)) == pytest.approx(80.0, abs=0.1)
+
+
+class TestPage:
+    @pytest.mark.parametrize("words", EVIL)
+    def test_no_word_of_a_session_is_markup(self, words: str) -> None:
+        text, plain = page(by_hand(words)), page(by_hand("words"))
+        read, usual = Read(text), Read(plain)
+        found, wanted = ([(tag, set(has)) for tag, has in r.elements if tag != "text"] for r in (read, usual))
+        assert found == wanted, "but for letters that stand alone"
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+        rows = payload(text)["rows"]
+        for row in rows:
+            assert {element.tag for element in ElementTree.fromstring(f"<g>{row}</g>").iter()} <= {"g", "rect", "path", "text"}
+
+    def test_it_asks_for_nothing(self, recorded: tuple[Path, Film]) -> None:
+        path, film = recorded
+        text = page(film)
+        read = Read(text)
+        outside = [value for _, found in read.elements for name, value in found.items() if name in ("src", "href", "action")]
+        assert all(value is not None and value.startswith(("#", "data:,")) for value in outside)
+        assert "://" not in text.replace("http://www.w3.org/2000/svg", "") and "@import" not in text and "url(" not in text
+        policy = next(found["content"] for found in read.all("meta") if found.get("http-equiv"))
+        assert policy is not None and policy.startswith("default-src 'none'")
+        assert "'unsafe-inline'" not in policy.partition("script-src")[2]
+        assert str(path.parent) not in text + json.dumps(payload(text))
+
+    def test_the_runs_are_a_table_that_can_be_read(self, recorded: tuple[Path, Film]) -> None:
+        read = Read(page(recorded[1]))
+        assert read.all("html")[0]["lang"] == "en" and len(read.all("h1")) == 1 and len(read.all("caption")) == 1
+        heads = read.all("th")
+        assert [found["scope"] for found in heads] == ["col"] * len(PRINTED_HEAD) + ["row"] * 3
+        assert len(read.all("td")) == 3 * (len(PRINTED_HEAD) - 1)
+        named = {"aria-label", "title"}
+        assert all(named & set(found) for found in read.all("button") if found.get("type") == "button")
+
+    def test_what_it_plays_are_the_frames(self, recorded: tuple[Path, Film]) -> None:
+        film = recorded[1]
+        played = payload(page(film))
+        for (recorded_at, played_at, lines), frame in zip(played["frames"], film.frames, strict=True):
+            assert (recorded_at, played_at) == (frame.recorded, frame.played)
+            assert "\n".join(played["texts"][line] for line in lines).rstrip("\n") + "\n" == film.text(frame.lines)
+
+
+class TestCast:
+    def test_it_plays_to_the_same_screens(self, recorded: tuple[Path, Film]) -> None:
+        film = recorded[1]
+        head, *told = map(json.loads, cast(film).splitlines())
+        assert (head["version"], head["width"], head["height"]) == (2, 80, 24)
+        assert [event[0] for event in told] == sorted(event[0] for event in told) and {event[1] for event in told} == {"o", "m"}
+        for frame in film.frames:
+            assert screen((event for event in told if event[0] <= frame.played), 80, 24) == film.text(frame.lines)
+        assert cast(by_hand()).count("[1;1H") == 1 and cast(by_hand()).count("[2;1H") == 3, "of a screen only what changed"
+
+    @pytest.mark.parametrize("words", EVIL)
+    def test_no_word_of_a_session_moves_the_cursor(self, words: str) -> None:
+        told = cast(by_hand(words))
+        for line in told.splitlines()[1:]:
+            _, kind, text = json.loads(line)
+            assert not re.search("[\x00-\x1f\x7f-\x9f]", re.sub(r"\x1b\[(\?25l|2J|[\d;]+[Hm])", "", text)), kind
+
+
+class TestAnimation:
+    @pytest.mark.parametrize("words", EVIL)
+    def test_it_is_well_formed_and_has_no_script(self, words: str) -> None:
+        text = animation(by_hand(words))
+        root = ElementTree.fromstring(text)
+        kinds = {element.tag.partition("}")[2] for element in root.iter()}
+        assert kinds <= {"svg", "title", "style", "rect", "defs", "g", "use", "path", "text"}
+        assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]
+        assert "://" not in text.replace("http://www.w3.org/2000/svg", "") or "://" in words
+
+    def test_each_line_jumps_from_row_to_row(self) -> None:
+        text = animation(by_hand())
+        assert "@keyframes k0" not in text and "animation-name:k1" in text, "only the second line changes"
+        steps = re.findall(r"([\d.]+)%\{transform:translate\((-?\d+)px\)\}", text)
+        assert [(float(at), int(x) / -400) for at, x in steps] == [(0.0, 0), (16.67, 1), (33.33, 2), (100.0, 2)]
+        assert "prefers-reduced-motion" in text
+
+    def test_a_cheap_look_says_whether_its_last_screen_is_true(self) -> None:
+        film = by_hand()
+        text = animation(film)
+        assert holds(text, film) and not holds(text, replace(film, rows=[*film.rows[:-1], (Span("another", 0),)]))
+
+
+@pytest.mark.parametrize("character", "─━│┃┏┓┗┛╸╺╹╻├┣╋▀▄█▌▐▁▇▏▕▚░⠁⣿")
+def test_lines_and_blocks_are_drawn_in_their_cell(character: str) -> None:
+    drawn = boxes(character)
+    assert drawn
+    for x, y, width, height in drawn:
+        assert 0 <= x < x + width <= WIDTH and 0 <= y < y + height <= HEIGHT
+
+
+def test_lines_meet_those_of_the_next_cell() -> None:
+    for left, right in ("━┓", "┏━", "╺╸", "─┤", "├─"):
+        ends = {(y, height) for x, y, width, height in boxes(left) if x + width == WIDTH}
+        begins = {(y, height) for x, y, width, height in boxes(right) if x == 0}
+        assert ends and ends == begins, left + right
+
+
+def test_frames_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    film = by_hand(frames=101)
+    whole, kept = writing.written(film, ".cast")
+    assert kept is film
+    monkeypatch.setitem(KINDS, ".cast", Kind("cast", "", 5, len(whole) // 2))
+    content, kept = writing.written(film, ".cast")
+    assert len(content) <= len(whole) // 2 and 2 < len(kept.frames) < 60
+    assert kept.text(kept.frames[-1].lines) == film.text(film.frames[-1].lines) and kept.frames[0].key
+    assert len(kept.rows) < len(film.rows) and [stop.cue for stop in kept.stops] == [stop.cue for stop in film.stops]
+
+
+class TestCommand:
+    @pytest.fixture
+    def export(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+        path = scenes.write(tmp_path / "s.fwt.jsonl", [scenes.header(), scenes.NO_GPU])
+        monkeypatch.chdir(tmp_path)
+
+        def do(*words: str) -> tuple[int, str]:
+            return main(["export", str(path), *words]), capsys.readouterr().err
+
+        return do
+
+    def test_the_ending_says_what_is_made(self, export: Callable[..., Any], tmp_path: Path) -> None:
+        code, words = export("-o", "a.cast", "--size", "60x16", "--ascii")
+        assert code == 0 and words.count("\n") == 1 and words.startswith("fwtui: a.cast is a recording for asciinema: "), words
+        text = (tmp_path / "a.cast").read_text()
+        assert text.startswith('{"version": 2, "width": 60, "height": 16,') and text.isascii()
+        code, words = export("-o", "a.cast")
+        assert code == 2 and "exists already" in words
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("-o", "a.html", "--size", "0x0"), "is not columns x rows"),
+            (("-o", "a.html", "--fps", "99"), "99 pictures a second"),
+            (("-o", "a.html", "--speed", "3"), "speed 3 is not offered"),
+            (("-o", "a.html", "--max-gap", "-1"), "a gap of -1 s"),
+            (("-o", "a.html", "--from", "2", "--to", "1"), "from 2 to 1"),
+            (("-o", "a.html", "--from", "99"), "after the end"),
+            (("-o", "a.html", "--screen", "nowhere"), "no screen 'nowhere'"),
+            (("-o", "a.html", "--theme", "nothing"), "no theme 'nothing'"),
+            (("phases", "-o", "a.html"), "leave out 'phases'"),
+            (("-o", "a.gif"), "ends in none of"),
+            (("-o", "a.csv", "--fps", "3"), "--fps is for a replay"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_in_a_sentence(
+        self, export: Callable[..., Any], tmp_path: Path, words: tuple[str, ...], said: str
+    ) -> None:
+        code, sentence = export(*words)
+        assert code == 2 and said in sentence and sentence.count("\n") == 1, sentence
+        assert not [*tmp_path.glob("a.*")]

@@ -1,0 +1,225 @@
+"""Each hint: a run whose numbers prove it, one that differs in that number and says nothing, and who gets none at all."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fwtui.analysis.hints import CPU, CUDA, hints
+from fwtui.analysis.report import result
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from kernels import registry
+
+GPU = events.Device(t=0.0, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
+FINE = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.7}
+
+
+def run_of(**given: Any) -> Model:
+    """A verified run of 10 ms that no hint is about, but for what is given."""
+    backend, n, seconds = given.get("backend", "cuda"), given.get("n", 1024), given.get("seconds", 0.01)
+    padded = given.get("padded", n)
+    experiment = Experiment(kernel=given.get("kernel", "mine"), n=n, tile=given.get("tile", 32), **given.get("asked", {}))
+    relaxations = padded**3
+    phases = given.get("phases", (("rest", 1.0, 32, relaxations),))
+    moved = int(given.get("bytes_each", 0.5) * relaxations)
+    run: dict[str, Any] = {"run": 1}
+    machine = events.Machine(cores=16)
+    told: list[Any] = [
+        events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=machine),
+        GPU,
+        events.RunStarted(t=1.0, experiment=experiment, title="Mine", backend=backend, phases=(), **run),
+        events.Graph(t=1.0, vertices=n, edges=5, low=1, high=given.get("high", 1000), **run),
+        events.Planned(t=1.0, n=n, padded=padded, steps=8, relaxations=relaxations, device_bytes=moved, **run),
+        events.Stage(t=1.1, name="load", seconds=given.get("copy", 0.001), **run),
+        events.Occupancy(t=1.2, source="driver", **{**OCCUPANCY, **given.get("occupancy", {})}, **run),
+        *(events.Sample(t=1.5 + place / 10, seconds=seconds, since=1.4 + place / 10, **run) for place in range(12)),
+        *(events.Telemetry(t=2.2 + place / 20, **given.get("read", {})) for place in range(8)),
+        events.Phases(
+            t=3.0,
+            seconds=seconds,
+            parts=tuple(
+                events.Part(phase=name, seconds=share * seconds, launches=launches, relaxations=done, device_bytes=moved)
+                for name, share, launches, done in phases
+            ),
+            **run,
+        ),
+        events.Stage(t=3.1, name="unload", seconds=given.get("copy", 0.001), **run),
+        events.Verdict(t=3.1, verdict=given.get("verdict", "verified"), how="", **run),
+        events.Counters(t=3.2, op="rest", values={**FINE, **given.get("counters", {})}, **run),
+        events.RunDone(t=3.2, outcome="done", median=seconds, spread=0.001, count=12, **run),
+    ]
+    if backend == "cpu":
+        told = [one for one in told if not isinstance(one, events.Occupancy | events.Counters | events.Device)]
+    model = Model()
+    for event in told:
+        model.apply(event)
+    return model
+
+
+OCCUPANCY: dict[str, Any] = {
+    "op": "rest",
+    "threads": 256,
+    "registers": 40,
+    "shared_bytes": 8192,
+    "blocks": 6,
+    "warps": 48,
+    "max_warps": 64,
+    "limiters": ("registers",),
+}
+LATENT = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.3}
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what triggers it, what does not, and what is said
+    "launches": (
+        {"phases": (("rest", 1.0, 2000, 1024**3),)},
+        {"phases": (("rest", 1.0, 1000, 1024**3),)},
+        "2,000 launches of 5.00 us each, and starting an empty one takes about 3.00 us; see `resident`",
+    ),
+    "few tiles": (
+        {"phases": (("panels", 0.91, 32, 62 * 32 * 32**3), ("rest", 0.09, 32, 961 * 32 * 32**3))},
+        {"phases": (("panels", 0.2, 32, 62 * 32 * 32**3), ("rest", 0.8, 32, 961 * 32 * 32**3))},
+        "91.0 % of the time is in panels: 62 tiles a launch for 132 SM; see `look-ahead`",
+    ),
+    "bytes": (
+        {"bytes_each": 16},
+        {"bytes_each": 8},
+        "16.0 bytes are asked of memory for each relaxation, as many as 4.00 numbers have; see `katz-kider`",
+    ),
+    "device memory": (
+        {"counters": {"dram_share": 0.85}},
+        {"counters": {"dram_share": 0.5}},
+        "device memory is 85.0 % busy (counters); see `register-tiled`",
+    ),
+    "spills": (
+        {"occupancy": {"spill_bytes": 48, "registers": 255}},
+        {"occupancy": {"spill_bytes": 16}},
+        "rest keeps 48 bytes of each thread in device memory, beside 255 registers; see `register-tile`",
+    ),
+    "shared memory": (
+        {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 98304, "blocks": 1, "warps": 8}},
+        {"occupancy": {"limiters": ("shared memory",), "shared_bytes": 32768, "blocks": 4, "warps": 32}},
+        "96.0 KiB of shared memory limit rest to 1 block per SM: 8 of 64 warps; see `staged-row-major`",
+    ),
+    "registers": (
+        {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}, "counters": LATENT},
+        {"occupancy": {"registers": 168, "blocks": 1, "warps": 8}},
+        "168 registers a thread limit rest to 8 of 64 warps, and compute is 30 % busy, memory 20 % (counters); see `optimized`",
+    ),
+    "resident warps": (
+        {"read": {"sm_occupancy": 0.2}},
+        {"read": {"sm_occupancy": 0.5}},
+        "20.0 % of the warps were resident (GPM), and 75.0 % could be; see `look-ahead`",
+    ),
+    "idle lanes": (
+        {"occupancy": {"threads": 100}},
+        {"occupancy": {"threads": 96}},
+        "rest has blocks of 100 threads: 28 of the 32 lanes of its last warp never work; see `naive`",
+    ),
+    "narrow tile": (
+        {"tile": 8},
+        {"tile": 16},
+        "a row of a tile is 32 bytes, and a warp can load 128 at once; see `register-tiled`",
+    ),
+    "scattered loads": (
+        {"counters": {"global_load_sectors": 32e6, "global_load_requests": 1e6}},
+        {"counters": {"global_load_sectors": 4e6, "global_load_requests": 1e6}},
+        "a load of a warp touches 32.0 pieces of 32 bytes, where 4 hold as many numbers (counters); see `naive`",
+    ),
+    "bank conflicts": (
+        {"counters": {"shared_load_conflicts": 5e6, "shared_load_wavefronts": 1e7}},
+        {"counters": {"shared_load_conflicts": 5e5, "shared_load_wavefronts": 1e7}},
+        "50.0 % of the loads from shared memory wait for a bank that another thread asks (counters); see `staged-row-major`",
+    ),
+    "instructions": (
+        {"counters": {"integer_instructions_per_relaxation": 6.0}},
+        {"counters": {"integer_instructions_per_relaxation": 2.0}},
+        "6.00 integer instructions for each relaxation, whose own are at most two (counters); see `optimized`",
+    ),
+    "operands": (
+        {"counters": {"shared_load_bytes": 8e9, "relaxations": 1e9}},
+        {"counters": {"shared_load_bytes": 1e9, "relaxations": 1e9}},
+        "8.00 bytes of shared memory are read for each relaxation: both operands, every time (counters); see `register-tiled`",
+    ),
+    "padding": (
+        {"n": 1000, "padded": 1088},
+        {"n": 1000, "padded": 1024},
+        "1,000 vertices are padded to 1,088, to whole tiles: 1.29x the relaxations; see `katz-kider`",
+    ),
+    "number type": (
+        {"high": 10, "kernel": "katz-kider"},
+        {"high": 17, "kernel": "katz-kider"},
+        "no path is longer than 10,230, which int16 holds in half the bytes of float32; see `blocked-vector`",
+    ),
+    "copies": (
+        {"copy": 0.02, "kernel": "katz-kider"},
+        {"copy": 0.002, "kernel": "katz-kider"},
+        "copying in and out takes 40.0 ms, and computing 10.0 ms; pinned memory is offered; see `naive`",
+    ),
+    "cores": (
+        {"backend": "cpu", "read": {"cpu_utilisation": 0.0625}},
+        {"backend": "cpu", "read": {"cpu_utilisation": 0.9}},
+        "1.0 of 16 cores were busy; see `tiled-cpu`",
+    ),
+    "vectors": (
+        {"backend": "cpu", "seconds": 1.0, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
+        {"backend": "cpu", "seconds": 0.01, "read": {"cpu_utilisation": 0.9, "cpu_clock_mhz": 3000.0}},
+        "0.025 relaxations a clock on each busy core, where one vector instruction does several; see `tiled-cpu`",
+    ),
+}  # fmt: skip
+
+
+def said(model: Model) -> dict[str, str]:
+    return {hint.key: str(hint) for hint in hints(model, model.runs[1])}
+
+
+def test_every_hint_is_tested_here_and_sees_a_rung() -> None:
+    assert list(CASES) == [key for key, _, _ in (*CUDA, *CPU)]
+    assert {see for _, see, _ in (*CUDA, *CPU)} <= set(registry())
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_a_hint_is_given_where_its_numbers_are_and_nowhere_else(key: str) -> None:
+    triggering, not_triggering, sentence = CASES[key]
+    assert said(run_of(**triggering)).get(key) == sentence
+    assert key not in said(run_of(**not_triggering))
+
+
+def test_a_run_that_nothing_can_be_said_of_has_no_hints() -> None:
+    assert said(run_of()) == {}
+    assert result(run_of(), run_of().runs[1])["hints"] == []
+
+
+def test_hints_are_part_of_a_run_as_data() -> None:
+    model = run_of(**CASES["bytes"][0])
+    assert result(model, model.runs[1])["hints"] == [CASES["bytes"][2]]
+
+
+@pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"backend": "simulator"}])
+def test_what_is_wrong_or_not_timed_gets_none(change: dict[str, Any]) -> None:
+    assert said(run_of(**CASES["bytes"][0], **change)) == {}
+
+
+def test_what_is_near_its_limit_gets_none() -> None:
+    model = run_of(**CASES["bytes"][0])
+    rate = 1024**3 / 0.01
+    limit = events.Limits(t=4.0, backend="cuda", forms=(events.FormLimit("float32", rate * 2),), complete=True)
+    model.apply(limit)
+    assert said(model)
+    model.apply(replace(limit, forms=(events.FormLimit("float32", rate * 1.1),)))
+    assert said(model) == {}
+
+
+def test_a_rung_is_not_sent_to_itself_or_down_the_ladder() -> None:
+    for kernel in ("katz-kider", "register-tiled"):
+        assert said(run_of(kernel=kernel, **CASES["bytes"][0])) == {}
+    assert "idle lanes" in said(run_of(kernel="register-tiled", **CASES["idle lanes"][0]))
+
+
+@pytest.mark.parametrize("odd", [0.0, 1e-300, 9.2e18])
+def test_numbers_that_cannot_be_break_nothing(odd: float) -> None:
+    keys = "global_load_sectors global_load_requests shared_load_conflicts shared_load_wavefronts shared_load_bytes relaxations"
+    model = run_of(counters=dict.fromkeys(keys.split(), odd), seconds=max(odd, 1e-9) if odd < 1e9 else 1e9, copy=0.0)
+    assert not re.search("inf|nan", " ".join(said(model).values()))

@@ -1,0 +1,140 @@
+"""Plans that are broken on purpose: each is told in one sentence that names the step and its cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from fwtui.analysis.plan_checks import MOST_STEPS, check_plan, troubles, words
+from kernels import registry
+from kernels.plan import Cost, Kernel, Rect, Shape, Step
+
+BLOCKED, NAIVE, AHEAD = (registry()[name] for name in ("katz-kider", "naive", "look-ahead"))
+SHAPE = Shape(12, 4)
+Change = Callable[[list[Step]], list[Step]]
+
+
+def broken(kernel: Kernel, change: Change) -> Kernel:
+    """The kernel with its plan changed, as far as there is something to change."""
+
+    def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+        yield from change(list(kernel.plan(shape, stepwise)))
+
+    return replace(kernel, plan=plan)
+
+
+def at(index: int, **changes: object) -> Change:
+    """Another step in that place, in plans that have one."""
+    return lambda plan: [replace(step, **changes) if place == index else step for place, step in enumerate(plan)]  # type: ignore[arg-type]
+
+
+def without(index: int) -> Change:
+    return lambda plan: [step for place, step in enumerate(plan) if place != index]
+
+
+def swapped(one: int, other: int) -> Change:
+    def change(plan: list[Step]) -> list[Step]:
+        if len(plan) > other:
+            plan[one], plan[other] = plan[other], plan[one]
+        return plan
+
+    return change
+
+
+def on_two_lanes(plan: list[Step]) -> list[Step]:
+    return [replace(step, lane=1) if step.phase == "rest" else step for step in plan]
+
+
+WRONG: dict[str, tuple[Kernel, Change, str]] = {
+    "no steps": (BLOCKED, lambda plan: [], "the plan has no step"),
+    "an unknown phase": (BLOCKED, at(1, phase="panel"), "step 1 is of the phase 'panel', which the kernel does not name"),
+    "nothing written": (BLOCKED, at(1, writes=()), "panels of round 1 writes nothing"),
+    "beyond the matrix": (
+        BLOCKED,
+        at(1, reads=(Rect(0, 0, 4, 16),)),
+        "panels of round 1 names rows 0-3, columns 0-15, which is no part of a matrix of 12 x 12",
+    ),
+    "written twice": (
+        BLOCKED,
+        at(1, writes=(Rect(0, 4, 4, 12), Rect(0, 8, 4, 12))),
+        "panels of round 1 writes rows 0-3, columns 8-11 twice",
+    ),
+    "waits for itself": (BLOCKED, at(2, after=(2,)), "rest of round 1 (step 2) waits for step 2, which is not before it"),
+    "a race": (
+        BLOCKED,
+        on_two_lanes,
+        "panels of round 1 writes rows 0-3, columns 4-11, which rest of round 1 reads at the same time",
+    ),
+    "a step too few": (
+        BLOCKED,
+        without(2),
+        "256 of 1,728 relaxations are never done, the first of them row 4, column 4 over k = 0",
+    ),
+    "a panel twice": (
+        BLOCKED,
+        lambda plan: [*plan, plan[1]],
+        "rows 0-3, columns 4-11 are relaxed over k = 0 twice, by panels of round 1",
+    ),
+    "no k to be known": (
+        BLOCKED,
+        at(2, cost=Cost(100, 0)),
+        "rest of round 1 claims 100 relaxations of 64 cells, and what it reads does not say over which vertices k",
+    ),
+    "rest before its panels": (
+        BLOCKED,
+        swapped(1, 2),
+        "rest of round 1 uses row 4, column 1 before panels of round 1 has relaxed it",
+    ),
+    "the next pivot before this rest": (
+        BLOCKED,
+        swapped(2, 3),
+        "pivot of round 2 uses row 4, column 5 before rest of round 2 has relaxed it",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_broken_plan_is_told_in_one_sentence(name: str) -> None:
+    kernel, change, sentence = WRONG[name]
+    told = troubles(broken(kernel, change), SHAPE)[0]
+    assert told.startswith(sentence), told
+
+
+def test_every_forgotten_wait_of_look_ahead_is_a_race() -> None:
+    shape = Shape(20, 4, options=AHEAD.defaults)
+    waiting = [index for index, step in enumerate(AHEAD.plan(shape, False)) if step.after]
+    assert waiting
+    for index in waiting:
+        found = troubles(broken(AHEAD, at(index, after=())), shape)
+        assert found, index
+        for sentence in found:
+            assert re.fullmatch(
+                r".+ of round \d+ writes rows? .+, columns? .+, which .+ (reads|writes) at the same time", sentence
+            )
+
+
+def test_what_a_step_needs_and_does_not_say_is_found() -> None:
+    forgotten = broken(NAIVE, lambda plan: [replace(step, reads=step.reads[:1]) for step in plan])
+    (told,) = troubles(forgotten, Shape(5))
+    assert "is made of cells that its step does not say it reads" in told
+
+
+def test_a_plan_without_end_is_not_gone_through_for_ever() -> None:
+    step = next(iter(NAIVE.plan(Shape(4), False)))
+    endless = replace(NAIVE, plan=lambda shape, stepwise: (step for _ in count()))
+    (told,) = troubles(endless, Shape(4))
+    assert f"more than {MOST_STEPS:,} steps" in told
+
+
+def test_the_smallest_graph_that_shows_it_is_named() -> None:
+    (told,) = check_plan(broken(BLOCKED, without(2)))
+    assert told.endswith("(n = 5, tile 4)") and check_plan(BLOCKED) == []
+
+
+def test_rectangles_in_words() -> None:
+    assert words(Rect(0, 32, 32, 64)) == "rows 0-31, columns 32-63"
+    assert words(Rect(5, 7, 6, 8)) == "row 5, column 7"

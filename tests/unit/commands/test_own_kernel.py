@@ -1,0 +1,97 @@
+"""A user's own kernel on the command line: asked about, run, recorded, and never run again by what only looks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from own_files import TELLS, written
+
+from fwtui.__main__ import main
+from fwtui.experiment import own_kernels
+from fwtui.machine import trust
+
+QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings" / "config.toml"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "config.toml").write_text("")
+    yield
+
+
+def test_a_file_of_a_new_folder_is_not_run_unless_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "hw", more=TELLS)
+    assert main(["run", "-k", f"serial,{path}", *QUICK]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1 and "can do whatever Python can do" in said.err and "--trust" in said.err
+    assert not path.with_suffix(".ran").exists() and not trust.trusted(path)
+    trust.trust(path)
+    assert trust.trusted(path.with_name("other.py")) and not trust.trusted(path.parent / "inner" / "other.py")
+
+
+def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_runs_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, session = written(tmp_path / "hw", more=TELLS), tmp_path / "own.fwt.jsonl"
+    assert main(["run", "-k", f"serial,{path}", "--baseline", str(path), "--trust", "--record", str(session), *QUICK]) == 0
+    mine, serial = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (mine["kernel"], mine["verified"], mine["checksum"]) == ("mine", True, serial["checksum"])
+    assert str(tmp_path / "hw") not in session.read_text() and '"kind":"source"' not in session.read_text()
+    assert trust.trusted(path)
+    path.with_suffix(".ran").unlink()
+    monkeypatch.setattr(own_kernels, "_known", {})
+    monkeypatch.chdir(path.parent)
+    for words in (
+        ["replay", str(session)],
+        ["check", str(session)],
+        ["compare", str(session), "--phases"],
+        ["export", str(session), "-o", str(tmp_path / "runs.csv")],
+        ["trim", str(session), "-o", str(tmp_path / "cut.fwt.jsonl"), "--runs", "1"],
+        ["list", str(tmp_path)],
+        ["render", str(session), "-o", str(tmp_path / "picture.txt")],
+        ["render", str(session), "--screen", "explain", "-o", str(tmp_path / "explain.txt")],
+        ["render", str(session), "--screen", "compare", "-o", str(tmp_path / "compare.txt")],
+    ):
+        assert main(words) == 0, (words, capsys.readouterr().err)
+    assert not path.with_suffix(".ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "sentence"),
+    [
+        ("range(n):", "range(n)", 2, "mine.py:14: SyntaxError: expected ':': for k in range(n)"),
+        (
+            "return CpuProgram(shape,",
+            "return CpuProgram(shepe,",
+            2,
+            "mine.py:25: NameError: name 'shepe' is not defined: return C",
+        ),
+        ("np.minimum(distance, ", "np.minimum(distance + 1, ", 1, "wrong"),
+    ],
+)
+def test_a_mistake_in_it_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, code: int, sentence: str
+) -> None:
+    path = written(tmp_path / "hw", "mine.py", (old, new))
+    assert main(["run", "-k", str(path), "--trust", *QUICK]) == code
+    said = capsys.readouterr()
+    assert sentence in said.err + said.out and "Traceback" not in said.err
+
+
+def test_its_own_options_are_swept_like_those_of_the_rungs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = 'options=(Option("depth", (1, 2, 3), 2, "how deep"),), dtypes='
+    path = written(tmp_path, "mine.py", ("dtypes=", options), ("import Cost", "import Option, Cost"))
+    assert main(["sweep", "-k", str(path), "--trust", "--option", "depth=1,3", *QUICK[:2], "--json", "--telemetry-hz", "0"]) == 0
+    cells = [json.loads(line) for line in capsys.readouterr().out.splitlines()][:-1]
+    assert [cell["experiment"]["options"] for cell in cells] == [{"depth": 1}, {"depth": 3}]
+    assert main(["run", "-k", str(path), "--option", "depth=9", *QUICK]) == 2
+    assert "depth 9 is not offered by mine; choose 1, 2 or 3" in capsys.readouterr().err
+    assert main(["run", "-k", str(path), "--option", "width=9", *QUICK]) == 2
+    assert "--option 'width=9' is not NAME=VALUE of an option that a kernel has" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+"""Kernels of a user's own in a process that loads none: their names, and what is asked of another process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from own_files import TELLS, written
+
+from fwtui.common.errors import Refused
+from fwtui.experiment import own_kernels
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.experiment.own_kernels import admit, located, name_for
+from fwtui.learn.kernel_source import Part, source
+from fwtui.learn.stepping import Stepping, stepping
+from kernels.plan import Cost, Shape
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    yield
+
+
+def test_an_admitted_file_is_a_kernel_by_its_name_and_by_its_path(tmp_path: Path) -> None:
+    path = written(tmp_path, "only_here.py", more=TELLS)
+    assert admit(path) == "only-here" and path.with_suffix(".ran").exists()
+    kernel = kernel_named("only-here")
+    assert kernel is kernel_named(str(path)) and (kernel.backend, kernel.dtypes) == ("cpu", ("float32",))
+    assert [(step.args, step.cost) for step in kernel.plan(Shape(2), True)] == [((0,), Cost(4, 0)), ((1,), Cost(4, 0))]
+    assert not any("only_here" in name for name in sys.modules), "this process ran it"
+
+
+def test_its_experiment_has_its_fingerprint_and_no_path(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    settled = settle(Experiment(kernel=admit(path), n=5))
+    assert settled.kernel == "mine" and len(settled.code) == 16 and str(tmp_path) not in str(settled)
+    assert settle(changed(settled, kernel="serial")).code == ""
+    path.write_text(path.read_text() + "# other\n")
+    assert settle(changed(settled, code="")).code != settled.code == settle(settled).code
+
+
+def test_its_plan_can_be_followed_step_by_step(tmp_path: Path) -> None:
+    at: Stepping = stepping(Experiment(kernel=admit(written(tmp_path)), n=5))
+    assert len(at.trace.moments) == 5
+
+
+def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    name = admit(path)
+    assert shown(name).lines[0] == '"""Row by row, in NumPy."""' and not shown(name).relaxing
+    path.write_text("@jit\ndef relax(d, k):\n\td[0, 0] = min(d[0, 0], d[0, k])\n")
+    assert shown(name).relaxing == {3} and shown(name).lines[2].startswith("    d[0, 0]")
+    path.write_text("def relax(:\n")
+    assert shown(name).lines[0] == "def relax(:"
+    (tmp_path / "mine.cu").write_text("// in C++\n")
+    assert (shown(name).file, shown(name).lines[0]) == ("mine.cu", "// in C++")
+
+
+def shown(name: str) -> Part:
+    (part,) = source(name)
+    return part
+
+
+def test_names_are_those_of_the_files_and_never_of_another_kernel(tmp_path: Path) -> None:
+    names = [name_for(tmp_path / "hw" / file) for file in ("mine.py", "My_Kernel 2.py", "naive.py", "auto.py", "numpy.py")]
+    assert names == ["mine", "my-kernel-2", "hw-naive", "hw-auto", "hw-numpy"]
+    first, second = (admit(written(tmp_path / folder)) for folder in ("a", "b"))
+    assert (first, second, admit(tmp_path / "a" / "mine.py")) == ("mine", "b-mine", "mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("gone.py", "the kernel 'gone.py' cannot be read: there is no such file; `fwtui new gone.py` writes one"),
+        ("notes.txt", "'notes.txt' is no kernel's file, which ends in .py"),
+        ("folder.py", "the kernel 'folder.py' is no file"),
+    ],
+)
+def test_what_is_no_kernel_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sentence: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.py").mkdir()
+    with pytest.raises(Refused) as refusal:
+        located(name)
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_a_file_that_was_not_admitted_is_no_kernel(tmp_path: Path) -> None:
+    path = written(tmp_path, more=TELLS)
+    with pytest.raises(Refused, match="there is no kernel"):
+        kernel_named(str(path))
+    assert not path.with_suffix(".ran").exists()
+
+
+def test_a_file_that_hangs_or_ends_its_process_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_kernels, "MOST_SECONDS", 1.0)
+    with pytest.raises(Refused, match=r"hangs.py takes more than 1 s to say what it is; look for a loop that does not end"):
+        admit(written(tmp_path, "hangs.py", more="while True: pass\n"))
+    with pytest.raises(Refused, match=r"ends.py ended the process that loaded it \(exit code 3\)"):
+        admit(written(tmp_path, "ends.py", more="import os; os._exit(3)\n"))
+    with pytest.raises(Refused, match=r"wrong.py:\d+: NameError: name 'nothing' is not defined"):
+        admit(written(tmp_path, "wrong.py", more="nothing\n"))

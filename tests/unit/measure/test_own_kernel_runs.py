@@ -1,0 +1,104 @@
+"""Runs of a user's own kernel: what a session tells of it, and what it never does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from own_files import written
+
+from fwtui.analysis.plan_film import Film, film_of
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment import own_kernels
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.measure import own_kernel
+from fwtui.measure.own_kernel import Asked, admit_here, plan_told, told
+from fwtui.measure.runner import Runner
+from fwtui.stream import codec, events
+from fwtui.stream.model import Model
+from kernels.own import fingerprint
+from kernels.plan import Shape, Target
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    monkeypatch.setattr(own_kernel, "_loaded", {})
+    yield
+
+
+def ran(path: Path, **more: Any) -> list[events.Event]:
+    """What a worker tells of a run on seven vertices, as it is recorded."""
+    admit_here("mine", str(path), "")
+    said: list[events.Event] = []
+    runner = Runner(said.append, lambda: 0.0)
+    asked = settle(Experiment(kernel="mine", n=7, repeats=2, verify="full"))
+    runner.run(1, asked, HostEngine(Target("cpu")), lambda: None, **more)
+    return [event for one in said if isinstance(event := codec.decode(codec.encode(one)[:-1]), events.Event)]
+
+
+def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
+    model = Model()
+    said = ran(written(tmp_path))
+    for event in said:
+        model.apply(event)
+    assert model.runs[1].verified and model.runs[1].experiment.code == fingerprint(tmp_path / "mine.py")
+    assert str(tmp_path) not in repr(said) and not any(isinstance(event, events.Source) for event in said)
+
+
+def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model()
+    for event in ran(written(tmp_path)):
+        model.apply(event)
+    of_plan = Film.of(kernel_named("mine"), Shape(7))
+    monkeypatch.setattr(own_kernels, "_known", {})  # as in a replay
+    film = film_of(model.runs[1])
+    assert film is not None and film.develop() and of_plan.develop()
+    assert [film.at(done) for done in range(0, 343, 49)] == [of_plan.at(done) for done in range(0, 343, 49)]
+    assert film.relaxations == 343 and film.rounds == 7
+    torn = Model()
+    for event in ran(written(tmp_path)):
+        torn.apply(events.Plan(t=0.0, run=1, of=8, steps=event.steps) if isinstance(event, events.Plan) else event)
+    assert film_of(torn.runs[1]) is None, "a part of a plan is no plan"
+
+
+def test_a_long_plan_is_told_in_at_most_so_many_steps_with_all_its_work() -> None:
+    kernel, shape = kernel_named("naive"), Shape(1200)
+    parts = list(plan_told(kernel, shape))
+    steps = [step for part in parts for step in part["steps"]]
+    assert len(steps) == parts[0]["of"] <= 512 and all(len(part["steps"]) <= events.PLAN_STEPS for part in parts)
+    assert sum(step.relaxations for step in steps) == 1200**3
+    assert all(len(codec.encode(events.Plan(t=0.0, run=1, **part))) < codec.MAX_LINE for part in parts)
+
+
+def test_its_source_is_told_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    (tmp_path / "mine.cu").write_text("\tint x;\n" * 500)
+    parts = [event for event in ran(path, source=True) if isinstance(event, events.Source)]
+    assert [line for part in parts for line in part.lines if part.file == "mine.py"] == path.read_text().splitlines()
+    cuda = [part for part in parts if part.file == "mine.cu"]
+    assert [part.first for part in cuda] == [1, 201, 401] and cuda[0].lines[0] == "    int x;"
+    (tmp_path / "mine.cu").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 3000)
+    parts = [event for event in ran(path, source=True) if isinstance(event, events.Source)]
+    assert sum(len(line) for part in parts for line in part.lines) < own_kernel.MOST_SOURCE
+    assert parts[-1].lines[-1] == "(the rest was not recorded)"
+
+
+def test_what_runs_is_what_was_asked_for(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    admit_here("mine", str(path), fingerprint(path))
+    asked = settle(Experiment(kernel="mine", n=7))
+    path.write_text(path.read_text() + "# saved again\n")
+    with pytest.raises(Refused, match=r"mine.py was changed after this run was asked for; ask for it again"):
+        admit_here("mine", str(path), asked.code)
+    admit_here("mine", str(path), settle(changed(asked, code="")).code)
+
+
+def test_what_is_wrong_is_told_and_not_raised(tmp_path: Path) -> None:
+    path = written(tmp_path, "mine.py", ("    n = shape.n\n", "    n = shape.n // abs(shape.n - 6)\n"))
+    assert told(Asked(str(path), "mine")).wrong == ""
+    answer = told(Asked(str(path), "mine", Shape(6)))
+    assert answer.wrong == "mine.py:12: ZeroDivisionError: integer division or modulo by zero: n = shape.n // abs(shape.n - 6)"

@@ -1,0 +1,210 @@
+"""Kernels that are broken on purpose, tried in the simulator: each is found, and told in one right sentence."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from threading import Event
+
+import msgspec
+import numpy as np
+import pytest
+from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
+from in_simulator import answers
+
+from fwtui.experiment.device import DeviceId
+from fwtui.live.trial import trial
+from fwtui.measure.trial_cases import ladder
+from fwtui.stream.trials import Finding, verdict
+from kernels import registry
+from kernels.plan import Rect
+
+SIMULATOR = DeviceId("simulator")
+# all in one process, each only until something is found; a process for each takes ten times as long
+HARNESS = """
+import msgspec
+from case_by_case import tell
+from fwtui.measure.trial_target import Trial
+from fwtui.stream.trials import Finding, TrialRequest
+from fwtui.experiment.device import DeviceId
+
+class Found(BaseException):
+    pass
+
+def found(case):
+    told = []
+    def take(finding):
+        if isinstance(finding, Finding):
+            told.append(msgspec.to_builtins(finding))
+            if not finding.fine:
+                raise Found
+    try:
+        Trial(TrialRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
+    except Found:
+        pass
+    return told
+
+tell(found)
+"""
+
+
+def findings(path: Path) -> list[Finding]:
+    (told,) = answers(HARNESS, [{"path": str(path)}])
+    return [msgspec.convert(finding, Finding) for finding in told]
+
+
+@pytest.mark.parametrize("name", [name for name, edit in EDITS.items() if edit.outcome != "hung"])
+def test_what_is_broken_is_told_in_one_sentence(name: str, tmp_path: Path) -> None:
+    edit = EDITS[name]
+    found = findings(edit.write(tmp_path))
+    assert re.fullmatch(edit.simulated, verdict(found)), verdict(found)
+    assert found[-1].outcome == edit.outcome
+
+
+def test_where_it_is_wrong_is_data(tmp_path: Path) -> None:
+    where = findings(EDITS["wrong transposition"].write(tmp_path))[-1].where
+    assert where is not None and (where.step, where.round, where.phase, where.op) == (2, 1, "rest", "rest")
+    assert where.rect == where.block == Rect(4, 4, 8, 8) and where.writes == (where.rect,)
+    cells = where.cells()
+    assert cells.shape == (5, 5) and np.count_nonzero(cells) == where.count
+    assert tuple(np.argwhere(cells)[0]) == (where.row, where.column)
+
+
+# two matrices in turn, copies of panels, halves, another order of cells, one launch for all rounds
+SEVERAL_WAYS = ("two-matrices", "two-matrix-blocked", "look-ahead", "kleene", "staged-natural", "resident")
+LOOKING = """
+from dataclasses import replace
+import numpy as np
+from case_by_case import tell
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import fill_numpy, generate
+from fwtui.measure.first_difference import first_difference
+from kernels import registry
+from kernels.plan import Shape
+
+def longer(program):
+    load = program.load
+    program.load = lambda matrix, *more: load(np.where((matrix > 0) & (matrix < 1000), matrix + 1, matrix), *more)
+    return program
+
+def look(case):
+    kernel = registry()[case["kernel"]]
+    tile = case["tile"] or 1
+    graph = generate(Experiment(n=2 * tile + 1, dtype="int32", connected=True), fill_numpy)
+    shape = Shape(graph.n, tile, "int32", options=kernel.defaults)
+    other = replace(kernel, build=lambda *given: longer(kernel.build(*given)))
+    found = [first_difference(one, shape, graph, HostEngine.of("simulator")) for one in (kernel, other)]
+    return [difference is None for difference in found]
+
+tell(look)
+"""
+
+
+@pytest.mark.parametrize("name", SEVERAL_WAYS)
+def test_a_right_kernel_never_differs_from_its_plan(name: str) -> None:
+    tiles = registry()[name].tiles_for(True)
+    assert answers(LOOKING, [{"kernel": name, "tile": tiles[0] if tiles else 0}]) == [[True, False]], "or a wrong one does not"
+
+
+def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
+    cases = [case.name for case in ladder(registry()["katz-kider"], 32, False, (512,))]
+    assert cases[:5] == [
+        "n = 1, one vertex",
+        "n = 31, one less than a tile",
+        "n = 32, one tile",
+        "n = 33, one more than a tile",
+        "n = 81, two tiles and a bit",
+    ]
+    kinds = ("unreachable pairs", "one cycle through all vertices", "negative weights", "a negative cycle")
+    assert cases[5:9] == [f"n = 81, {kind}" for kind in kinds]
+    assert cases[9:] == [
+        "n = 33, int32",
+        "n = 81, unreachable pairs, int32",
+        "n = 33, int16",
+        "n = 81, unreachable pairs, int16",
+        "n = 512",
+    ]
+    (first, *_), last = (list(ladder(registry()["naive-vector"], 1, True, (8, 4096))) for _ in range(2))
+    assert first.graph.dtype == "int16" and last[-1].name == "n = 8"
+    assert not any("negative" in case.name for case in last)
+
+
+ON_A_CPU = """
+import numpy as np
+from kernels.parts import by_vertex
+from kernels.plan import Cost, Kernel
+from kernels.programs.cpu_program import CpuProgram
+
+def relax(d, k):
+    np.minimum(d, d[:, k, None] + d[k] {more}, out=d)
+
+KERNEL = Kernel(
+    id="mine", title="Mine", backend="cpu", papers=(), summary="", lesson="", dtypes=("int32",),
+    plan=lambda shape, stepwise: by_vertex.plan(shape.n, Cost(shape.n**2, 0)),
+    build=lambda shape, target: CpuProgram(shape, {{"relax": relax}}),
+)
+"""
+
+
+def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(ON_A_CPU.format(more=""))
+    found = findings(path)
+    assert verdict(found) == "right in all 9 cases, up to n = 81"
+    assert all(finding.seconds for finding in found if finding.n)
+
+
+def test_other_answers_each_time_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(ON_A_CPU.format(more="+ np.random.default_rng().integers(0, 99)"))
+    told = findings(path)[-1]
+    assert told.outcome == "racy" and told.where is not None
+    assert re.match(r"n = 31: ran 5 times, [2-5] different answers: it races; wrong at row ", told.sentence)
+
+
+def test_a_trial_that_is_stopped_ends_without_a_finding(tmp_path: Path) -> None:
+    stop = Event()
+    stop.set()
+    begin = time.monotonic()
+    assert list(trial("mine", SIMULATOR, path=EDITS["infinite loop"].write(tmp_path), stop=stop)) == []
+    assert time.monotonic() - begin < 10, "it waited for the loop"
+
+
+@pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
+def test_what_is_right_is_right(file: str) -> None:
+    found = findings(FOLDER / file)
+    assert verdict(found) == "right in all 11 cases, up to n = 11"
+    assert [finding.case for finding in found][:3] == ["plan", "n = 1, one vertex", found[2].case]
+
+
+def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path) -> None:
+    edit = EDITS["infinite loop"]
+    told = list(trial("mine", SIMULATOR, path=edit.write(tmp_path), seconds=1.0))
+    assert re.fullmatch(edit.simulated, told[-1].sentence), told[-1].sentence
+    assert [finding.outcome for finding in told] == ["right", "hung"]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "sentence"),
+    [
+        (
+            "import os, signal\nprint('hello')\nos.kill(os.getpid(), signal.SIGSEGV)",
+            "died",
+            "the process that ran it died (signal 11, segmentation fault)",
+        ),
+        ("import os\nos._exit(0)", "died", "the process that ran it died (exit code 0)"),
+        (
+            "import os\nfor f in range(3, 9):\n    try:\n        os.write(f, b'x\\n')\n    except OSError:\n        pass",
+            "died",
+            "the process that ran it said what is no finding",
+        ),
+        ("raise SystemExit(3)", "broken", "mine.py:1: SystemExit: 3: raise SystemExit(3)"),
+    ],
+)
+def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcome: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(text + "\n")
+    (told,) = trial("mine", SIMULATOR, path=path)
+    assert (told.case, told.outcome, told.sentence) == ("loading", outcome, sentence)

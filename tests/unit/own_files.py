@@ -1,0 +1,47 @@
+"""Kernel files of a user's own for tests: plain Python on the CPU, which compiles nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+WHOLE = '''"""Row by row, in NumPy."""
+
+from pathlib import Path
+
+import numpy as np
+
+from kernels.own import own
+from kernels.plan import Cost, Rect, Step, crossing
+
+
+def plan(shape, stepwise):
+    n = shape.n
+    whole = Rect(0, 0, n, n)
+    for k in range(n):
+        yield Step("relax", "all", (k,), Cost(n * n, 0), (*crossing(n, k, k + 1), whole), (whole,))
+
+
+def relax(distance, k):
+    np.minimum(distance, distance[:, k, None] + distance[k], out=distance)
+
+
+def build(shape, target):
+    from kernels.programs.cpu_program import CpuProgram
+
+    return CpuProgram(shape, {"relax": relax})
+
+
+KERNEL = own(plan, build, backend="cpu", launch_modes=("eager",), compiles=False, dtypes=("float32",))
+'''
+TELLS = 'Path(__file__).with_suffix(".ran").write_text("")\n'  # a file that says that this one was run
+
+
+def written(folder: Path, name: str = "mine.py", *changes: tuple[str, str], more: str = "") -> Path:
+    """The kernel's file, with these texts in it replaced and more at its end."""
+    text = WHOLE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text + more)
+    return (folder / name).resolve()
